@@ -1,23 +1,13 @@
-import type {
-  LaneAction,
-  LaneOrder,
-  PricedOrder,
-  RealignOrder,
-  ReplaceOrder,
-  ResolveOrder,
-  ResubmitOrder,
-  TransactionAction,
-} from "../contract/actions.ts";
+import type * as actions from "../contract/actions.ts";
 import type { ClusterNode, LaneLease } from "../contract/cluster.ts";
 import type { CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 import type { BatchResults, CreatedTransaction, CreateTransaction } from "../contract/create.ts";
 import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 import type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
 import type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
-import { type FollowedCompletion, followCompletions } from "./follow-completions.ts";
+import { type FollowedCompletion, followCompletions, type WaitOptions, waitForSettled } from "./follow.ts";
 import { type Call, type CallOptions, type ClientOptions, createTransport } from "./transport.ts";
-import { type WaitOptions, waitForSettled } from "./wait.ts";
-import { type NonceCalls, type UsesNonce, withNonce } from "./with-nonce.ts";
+import { type UsesNonce, withNonce } from "./with-nonce.ts";
 
 export type {
   LaneOrder,
@@ -35,9 +25,8 @@ export type { Problem } from "../contract/problem.ts";
 export type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
 export type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 export { type ClientErrorCode, FencepostApiError } from "./api-error.ts";
-export type { FollowedCompletion } from "./follow-completions.ts";
+export type { FollowedCompletion, WaitOptions } from "./follow.ts";
 export type { CallOptions, ClientOptions } from "./transport.ts";
-export type { WaitOptions } from "./wait.ts";
 export { type NonceUse, neverSent, type UsesNonce } from "./with-nonce.ts";
 
 export type Include = "history" | "confirmations";
@@ -81,21 +70,21 @@ export interface FencepostClient {
   /** One item per chain. `fresh` has the node ask the chain, instead of telling what it last heard. */
   signer(address: string, options?: CallOptions & { readonly fresh?: boolean }): Promise<readonly SignerLane[]>;
   /** Sends the stored bytes again, now. This and the four below answer with the transaction; CONFLICT says what was mined. */
-  resubmit(txId: string, order: ResubmitOrder, options?: CallOptions): Promise<Transaction>;
+  resubmit(txId: string, order: actions.ResubmitOrder, options?: CallOptions): Promise<Transaction>;
   /** Signs the same payload for more. */
-  reprice(txId: string, order: PricedOrder, options?: CallOptions): Promise<Transaction>;
-  /** Uses the nonce up with nothing. Whichever payload is mined decides. */
-  cancel(txId: string, order: PricedOrder, options?: CallOptions): Promise<Transaction>;
+  reprice(txId: string, order: actions.PricedOrder, options?: CallOptions): Promise<Transaction>;
+  /** Uses the nonce up with nothing. The original may still be mined first: then it is CONFIRMED. */
+  cancel(txId: string, order: actions.PricedOrder, options?: CallOptions): Promise<Transaction>;
   /** Puts another payload at the nonce. */
-  replace(txId: string, order: ReplaceOrder, options?: CallOptions): Promise<Transaction>;
+  replace(txId: string, order: actions.ReplaceOrder, options?: CallOptions): Promise<Transaction>;
   /** Asks the hook now, or applies the action given. */
-  resolve(txId: string, order: ResolveOrder, options?: CallOptions): Promise<Transaction>;
+  resolve(txId: string, order: actions.ResolveOrder, options?: CallOptions): Promise<Transaction>;
   /** Creates are accepted and wait; nothing is sent. */
-  suspend(signer: string, order: LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
-  resume(signer: string, order: LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
+  suspend(signer: string, order: actions.LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
+  resume(signer: string, order: actions.LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
   /** Lowers a cursor that a lying endpoint pushed too far; the answer shows how far it went. */
-  realign(signer: string, order: RealignOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
-  /** Every node that is alive, whichever of them is asked. */
+  realign(signer: string, order: actions.RealignOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
+  /** Every node that is alive; each of them knows all others. */
   nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
   /** Which node acts for which lane; lanes without an owner are left out. */
   leases(options?: CallOptions): Promise<readonly LaneLease[]>;
@@ -113,16 +102,10 @@ export function createClient(options: ClientOptions): FencepostClient {
   const transport = createTransport(options);
   const post = <T>(path: string, body: unknown, call?: CallOptions) => transport<T>({ path, body, ...call });
   const items = async <T>(call: Call) => (await transport<{ readonly items: readonly T[] }>(call)).items;
-  const act = (action: TransactionAction) => (txId: string, body: object, call?: CallOptions) =>
+  const act = (action: actions.TransactionAction) => (txId: string, body: object, call?: CallOptions) =>
     post<Transaction>(`${transactionPath(txId)}/${action}`, body, call);
-  const onLane = (action: LaneAction) => (signer: string, body: object, call?: CallOptions) =>
+  const onLane = (action: actions.LaneAction) => (signer: string, body: object, call?: CallOptions) =>
     items<SignerLane>({ path: `${signerPath(signer)}/${action}`, body, ...call });
-  const nonces: NonceCalls = {
-    reserve: (lane) => post("/nonces", lane),
-    submit: (id, body) => post(`${noncePath(id)}/submit`, body),
-    used: (id, body) => post(`${noncePath(id)}/used`, body),
-    release: (id) => post(`${noncePath(id)}/release`, {}),
-  };
   const client: FencepostClient = {
     send: (transaction, call) => post("/tx", transaction, call),
     sendBatch: async (transactions, call) => (await post<BatchResults>("/tx/batch", { transactions }, call)).results,
@@ -140,7 +123,7 @@ export function createClient(options: ClientOptions): FencepostClient {
     submitReserved: (id, rawTransaction, call) => post(`${noncePath(id)}/submit`, { rawTransaction }, call),
     markUsed: (id, txHash, call) => post(`${noncePath(id)}/used`, { txHash }, call),
     releaseNonce: (id, call) => post(`${noncePath(id)}/release`, {}, call),
-    withNonce: (lane, callback) => withNonce(nonces, lane, callback),
+    withNonce: (lane, callback) => withNonce(client, lane, callback),
     signersPage: (query = {}, call) => transport({ path: "/signers", query, ...call }),
     signers: (call) => everySigner(client.signersPage, call),
     signer: (address, { fresh, ...call } = {}) =>

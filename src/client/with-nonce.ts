@@ -12,10 +12,10 @@ export function neverSent(): NonceUse {
 }
 
 export interface NonceCalls {
-  reserve(lane: ReserveNonce): Promise<Pick<NonceReservation, "reservationId" | "nonce">>;
-  submit(reservationId: string, use: { readonly rawTransaction: string }): Promise<CreatedTransaction>;
-  used(reservationId: string, use: { readonly txHash: string }): Promise<CreatedTransaction>;
-  release(reservationId: string): Promise<unknown>;
+  reserveNonce(lane: ReserveNonce): Promise<Pick<NonceReservation, "reservationId" | "nonce">>;
+  submitReserved(reservationId: string, rawTransaction: string): Promise<CreatedTransaction>;
+  markUsed(reservationId: string, txHash: string): Promise<CreatedTransaction>;
+  releaseNonce(reservationId: string): Promise<unknown>;
 }
 
 export type UsesNonce = (reserved: { readonly nonce: number; readonly reservationId: string }) => Promise<NonceUse>;
@@ -29,11 +29,12 @@ export async function withNonce(
   lane: ReserveNonce,
   callback: UsesNonce,
 ): Promise<CreatedTransaction | null> {
-  const { reservationId, nonce } = await calls.reserve(lane);
+  const { reservationId, nonce } = await calls.reserveNonce(lane);
   const use = await callback({ nonce, reservationId });
-  if (typeof use === "object" && "rawTransaction" in use) return calls.submit(reservationId, use);
-  if (typeof use === "object" && "txHash" in use) return calls.used(reservationId, use);
+  if (typeof use === "object" && "rawTransaction" in use)
+    return calls.submitReserved(reservationId, use.rawTransaction);
+  if (typeof use === "object" && "txHash" in use) return calls.markUsed(reservationId, use.txHash);
   if (use !== NEVER_SENT) throw new TypeError("withNonce: return { rawTransaction }, { txHash } or neverSent()");
-  await calls.release(reservationId);
+  await calls.releaseNonce(reservationId);
   return null;
 }

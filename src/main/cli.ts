@@ -4,8 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
-import { EXIT_CODES } from "../adapters/cli/exit-codes.ts";
-import { CommandFailed } from "../adapters/cli/failure.ts";
+import { CommandFailed, EXIT_CODES } from "../adapters/cli/failure.ts";
 import { type CliActions, type CliIo, runCli, type ServeOptions } from "../adapters/cli/run-cli.ts";
 import { type Environment, readEnvironment } from "../adapters/system/environment.ts";
 import type { Logger } from "../adapters/system/logger.ts";

@@ -41,7 +41,7 @@ const CLOSE_AT_MOST_MS = 1_000;
 /** Of reads, and of sends: a thousand lanes with a transaction a second each need less than a request for ten of them. */
 const REQUEST_EVERY_MS = 25;
 
-/** Opens the adapters and builds a node on them. Whatever was opened is closed again where another one fails. */
+/** Opens the adapters and builds a node on them. Where one fails to open, those opened before are closed again. */
 export async function composeNode(parts: NodeParts) {
   const opened: Resource[] = [];
   const failed = new AbortController();

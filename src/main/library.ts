@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { createCodec } from "../adapters/evm/codec.ts";
+import { createdView as httpView } from "../adapters/http/views.ts";
 import { type IntakeClient, insertIntake } from "../adapters/postgres/insert-intake.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
@@ -18,27 +19,22 @@ import { normalise, parseChainId } from "../application/requests/normalise.ts";
 import { type NonceCalls, type UsesNonce, withNonce } from "../client/with-nonce.ts";
 import type { CreatedTransaction } from "../contract/create.ts";
 import type { ReserveNonce } from "../contract/nonces.ts";
+import { defined } from "../domain/defined.ts";
 import { FencepostError } from "../domain/errors.ts";
+import type { Address, Lane } from "../domain/lane.ts";
 import type { RepricingStrategy } from "../domain/repricing.ts";
+import type { Payload, Receipt } from "../domain/transaction.ts";
 import { isSettled } from "../domain/transitions.ts";
 import type { Block } from "../ports/chain.ts";
+import type { CompletionRecord } from "../ports/query-store.ts";
 import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
 import { ConfigurationError } from "./config/config.ts";
 import type { ChainEntry, FencepostConfig } from "./config/define.ts";
 import { configFrom } from "./config/load.ts";
 import { openExtensions } from "./extensions.ts";
-import {
-  completionView,
-  createdTransaction,
-  createdView,
-  type FollowedCompletion,
-  signerViews,
-  transactionView,
-} from "./library-views.ts";
 
 export { type NonceUse, neverSent, type UsesNonce } from "../client/with-nonce.ts";
-export type { FollowedCompletion } from "./library-views.ts";
 
 export interface FencepostOptions
   extends Omit<
@@ -83,6 +79,11 @@ export interface FollowOptions {
   readonly signal?: AbortSignal;
 }
 
+/** `epoch` is the one it was written in; keep `seq` and `feedEpoch`, and go on from both. */
+export interface FollowedCompletion extends CompletionRecord {
+  readonly feedEpoch: number;
+}
+
 export interface BlocksOptions {
   /** Needed where several chains are configured. */
   readonly chainId?: number;
@@ -90,45 +91,6 @@ export interface BlocksOptions {
   /** First height; without it, the head at the time of asking. */
   readonly from?: number;
   readonly signal?: AbortSignal;
-}
-
-export interface Fencepost {
-  /**
-   * Resolves once the intent is durable; with `client`, once it stands in the caller's transaction as CREATED. Without it,
-   * NOT_LEADER says that another embedded node acts for the signer: it cannot be asked, but it reads what `client` left.
-   */
-  send(intent: CreateRequest, options?: SendOptions): Promise<Created>;
-  get(txId: string, include?: readonly Include[]): Promise<TransactionView>;
-  /** Sends the stored bytes again, now. This and the four below answer with the transaction; CONFLICT says what was mined. */
-  resubmit(txId: string, order: Order): Promise<TransactionView>;
-  /** Signs the same payload for more: the market's price, or the fees given. */
-  reprice(txId: string, order: Order): Promise<TransactionView>;
-  /** Uses the nonce up with nothing. Whichever payload is mined decides. */
-  cancel(txId: string, order: Order): Promise<TransactionView>;
-  /** Puts another `payload` at the nonce. */
-  replace(txId: string, order: Order): Promise<TransactionView>;
-  /** Asks the hook now, or applies the `action` given. */
-  resolve(txId: string, order: Order): Promise<TransactionView>;
-  /** Creates are accepted and wait; nothing is sent from this signer until it is resumed. */
-  suspend(signer: string, order: Order): Promise<readonly SignerView[]>;
-  resume(signer: string, order: Order): Promise<readonly SignerView[]>;
-  /** Lowers a cursor that a lying endpoint pushed too far, to `nonce` or as far as it goes. */
-  realign(signer: string, order: Order): Promise<readonly SignerView[]>;
-  /** Resolves when the transaction is CONFIRMED or FAILED_FINAL. */
-  waitFor(txId: string, options?: WaitOptions): Promise<TransactionView>;
-  /**
-   * The ordered feed, without end, in the epoch it began in: EPOCH_CHANGED tells the new one, and where to go on. Keep
-   * `seq` and `feedEpoch` of what was dealt with.
-   */
-  completions(options?: FollowOptions): AsyncGenerator<FollowedCompletion, void, undefined>;
-  /**
-   * Reserves a nonce for the callback to sign with, and reports what it did: `{ rawTransaction }`, `{ txHash }` or
-   * `neverSent()`. Where it throws, nothing is released. Null where nothing was sent. Answers as the SDK and HTTP do.
-   */
-  withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<CreatedTransaction | null>;
-  /** Blocks past a depth (20 where none is given): ascending, each height once, without end. */
-  blocks(options?: BlocksOptions): AsyncGenerator<Block, void, undefined>;
-  close(): Promise<void>;
 }
 
 const LOOK_EVERY_MS = 100;
@@ -167,16 +129,25 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
 /** Who acts where there is no API key: the process that embeds the node. */
 const ACTOR = "operator:embedded";
 
-class EmbeddedFencepost implements Fencepost {
+export type Fencepost = Pick<EmbeddedFencepost, keyof EmbeddedFencepost>;
+
+class EmbeddedFencepost {
   private readonly composed: ComposedNode;
   private readonly closing = new AbortController();
+  /** Sends the stored bytes again, now. This and the four below answer with the transaction; CONFLICT says what was mined. */
   readonly resubmit = this.acting("resubmit");
+  /** Signs the same payload for more: the market's price, or the fees given. */
   readonly reprice = this.acting("reprice");
+  /** Uses the nonce up with nothing. The original may still be mined first: then it is CONFIRMED. */
   readonly cancel = this.acting("cancel");
+  /** Puts another `payload` at the nonce. */
   readonly replace = this.acting("replace");
+  /** Asks the hook now, or applies the `action` given. */
   readonly resolve = this.acting("resolve");
+  /** Creates are accepted and wait; nothing is sent from this signer until it is resumed. */
   readonly suspend = this.actingOnLane("suspend");
   readonly resume = this.actingOnLane("resume");
+  /** Lowers a cursor that a lying endpoint pushed too far, to `nonce` or as far as it goes. */
   readonly realign = this.actingOnLane("realign");
 
   constructor(composed: ComposedNode) {
@@ -185,10 +156,14 @@ class EmbeddedFencepost implements Fencepost {
     setMaxListeners(0, this.closing.signal);
   }
 
+  /**
+   * Resolves once the intent is durable; with `client`, once it stands in the caller's transaction as CREATED. Without it,
+   * NOT_LEADER says that another embedded node acts for the signer: it cannot be asked, but it reads what `client` left.
+   */
   async send(intent: CreateRequest, { client }: SendOptions = {}): Promise<Created> {
     if (client === undefined) return createdView(await this.composed.node.api.create(intent));
     const entropy = createEntropy(systemClock);
-    const normalised = normalise({ codec: createCodec(), entropy, chainIds: this.chainIds() }, intent);
+    const normalised = normalise({ codec, entropy, chainIds: this.chainIds() }, intent);
     await insertIntake(client, normalised);
     this.composed.node.intakeWritten();
     const { txId, lane, requestId } = normalised;
@@ -204,6 +179,7 @@ class EmbeddedFencepost implements Fencepost {
     return transactionView(found);
   }
 
+  /** Resolves when the transaction is CONFIRMED or FAILED_FINAL. */
   async waitFor(txId: string, { timeoutMs, signal }: WaitOptions = {}): Promise<TransactionView> {
     const untilMs = timeoutMs === undefined ? Number.POSITIVE_INFINITY : systemClock.monotonicMs() + timeoutMs;
     const stop = this.stopSignal(signal);
@@ -222,6 +198,10 @@ class EmbeddedFencepost implements Fencepost {
     }
   }
 
+  /**
+   * The ordered feed, without end, in the epoch it began in: EPOCH_CHANGED tells the new one, and where to go on. Keep
+   * `seq` and `feedEpoch` of what was dealt with.
+   */
   async *completions(options: FollowOptions = {}): AsyncGenerator<FollowedCompletion, void, undefined> {
     const { after = 0, epoch, signal } = options;
     const stop = this.stopSignal(signal);
@@ -232,22 +212,28 @@ class EmbeddedFencepost implements Fencepost {
         throw error;
       });
       if (page === null) return;
-      for (const item of page.items) yield completionView(item, page.epoch);
+      for (const item of page.items) yield { ...item, lane: laneView(item.lane), feedEpoch: page.epoch };
       from = { ...from, epoch: page.epoch, after: page.next };
     }
   }
 
+  /**
+   * Reserves a nonce for the callback to sign with, and reports what it did: `{ rawTransaction }`, `{ txHash }` or
+   * `neverSent()`. Where it throws, nothing is released. Null where nothing was sent. Answers as the SDK and HTTP do.
+   */
   withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<CreatedTransaction | null> {
     const { api } = this.composed.node;
     const calls: NonceCalls = {
-      reserve: async (asked) => (await api.reserveNonce(asked)).reservation,
-      submit: async (reservationId, use) => createdTransaction(await api.submitReserved(reservationId, use)),
-      used: async (reservationId, use) => createdTransaction(await api.markUsed(reservationId, use)),
-      release: (reservationId) => api.releaseNonce(reservationId),
+      reserveNonce: async (asked) => (await api.reserveNonce(asked)).reservation,
+      submitReserved: async (id, rawTransaction) =>
+        httpView(await api.submitReserved(id, { rawTransaction }), checksum),
+      markUsed: async (id, txHash) => httpView(await api.markUsed(id, { txHash }), checksum),
+      releaseNonce: (id) => api.releaseNonce(id),
     };
     return withNonce(calls, lane, callback);
   }
 
+  /** Blocks past a depth (20 where none is given): ascending, each height once, without end. */
   blocks({ chainId, depth = DEFAULT_DEPTH, from, signal }: BlocksOptions = {}): AsyncGenerator<Block, void, undefined> {
     const options = { depth, signal: this.stopSignal(signal), ...(from === undefined ? {} : { from }) };
     return this.composed.node.blocks(parseChainId(this.chainIds(), chainId), options);
@@ -275,4 +261,38 @@ class EmbeddedFencepost implements Fencepost {
   private stopSignal(signal: AbortSignal | undefined): AbortSignal {
     return signal === undefined ? this.closing.signal : AbortSignal.any([this.closing.signal, signal]);
   }
+}
+
+/** Inside, addresses are lower-case; the embedding program gets EIP-55 checksums, as over HTTP. */
+const codec = createCodec();
+
+function createdView(created: Created): Created {
+  return { ...created, lane: laneView(created.lane) };
+}
+
+function transactionView(view: TransactionView): TransactionView {
+  const { lane, payload, receipt } = view;
+  return { ...view, lane: laneView(lane), payload: payloadView(payload), receipt: receiptView(receipt) };
+}
+
+function signerViews(views: readonly SignerView[]): readonly SignerView[] {
+  return views.map((view) => ({ ...view, lane: laneView(view.lane), address: checksum(view.address) }));
+}
+
+function laneView({ chainId, signer }: Lane): Lane {
+  return { chainId, signer: checksum(signer) };
+}
+
+function payloadView({ to, accessList, ...payload }: Payload): Payload {
+  const entries = accessList?.map((entry) => ({ ...entry, address: checksum(entry.address) }));
+  return { ...payload, to: to && checksum(to), ...defined({ accessList: entries }) };
+}
+
+function receiptView(receipt: Receipt | null): Receipt | null {
+  if (receipt === null || receipt.contractAddress === null) return receipt;
+  return { ...receipt, contractAddress: checksum(receipt.contractAddress) };
+}
+
+function checksum(address: Address): Address {
+  return codec.checksum(address) as Address;
 }

@@ -21,17 +21,7 @@ import type { Config, ConfigFor } from "./config/config.ts";
 import { openExtensions } from "./extensions.ts";
 import { version } from "./version.ts";
 
-export interface Service {
-  readonly url: string;
-  /** The port that the workers of one machine share; null for a node of its own. */
-  readonly sharedUrl: string | null;
-  readonly nodeId: string;
-  readonly chainIds: readonly number[];
-  /** As people write them, EIP-55. */
-  readonly signers: readonly string[];
-  /** Drains, releases the lanes, closes. Safe to call twice. */
-  stop(): Promise<void>;
-}
+export type Service = Awaited<ReturnType<typeof startService>>;
 
 export interface ServiceOptions {
   readonly config: ConfigFor<"start">;
@@ -51,7 +41,7 @@ const TURNS_PER_LEASE = 120;
  * One node behind HTTP. The port is taken before anything is written to the database: a mistake there should show first.
  * Meanwhile keys and chains are opened, and the session lock is taken, which other nodes do not know of yet.
  */
-export async function startService(options: ServiceOptions): Promise<Service> {
+export async function startService(options: ServiceOptions) {
   const { config, logger, failpoint, sharesPort = false, waitUntil } = options;
   const codec = createCodec();
   const checksum = codec.checksum.bind(codec);
@@ -77,15 +67,19 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const { http, url } = await serving;
     face.api.current = composed.node.api;
     face.reception = composed.node.reception;
-    connectGauges(metrics, composed);
+    const { node, store } = composed;
+    metrics.connect({ gauge: (name) => node.gauges()[name], transactionStates: () => store.liveStates() });
     await composed.node.settlingIn.whenOver();
     const shared = sharesPort ? await http.listenShared(config.host, config.port) : null;
     return {
       url,
+      /** The port that the workers of one machine share; null for a node of its own. */
       sharedUrl: shared?.url ?? null,
       nodeId: config.nodeId,
       chainIds: composed.chains.map(({ chainId }) => chainId),
+      /** As people write them, EIP-55. */
       signers: composed.signer.addresses().map(checksum),
+      /** Drains, releases the lanes, closes. Safe to call twice. */
       stop: once(() => stop(http, composed)),
     };
   } catch (error) {
@@ -196,23 +190,11 @@ function peerFace(node: FencepostNode, store: PostgresStore): PeerReceiver {
   };
 }
 
-function connectGauges(metrics: Metrics, { node, store }: ComposedNode): void {
-  metrics.connect({
-    leasesHeld: () => node.gauges().lanesHeld,
-    writerQueueDepth: () => node.gauges().writerQueueDepth,
-    receiptBacklog: () => node.gauges().receiptBacklog,
-    pendingDepth: () => node.gauges().pendingDepth,
-    nonceReserved: () => node.gauges().noncesReserved,
-    pendingOldestAgeMs: () => node.gauges().oldestPendingAgeSeconds * 1_000,
-    transactionStates: () => store.liveStates(),
-  });
-}
-
 async function stop(http: ReturnType<typeof createHttpServer>, composed: ComposedNode): Promise<void> {
   composed.node.drain();
   http.drain();
   await composed.close();
-  // Whatever is still in hand cannot succeed any more: a moment for its answer to leave.
+  // Requests still in hand cannot succeed any more: a moment for their answers to leave.
   await http.close(LAST_ANSWERS_MS);
 }
 

@@ -1,16 +1,12 @@
-/** The first SIGINT or SIGTERM asks to stop; a second one no longer asks. */
-export interface StopSignals {
-  /** Aborted by the first signal. */
-  readonly signal: AbortSignal;
-  /** Resolves with the first signal. */
-  readonly received: Promise<void>;
-  /** Gives the signals back to Node. */
-  dispose(): void;
-}
+export type StopSignals = ReturnType<typeof listenForStop>;
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
-export function listenForStop(): StopSignals {
+/**
+ * The first SIGINT or SIGTERM asks to stop: it aborts `signal` and resolves `received`. A second one no longer asks.
+ * `dispose` gives the signals back to Node.
+ */
+export function listenForStop(): { readonly signal: AbortSignal; readonly received: Promise<void>; dispose(): void } {
   const controller = new AbortController();
   const received = new Promise<void>((resolve) => controller.signal.addEventListener("abort", () => resolve()));
   const onSignal = (name: NodeJS.Signals): void => {

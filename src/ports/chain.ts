@@ -31,8 +31,8 @@ export interface ChainIdentity {
   readonly genesisHash: Hash | null;
 }
 
-/** What one endpoint says of itself; "silent": it is up as far as is known, and gave no answer this time. */
-export type IdentityAnswer = { readonly kind: "says"; readonly identity: ChainIdentity } | { readonly kind: "silent" };
+/** What one endpoint says; "silent": it is up as far as is known, and gave no answer this time. */
+export type Heard<T> = { readonly kind: "says"; readonly answer: T } | { readonly kind: "silent" };
 
 /** What a node that signs by itself made of a payload. */
 export interface NodeSubmission extends SubmitResult {
@@ -62,9 +62,6 @@ export type Simulation =
   | { readonly outcome: "insufficientFunds"; readonly detail: string }
   | { readonly outcome: "gasTooLow"; readonly detail: string }
   | { readonly outcome: "gasOverBlock"; readonly detail: string };
-
-/** What one endpoint says of a call; "silent": it is up as far as is known, and gave no answer this time. */
-export type SimulationAnswer = { readonly kind: "says"; readonly simulation: Simulation } | { readonly kind: "silent" };
 
 /** What the endpoints that are up show at a height. */
 export type SecondOpinion =
@@ -178,13 +175,13 @@ export interface Chain {
    */
   identity(genesisHash: Hash | null): Promise<ChainIdentity>;
   /** The same by the word of every endpoint that is up, one answer each; none where no endpoint serves this chain. */
-  identityEverywhere(): Promise<readonly IdentityAnswer[]>;
+  identityEverywhere(): Promise<readonly Heard<ChainIdentity>[]>;
 
   feeMarket(): Promise<FeeMarket>;
   /** eth_estimateGas where `call.gas` is absent, eth_call under that gas where it is present. No limit is compared. */
   simulate(call: Call): Promise<Simulation>;
   /** The same by the word of every endpoint that is up, one answer each. */
-  simulateEverywhere(call: Call): Promise<readonly SimulationAnswer[]>;
+  simulateEverywhere(call: Call): Promise<readonly Heard<Simulation>[]>;
 
   /**
    * Sends in the order given, as JSON-RPC batches. Never throws for what a node answered or failed to answer: a reply

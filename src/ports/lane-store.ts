@@ -145,9 +145,9 @@ export interface StoredPayload {
 /** `payload` is what is to be signed: the caller's, or what was put in its place. */
 export interface AllocatedRecord
   extends StoredPayload,
-    Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt"> {
-  /** Set where it was signed at another nonce before: those payloads are still followed. */
-  readonly attempts?: readonly Attempt[];
+    Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt">,
+    /** Set where it was signed at another nonce before: those payloads are still followed. */
+    Partial<Pick<TrackedRecord, "attempts" | "submitAttempts" | "acceptedOrdinal">> {
   /** Set where the payload is not the caller's. */
   readonly changedTo?: QueuedChange["kind"];
 }

@@ -7,7 +7,7 @@ const AT_HOME = /^src\/(adapters\/system|main(?!\/dev\/embedded))\//;
 /** Runs in a browser, where it is given no clock port. */
 const PAGE = "src/adapters/dashboard/public/";
 /** The SDK runs in the caller's process and has no ports; it may wait, and nothing more. */
-const CLIENT_WAITS = ["src/client/wait.ts: setTimeout", "src/client/wait.ts: AbortSignal.timeout"];
+const CLIENT_WAITS = ["src/client/follow.ts: setTimeout", "src/client/follow.ts: AbortSignal.timeout"];
 
 describe("time, chance, environment and output", () => {
   it("live in adapters/system and main alone", () => {

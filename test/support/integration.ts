@@ -10,7 +10,7 @@ import {
   type FencepostProcess,
   type NodeProcess,
   nodeOnceReady,
-  spawnFencepost,
+  spawnNode,
   spawnStruckNode,
   type Variables,
 } from "./node-process.ts";
@@ -113,8 +113,7 @@ export function nodesOn(databaseUrl: string): Nodes & { killAll(): Promise<void>
   const variablesOf = (rpcUrl: string, variables: Variables) => ({
     variables: { ...QUICK, FENCEPOST_DATABASE_URL: databaseUrl, FENCEPOST_RPC_URL: rpcUrl, ...variables },
   });
-  const spawn: Nodes["spawn"] = (rpcUrl, variables = {}) =>
-    keep(spawnFencepost(["start"], variablesOf(rpcUrl, variables)));
+  const spawn: Nodes["spawn"] = (rpcUrl, variables = {}) => keep(spawnNode(variablesOf(rpcUrl, variables)));
   return {
     spawn,
     start: (rpcUrl, variables) => nodeOnceReady(spawn(rpcUrl, variables)),

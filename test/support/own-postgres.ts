@@ -2,6 +2,7 @@ import { chown, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
+import { seedCluster } from "./seed-cluster.ts";
 import { makeTemporaryDirectory } from "./temporary-directory.ts";
 
 /** A server of the test's own, to be stopped and crashed. Its port stays the same. */
@@ -21,6 +22,7 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
   // With fsync, unlike the run's server: what a crash may not lose is the question here.
   const start = (port?: number) =>
     startEmbeddedPostgres({ directory: directory.path, clock: systemClock, log: () => undefined, port });
+  await seedCluster(directory.path);
   let server: EmbeddedPostgres = await start();
   const { url, port, home } = server;
   return {

@@ -1,50 +1,85 @@
-import { isDeepStrictEqual } from "node:util";
+import { inspect, isDeepStrictEqual } from "node:util";
 import { expect } from "vitest";
 import type { Lanes } from "../../src/application/lane/lanes.ts";
+import type { OwnedLane } from "../../src/application/lane/owned-lane.ts";
+import { rowOf } from "../../src/application/lane/tracked.ts";
 import { type Fence, type LaneKey, laneKey } from "../../src/domain/lane.ts";
 import { foldKept, type KeptLedger, keptOf } from "../../src/domain/ledger/index.ts";
-import type { LaneStore } from "../../src/ports/lane-store.ts";
+import type { LaneSnapshot, LaneStore } from "../../src/ports/lane-store.ts";
 import { rowsOf } from "../domain/ledger/contents.ts";
+import { FoldedRows } from "../domain/ledger/folded-rows.ts";
 import { loadLane } from "../doubles/memory-store/queries.ts";
 import type { World } from "./world.ts";
 
 /** What owners have folded from acknowledged commits is what a fresh load gives. At rest: nothing is under way then. */
 export function checkRemembered({ nodes, database: { state }, clock }: World): void {
-  for (const { node } of nodes) {
+  for (const { node, events } of nodes) {
+    const reasons = events.flatMap((event) => (event.type === "lane.stopped" ? [event.reason] : []));
+    expect(reasons.filter((reason) => reason.startsWith("memory and database differ"))).toEqual([]);
     const lanes = Reflect.get(node, "lanes") as Lanes;
     for (const lane of lanes.all()) {
       const loaded = loadLane(state, lane.fence, clock.now());
-      if (loaded !== null) expect(rowsOf(lane.ledger), `memory of ${lane.key}`).toEqual(rowsOf(keptOf(loaded)));
+      if (loaded === null) continue;
+      expect(rowsOf(lane.ledger), `memory of ${lane.key}`).toEqual(rowsOf(keptOf(loaded)));
+      checkFollowed(lane, loaded);
     }
   }
 }
 
+/** What was acknowledged, and what the next step would be planned on. */
+function checkFollowed(lane: OwnedLane, { tracking }: LaneSnapshot): void {
+  const followed = [...lane.unmined.values(), ...lane.mined.values()].sort((a, b) => a.nonce - b.nonce);
+  const rows = tracking.map(rowOf);
+  expect(
+    followed.map(({ acknowledged }) => acknowledged),
+    `rows of ${lane.key}`,
+  ).toEqual(rows);
+  const expected = followed.map(({ status, attempts, receipt, submitAttempts, acceptedOrdinal, lastError }) => ({
+    ...{ status, attempts, receipt, submitAttempts, acceptedOrdinal, lastError },
+  }));
+  expect(expected, `what is expected of ${lane.key}`).toEqual(rows);
+}
+
+interface Remembered {
+  readonly token: number;
+  readonly ledger: KeptLedger;
+  readonly rows: FoldedRows;
+}
+
 /** Folds what each commit of a store acknowledges, and compares it wherever a lane is read again under the same term. */
 export function watchMemory(store: LaneStore, isDifferent: (what: string) => void): void {
-  const kept = new Map<LaneKey, { readonly token: number; readonly ledger: KeptLedger }>();
+  const remembered = new Map<LaneKey, Remembered>();
   const commit = store.commit.bind(store);
   const load = store.loadLane.bind(store);
+  const compare = (folded: unknown, loaded: unknown) => {
+    if (!isDeepStrictEqual(folded, loaded)) isDifferent(`folded ${inspect(folded)}, loaded ${inspect(loaded)}`);
+  };
   store.commit = async (writes) => {
     const committed = await commit(writes).catch((error: unknown) => {
       // It may be durable all the same.
-      for (const { fence } of writes) kept.delete(laneKey(fence.lane));
+      for (const { fence } of writes) remembered.delete(laneKey(fence.lane));
       throw error;
     });
     for (const { lane, token, changes } of committed.changes) {
-      const known = kept.get(laneKey(lane));
-      if (known?.token === token) kept.set(laneKey(lane), { token, ledger: foldKept(known.ledger, changes) });
+      const known = remembered.get(laneKey(lane));
+      if (known?.token !== token) continue;
+      known.rows.fold(changes);
+      remembered.set(laneKey(lane), { ...known, ledger: foldKept(known.ledger, changes) });
     }
     return committed;
   };
   store.loadLane = async (fence: Fence) => {
     const loaded = await load(fence);
-    const known = kept.get(laneKey(fence.lane));
     if (loaded === null) return null;
-    const [before, now] = [known?.token === fence.token ? rowsOf(known.ledger) : null, rowsOf(keptOf(loaded))];
-    if (before !== null && !isDeepStrictEqual(before, now)) {
-      isDifferent(`folded ${JSON.stringify(before)}, loaded ${JSON.stringify(now)}`);
+    const known = remembered.get(laneKey(fence.lane));
+    const rows = new FoldedRows();
+    if (known?.token === fence.token) compare(rowsOf(known.ledger), rowsOf(keptOf(loaded)));
+    for (const record of loaded.tracking) {
+      const folded = known?.token === fence.token ? known.rows.of(record.txId) : undefined;
+      if (folded !== undefined) compare(folded, rowOf(record));
+      rows.read(record.txId, rowOf(record));
     }
-    kept.set(laneKey(fence.lane), { token: fence.token, ledger: keptOf(loaded) });
+    remembered.set(laneKey(fence.lane), { token: fence.token, ledger: keptOf(loaded), rows });
     return loaded;
   };
 }

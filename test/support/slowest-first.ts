@@ -9,10 +9,18 @@ const SLOW = [
   "test/integration/command-line.test.ts",
   "test/integration/shutdown.test.ts",
   "test/cluster/paused-owner.test.ts",
-  "test/cluster/crash.test.ts",
+  "test/integration/nonces.test.ts",
+  "test/integration/burst.test.ts",
+  "test/integration/database.test.ts",
+  "test/integration/operations.test.ts",
+  "test/adapters/postgres/contracts.test.ts",
   "test/cluster/",
   "test/integration/",
+  "test/adapters/postgres/pooled.test.ts",
+  "test/adapters/postgres/reads.test.ts",
+  "test/adapters/postgres/session-lock.test.ts",
   "test/adapters/dashboard/browser.test.ts",
+  "test/adapters/evm/settle-receipts.test.ts",
 ];
 
 /** So that no long file is left for the end, when the others' processors have nothing to do. Elsewhere as vitest has it. */

@@ -2,6 +2,7 @@ import { createCodec } from "../../src/adapters/evm/codec.ts";
 import type { OwnedLane, Tracked } from "../../src/application/lane/owned-lane.ts";
 import { resumed } from "../../src/application/lane/owned-lane.ts";
 import type { Hash, Hex } from "../../src/domain/lane.ts";
+import { keptTransaction, type TransactionRow } from "../../src/domain/ledger/index.ts";
 import { lookedAt, type TransactionPace } from "../../src/domain/pace/transaction-pace.ts";
 import type { Receipt } from "../../src/domain/transaction.ts";
 import type { Failpoint } from "../../src/ports/failpoints.ts";
@@ -148,6 +149,16 @@ export function due(nonce: number, rawTransaction: Hex = "0x"): Tracked {
 export function paced(tx: Tracked, pace: Partial<TransactionPace>): Tracked {
   tx.pace = { ...tx.pace, ...pace };
   return tx;
+}
+
+/** The same transaction, and another row of it in the database. */
+export function stored(tx: Tracked, row: Partial<TransactionRow>): Tracked {
+  tx.stands(({ expected }) => keptTransaction({ ...expected, ...row }), null);
+  return tx;
+}
+
+export function mineIn(lane: OwnedLane, tx: Tracked, receipt: Receipt): void {
+  lane.mine(stored(tx, { receipt, status: { state: "TRACKING", subState: "MINED" } }));
 }
 
 export function receiptOf(nonce: number, block: { readonly number: number; readonly hash: Hash }): Receipt {

@@ -51,8 +51,10 @@ export interface ReadyDevNode extends ReadyNode {
 }
 
 export interface ConfigRow {
+  /** The key in the file. */
   readonly key: string;
   readonly variable: string | null;
+  /** For people: units written out, secrets masked. */
   readonly value: string;
   readonly origin: string;
 }
@@ -82,11 +84,15 @@ export function devWelcome({ url, chainId, signers, needsKey }: ReadyDevNode): s
 export interface DemoReport {
   readonly accepted: number;
   readonly confirmed: number;
+  /** Answered 202, and not confirmed. */
   readonly lost: number;
+  /** On the chain more often than they were asked for. */
   readonly duplicate: number;
+  /** Nonces below the highest one that no transaction of ours has. */
   readonly gaps: number;
   readonly takeovers: number;
   readonly fencedWrites: number;
+  /** From the kill until a create on one of its lanes was accepted again. */
   readonly takeOverSeconds: number | null;
   readonly seconds: number;
 }

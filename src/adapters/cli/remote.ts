@@ -1,8 +1,9 @@
 /** What every command shares that asks a running node, and those that only ask: `nodes` and `leases`. */
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { type ClusterNode, FencepostApiError, type FencepostClient, type LaneLease } from "../../client/index.ts";
+import type { PricedOrder, ReplaceOrder } from "../../contract/actions.ts";
 import { CommandFailed } from "./failure.ts";
-import { type Answer, answerWith, type CommandOptions, type Output, table } from "./present.ts";
+import { type Answer, actionReport, answerWith, type CommandOptions, type Output, table } from "./present.ts";
 
 export interface RemoteOptions extends CommandOptions {
   /** Instead of the node that the configuration of this directory describes. */
@@ -73,4 +74,55 @@ function leasesTable({ items }: { readonly items: readonly LaneLease[] }): strin
     return [String(chainId), signer, nodeId, String(fencingToken), acquiredAt, expiresAt];
   });
   return table([["chain", "signer", "node", "token", "acquired", "expires"], ...rows]);
+}
+
+const wei = (flag: string, what: string) => new Option(`${flag} <wei>`, `${what}, in wei`).argParser(digits);
+const fees = () => [
+  wei("--max-fee-per-gas", "fee cap"),
+  wei("--max-priority-fee-per-gas", "tip"),
+  wei("--gas-price", "price of a legacy transaction"),
+];
+
+/** By the names that the client has for it. */
+type Operation = "cancel" | "replace" | "resubmit" | "reprice";
+
+/** What an operator does to one transaction. */
+export function addOperating(program: Command, asking: Asking): void {
+  const add = (command: Command, description: string, options: readonly Option[] = []) =>
+    addOperation(command.description(description), options, asking);
+  const payload = new Option("--payload <json>", 'as in POST /tx: {"to":"0x…","value":"1"}').argParser(json);
+  const cancelling = "use a transaction's nonce up with nothing; whichever payload is mined decides";
+  const repricing = "sign a transaction's payload again for more: the market's price, or the one given";
+  add(program.command("cancel"), cancelling, fees());
+  add(program.command("replace"), "put another payload at a transaction's nonce", [payload.makeOptionMandatory()]);
+  add(program.command("resubmit"), "send a transaction's stored bytes again, now");
+  add(program.command("reprice"), repricing, fees());
+}
+
+/** The options of the command are the order. */
+function addOperation(command: Command, options: readonly Option[], asking: Asking): void {
+  const action = command.name() as Operation;
+  askNode(command, asking, {
+    ask: (client) => {
+      const { url: _, apiKey: __, ...order } = command.opts<RemoteOptions & PricedOrder & ReplaceOrder>();
+      return client[action](command.args[0] ?? "", order);
+    },
+    show: (transaction) => actionReport(action, transaction),
+  })
+    .argument("<txId>", "its id")
+    .addOption(new Option("--reason <text>", "why; kept in the history").makeOptionMandatory());
+  for (const option of options) command.addOption(option);
+}
+
+function digits(text: string): string {
+  if (!/^[0-9]{1,78}$/.test(text)) throw new InvalidArgumentError("It must be a whole number of wei.");
+  return text;
+}
+
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new InvalidArgumentError("It must be JSON.");
+  }
 }

@@ -1,24 +1,9 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { EXIT_CODES } from "./exit-codes.ts";
-import { CommandFailed, describeFailure, describeWhole } from "./failure.ts";
-import { addOperating } from "./operate.ts";
-import {
-  answerWith,
-  type CommandOptions,
-  type ConfigRow,
-  configTable,
-  type DemoReport,
-  demoTable,
-  devWelcome,
-  migrationReport,
-  type Output,
-  type ReadyDevNode,
-  type ReadyNode,
-  readyLine,
-} from "./present.ts";
-import { addClusterCommands, type RemoteActions } from "./remote.ts";
+import { CommandFailed, describeFailure, describeWhole, EXIT_CODES } from "./failure.ts";
+import * as present from "./present.ts";
+import { addClusterCommands, addOperating, type RemoteActions } from "./remote.ts";
 
-export interface ServeOptions extends CommandOptions {
+export interface ServeOptions extends present.CommandOptions {
   readonly port?: string;
 }
 
@@ -27,7 +12,7 @@ export interface StartOptions extends ServeOptions {
   readonly workers?: string;
 }
 
-export interface DemoOptions extends CommandOptions {
+export interface DemoOptions extends present.CommandOptions {
   readonly transactions: string;
 }
 
@@ -39,14 +24,14 @@ export interface DevOptions extends ServeOptions {
 
 /** What the commands do. `dev` and `start` call `ready` once and resolve when the node has stopped. */
 export interface CliActions extends RemoteActions {
-  dev(options: DevOptions, ready: (node: ReadyDevNode) => void): Promise<void>;
-  start(options: StartOptions, ready: (node: ReadyNode) => void): Promise<void>;
-  demo(options: DemoOptions): Promise<DemoReport>;
-  migrate(options: CommandOptions): Promise<{ readonly applied: readonly string[] }>;
-  config(options: CommandOptions): Promise<readonly ConfigRow[]>;
+  dev(options: DevOptions, ready: (node: present.ReadyDevNode) => void): Promise<void>;
+  start(options: StartOptions, ready: (node: present.ReadyNode) => void): Promise<void>;
+  demo(options: DemoOptions): Promise<present.DemoReport>;
+  migrate(options: present.CommandOptions): Promise<{ readonly applied: readonly string[] }>;
+  config(options: present.CommandOptions): Promise<readonly present.ConfigRow[]>;
 }
 
-export interface CliIo extends Output {
+export interface CliIo extends present.Output {
   readonly version: string;
   stderr(text: string): void;
 }
@@ -58,7 +43,7 @@ export async function runCli(argv: readonly string[], actions: CliActions, io: C
     await program.parseAsync([...argv], { from: "user" });
     return EXIT_CODES.ok;
   } catch (error) {
-    return report(error, io, program.opts<CommandOptions>().verbose === true);
+    return report(error, io, program.opts<present.CommandOptions>().verbose === true);
   }
 }
 
@@ -92,7 +77,9 @@ function addServing(program: Command, actions: CliActions, io: CliIo): void {
     .addOption(new Option("--data-dir <path>", "where its database lives").default(".fencepost"))
     .action(async (_, command: Command) => {
       const options = command.optsWithGlobals<DevOptions>();
-      await actions.dev(options, (node) => io.stdout(options.json === true ? readyLine(node) : devWelcome(node)));
+      await actions.dev(options, (node) =>
+        io.stdout(options.json === true ? present.readyLine(node) : present.devWelcome(node)),
+      );
     });
   program
     .command("start")
@@ -100,7 +87,7 @@ function addServing(program: Command, actions: CliActions, io: CliIo): void {
     .addOption(port())
     .addOption(new Option("--workers <number>", "nodes on this machine behind one port").argParser(wholeNumber))
     .action(async (_, command: Command) => {
-      await actions.start(command.optsWithGlobals<StartOptions>(), (node) => io.stdout(readyLine(node)));
+      await actions.start(command.optsWithGlobals<StartOptions>(), (node) => io.stdout(present.readyLine(node)));
     });
 }
 
@@ -111,19 +98,23 @@ function addOneShot(program: Command, actions: CliActions, io: CliIo): void {
       "run three nodes, kill one and freeze another in the middle of a thousand transfers, and count what was lost",
     )
     .addOption(new Option("--transactions <number>", "how many transfers").default("1000").argParser(wholeNumber));
-  answerWith(demo, io, { ask: (options: DemoOptions) => actions.demo(options), show: demoTable, judge: refuseLosses });
+  present.answerWith(demo, io, {
+    ask: (options: DemoOptions) => actions.demo(options),
+    show: present.demoTable,
+    judge: refuseLosses,
+  });
   const migrate = program.command("migrate").description("bring the database's schema up to this version");
-  answerWith(migrate, io, {
+  present.answerWith(migrate, io, {
     ask: async (options) => ({ applied: (await actions.migrate(options)).applied }),
-    show: migrationReport,
+    show: present.migrationReport,
   });
   const config = program
     .command("config")
     .description("print the effective configuration and where each value comes from; secrets are masked");
-  answerWith(config, io, { ask: (options) => actions.config(options), show: configTable });
+  present.answerWith(config, io, { ask: (options) => actions.config(options), show: present.configTable });
 }
 
-function refuseLosses({ lost, duplicate, gaps }: DemoReport): void {
+function refuseLosses({ lost, duplicate, gaps }: present.DemoReport): void {
   if (lost + duplicate + gaps > 0) throw new CommandFailed(["the demonstration failed"]);
 }
 

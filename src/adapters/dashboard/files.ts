@@ -1,33 +1,22 @@
 import { readFileSync } from "node:fs";
+import { extname } from "node:path";
 
-/** A file as the HTTP server takes it. */
-export interface DashboardFile {
-  readonly contentType: string;
-  readonly body: Buffer;
-}
-
-const HTML = "text/html; charset=utf-8";
-const STYLE = "text/css; charset=utf-8";
-const SCRIPT = "text/javascript; charset=utf-8";
-
-/** Path under which it is served → file. Named one by one: nothing is served because it happens to lie there. */
-const SERVED: ReadonlyMap<string, { readonly file: string; readonly contentType: string }> = new Map([
-  ["/", { file: "index.html", contentType: HTML }],
-  ...["style", "fence", "lists"].map(
-    (name) => [`/dashboard/${name}.css`, { file: `${name}.css`, contentType: STYLE }] as const,
-  ),
-  ...["app", "api", "dom", "feed", "lanes", "send", "stages", "transactions"].map(
-    (name) => [`/dashboard/${name}.js`, { file: `${name}.js`, contentType: SCRIPT }] as const,
-  ),
+const CONTENT_TYPES = new Map([
+  [".html", "text/html; charset=utf-8"],
+  [".css", "text/css; charset=utf-8"],
+  [".js", "text/javascript; charset=utf-8"],
 ]);
 
-/** Reads the dashboard's files once; they are small, and do not change while the process lives. */
-export function dashboardFiles(): ReadonlyMap<string, DashboardFile> {
-  const directory = new URL("./public/", import.meta.url);
-  return new Map(
-    [...SERVED].map(([path, { file, contentType }]) => [
-      path,
-      { contentType, body: readFileSync(new URL(file, directory)) },
-    ]),
-  );
+/** Named one by one: nothing is served because it happens to lie there. */
+const STYLES = ["style.css", "fence.css", "lists.css"];
+const SCRIPTS = ["app.js", "api.js", "dom.js", "feed.js", "lanes.js", "send.js", "stages.js", "transactions.js"];
+
+/** Path under which it is served → file. Read once: they are small, and do not change while the process lives. */
+export function dashboardFiles() {
+  const read = (name: string) => ({
+    contentType: CONTENT_TYPES.get(extname(name)) as string,
+    body: readFileSync(new URL(`./public/${name}`, import.meta.url)),
+  });
+  const parts = [...STYLES, ...SCRIPTS].map((name) => [`/dashboard/${name}`, read(name)] as const);
+  return new Map([["/", read("index.html")], ...parts]);
 }

@@ -1,23 +1,25 @@
 /**
- * What several endpoints say of one block, held against each other. Two that say the same decide, whichever they are: who
- * gave what is known so far has been forgotten by then, since the next one answers where one fails.
+ * What several endpoints say of one block, held against each other. Any two that say the same decide. Which endpoint
+ * gave the first answer is not kept: where one fails, the next one answers.
  */
 import type { Hash } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";
-import type {
-  Block,
-  BlockPlace,
-  ChainTransaction,
-  ReceiptVerdict,
-  SecondOpinion,
-  Settling,
+import {
+  type Block,
+  type BlockPlace,
+  type BlockTag,
+  type ChainTransaction,
+  ChainUnavailable,
+  type ReceiptVerdict,
+  type SecondOpinion,
+  type Settling,
 } from "../../ports/chain.ts";
-import { saidTwice } from "./agree-on-tag.ts";
-import { fetchBlockNumber, fetchBlocks } from "./read-block.ts";
+import { fetchBlockNumber, fetchBlocks, fetchTagged } from "./read-block.ts";
 import { fetchShownAtOnce, fetchShownInBlock, type ShownReceipt, standsIn } from "./read-receipts.ts";
 import { fetchTransaction } from "./read-sent.ts";
-import type { Endpoint, Endpoints, Said } from "./rpc/endpoints.ts";
-import { readAddress, readArray, readBytes, readHash, readRecord } from "./rpc/quantities.ts";
+import type { Ask, Endpoint, Endpoints, Said } from "./rpc/endpoints.ts";
+import { read } from "./rpc/quantities.ts";
+import { RpcErrorAnswer, saysOverLimit } from "./rpc/rpc-errors.ts";
 
 export async function agreeOnBlock(endpoints: Endpoints, number: number): Promise<SecondOpinion> {
   const said = await endpoints.readEach(
@@ -183,9 +185,101 @@ function wordOn(shown: ShownReceipt, { sentBy }: Settling, sender: ChainTransact
 
 /** What a log says, without where it stands: nodes count that each in their own way. */
 function logsIn(json: ShownReceipt["json"]): readonly unknown[] {
-  return readArray(json.logs, "receipt.logs").map((each) => {
-    const { address, topics, data } = readRecord(each, "receipt.logs[]");
-    const hashes = readArray(topics, "log.topics").map((topic) => readHash(topic, "log.topics[]"));
-    return [readAddress(address, "log.address"), hashes, readBytes(data, "log.data")];
+  return read.array(json.logs, "receipt.logs").map((each) => {
+    const { address, topics, data } = read.record(each, "receipt.logs[]");
+    const hashes = read.array(topics, "log.topics").map((topic) => read.hash(topic, "log.topics[]"));
+    return [read.address(address, "log.address"), hashes, read.bytes(data, "log.data")];
   });
+}
+
+/**
+ * How far `safe` and `finalized` have come, by the word of several endpoints. Not every node knows these tags: one that has
+ * never shown a tag has no vote on it, or nothing would ever be final beside it. One that has, and does not now, is waited
+ * for: else its denial would leave the decision to another endpoint, which may lie.
+ */
+type Tag = Exclude<BlockTag, "latest">;
+
+/** What one endpoint says of a tag. */
+interface TagWord {
+  readonly block: Block | null;
+  readonly votes: boolean;
+  /** Why it shows none, where that does not say that there is no such tag. */
+  readonly trouble: string | null;
+}
+
+/** As far as two that vote say; by the word of one where no other votes, or is up. Null: there is none to go by. */
+export async function agreeOnTag(endpoints: Endpoints, tag: Tag): Promise<Block | null> {
+  const words = await hear(endpoints, tag);
+  const voters = words.filter(({ votes }) => votes);
+  if (voters.length === 0) refuseTrouble(words);
+  return voters.length === 1 ? (voters[0]?.block ?? null) : secondHighest(voters);
+}
+
+/** The block that two endpoints confirm, or the only one that is up. Null only where all say, and always said, that there is none. */
+export async function agreeOnTagForAll(endpoints: Endpoints, tag: Tag): Promise<Block | null> {
+  const words = await hear(endpoints, tag);
+  const block = words.length === 1 ? (words[0]?.block ?? null) : secondHighest(words);
+  if (block !== null) return block;
+  refuseTrouble(words);
+  if (endpoints.shownTags.has(tag)) throw new ChainUnavailable(`only some endpoints show the ${tag} block`);
+  return null;
+}
+
+/** One word where fewer than two endpoints are up. */
+async function hear(endpoints: Endpoints, tag: Tag): Promise<readonly TagWord[]> {
+  const said = await endpoints.readEach(asking(tag), (heard) => agreedIn(heard.map(({ answer }) => answer)) !== null);
+  const alone = async () => ({ block: await endpoints.read(showing(tag)), votes: true, trouble: null });
+  const words = said?.map(({ answer }) => answer) ?? [await alone()];
+  if (shownIn(words).length > 0) endpoints.shownTags.add(tag);
+  return words;
+}
+
+function showing(tag: Tag): Ask<Block | null> {
+  return async (rpc, { shownTags }) => {
+    const block = await fetchTagged(rpc, tag);
+    if (block !== null) shownTags.add(tag);
+    return block;
+  };
+}
+
+function asking(tag: Tag): Ask<TagWord> {
+  const show = showing(tag);
+  return async (rpc, endpoint) => {
+    const knewIt = endpoint.shownTags.has(tag);
+    try {
+      const block = await show(rpc, endpoint);
+      return { block, votes: knewIt || block !== null, trouble: null };
+    } catch (error) {
+      // Nodes refuse a tag that they do not know in words of their own.
+      if (knewIt || !(error instanceof RpcErrorAnswer) || saysOverLimit(error)) throw error;
+      return { block: null, votes: false, trouble: error.message };
+    }
+  };
+}
+
+function shownIn(words: readonly TagWord[]): readonly Block[] {
+  return words.flatMap(({ block }) => block ?? []);
+}
+
+/** By hash and number: with a hash alone, one of them could put a number of its own beside it. */
+function agreedIn(words: readonly TagWord[]): Block | null {
+  const shown = shownIn(words);
+  const place = ({ number, hash }: Block) => `${number} ${hash}`;
+  const agreed = saidTwice(shown.map(place));
+  return shown.find((block) => place(block) === agreed) ?? null;
+}
+
+/** What two of them say; null: no two say the same. */
+export function saidTwice<T extends string>(said: readonly T[]): T | null {
+  return said.find((each, index) => said.indexOf(each) < index) ?? null;
+}
+
+function secondHighest(words: readonly TagWord[]): Block | null {
+  const [, second = null] = shownIn(words).toSorted((a, b) => b.number - a.number);
+  return agreedIn(words) ?? second;
+}
+
+function refuseTrouble(words: readonly TagWord[]): void {
+  const troubles = words.flatMap(({ trouble }) => trouble ?? []);
+  if (troubles.length > 0) throw new ChainUnavailable(troubles.join("; "));
 }

@@ -1,20 +1,24 @@
 import type { Hex } from "../../domain/lane.ts";
 import { type Chain, ChainUnavailable, type ReceiptVerdict } from "../../ports/chain.ts";
-import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, type Question } from "./agree.ts";
-import { agreeOnTag, agreeOnTagForAll } from "./agree-on-tag.ts";
+import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, agreeOnTagForAll, type Question } from "./agree.ts";
 import { askChainIds } from "./ask-chain-ids.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
 import { BlockProver } from "./proof/block-prover.ts";
 import { fetchBlockNumber, fetchBlocks, fetchBlocksByHash, fetchIdentity, fetchTagged } from "./read-block.ts";
-import { CountsAtHead, fetchCount } from "./read-counts.ts";
-import { fetchPooled } from "./read-pool.ts";
 import { fetchReceipts, fetchShownInBlock } from "./read-receipts.ts";
-import { fetchBySenderAndNonce, fetchCountAt, fetchSentInBlock, fetchTransaction } from "./read-sent.ts";
+import {
+  CountsAtHead,
+  fetchBySenderAndNonce,
+  fetchCount,
+  fetchCountAt,
+  fetchPooled,
+  fetchSentInBlock,
+  fetchTransaction,
+} from "./read-sent.ts";
 import { type Ask, type Endpoint, Endpoints, type EndpointsOptions } from "./rpc/endpoints.ts";
-import { readBigInt } from "./rpc/quantities.ts";
-import { sendUnsigned } from "./send-unsigned.ts";
+import { read } from "./rpc/quantities.ts";
 import { simulateCall } from "./simulate-call.ts";
-import { submitEverywhere, submitToFirst } from "./submit-transactions.ts";
+import { sendUnsigned, submitEverywhere, submitToFirst } from "./submit-transactions.ts";
 
 export interface EvmChainOptions extends Omit<EndpointsOptions, "chainId"> {
   /** Read from the endpoints where absent; then at least one must be up. */
@@ -33,40 +37,39 @@ export async function createEvmChain(options: EvmChainOptions): Promise<Chain> {
   }
   if (found.some((each) => each.chainId !== chainId)) {
     const claims = found.map((each) => `${each.label} serves chain ${each.chainId}`).join(", ");
-    throw new WrongChain(options.chainId === undefined ? claims : `chain ${chainId} is configured, but ${claims}`);
+    const wrong = options.chainId === undefined ? claims : `chain ${chainId} is configured, but ${claims}`;
+    throw new WrongChain(`the RPC endpoints are not of one chain: ${wrong}`);
   }
   return openChain(chainId, new Endpoints({ ...options, chainId }));
 }
 
 export class WrongChain extends Error {
   override readonly name = "WrongChain";
-
-  constructor(claims: string) {
-    super(`the RPC endpoints are not of one chain: ${claims}`);
-  }
 }
 
 function openChain(chainId: number, endpoints: Endpoints): Chain {
   const prover = new BlockProver();
   const counts = new CountsAtHead();
-  const read = <T>(ask: Ask<T>) => endpoints.read(ask);
+  const first = <T>(ask: Ask<T>) => endpoints.read(ask);
   /** Of nothing, nothing is asked. */
   const readOf = async <T>(subjects: readonly unknown[], ask: Ask<readonly T[]>) =>
     subjects.length === 0 ? [] : endpoints.read(ask);
   return {
     chainId,
     endpoints: endpoints.size,
-    head: (tag) => (tag === "latest" ? read((rpc) => fetchTagged(rpc, tag)) : agreeOnTag(endpoints, tag)),
+    head: (tag) => (tag === "latest" ? first((rpc) => fetchTagged(rpc, tag)) : agreeOnTag(endpoints, tag)),
     headForAll: (tag) => agreeOnTagForAll(endpoints, tag),
     heightReached: (upTo) => agreeOnHeight(endpoints, upTo),
     blocksByNumber: (numbers) => readOf(numbers, (rpc) => fetchBlocks(rpc, numbers)),
-    blockByHash: async (hash) => (await read((rpc) => fetchBlocksByHash(rpc, [hash])))[0] ?? null,
+    blockByHash: async (hash) => (await first((rpc) => fetchBlocksByHash(rpc, [hash])))[0] ?? null,
     secondOpinion: (blockNumber) => agreeOnBlock(endpoints, blockNumber),
     settleReceipts: async (block, transactions, depth) => {
       if (transactions.length === 0) return [];
       const question = { block, transactions, depth };
       const agreed = await agreeOnReceipts(endpoints, question);
-      return agreed ?? read((_, endpoint) => settleAlone(endpoint, question, { prover, isOnly: endpoints.size === 1 }));
+      return (
+        agreed ?? first((_, endpoint) => settleAlone(endpoint, question, { prover, isOnly: endpoints.size === 1 }))
+      );
     },
     receiptsInBlock: async (block, hashes) => {
       const shown = await readOf(hashes, (_, endpoint) => fetchShownInBlock(endpoint, block, hashes));
@@ -74,7 +77,7 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
     },
     receipts: (hashes) => readOf(hashes, (rpc) => fetchReceipts(rpc, hashes)),
     transactionCount: (address, tag) =>
-      read(async (rpc) => ({ count: await fetchCount(rpc, address, tag), endpoint: rpc.label })),
+      first(async (rpc) => ({ count: await fetchCount(rpc, address, tag), endpoint: rpc.label })),
     transactionCountEverywhere: async (address, atBlock, tag = "latest") => {
       const said = await endpoints.readEverywhere((_, endpoint) => counts.ask(endpoint, address, tag));
       if (said.length === 0) throw new ChainUnavailable(`no endpoint serves chain ${chainId}`);
@@ -84,24 +87,18 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
         return { kind: head >= atBlock ? "says" : "behind", count };
       });
     },
-    pooled: async (address, nonces) => (nonces.length === 0 ? [] : read((rpc) => fetchPooled(rpc, address, nonces))),
-    transactionCountAt: (address, blockNumber) => read((rpc) => fetchCountAt(rpc, address, blockNumber)),
-    sentInBlock: (address, blockNumber) => read((rpc) => fetchSentInBlock(rpc, address, blockNumber)),
-    transactionBySenderAndNonce: (address, nonce) => read((rpc) => fetchBySenderAndNonce(rpc, address, nonce)),
-    transaction: (hash) => read((rpc) => fetchTransaction(rpc, hash)),
+    pooled: async (address, nonces) => (nonces.length === 0 ? [] : first((rpc) => fetchPooled(rpc, address, nonces))),
+    transactionCountAt: (address, blockNumber) => first((rpc) => fetchCountAt(rpc, address, blockNumber)),
+    sentInBlock: (address, blockNumber) => first((rpc) => fetchSentInBlock(rpc, address, blockNumber)),
+    transactionBySenderAndNonce: (address, nonce) => first((rpc) => fetchBySenderAndNonce(rpc, address, nonce)),
+    transaction: (hash) => first((rpc) => fetchTransaction(rpc, hash)),
     identity: (genesisHash) => endpoints.identity(genesisHash),
-    identityEverywhere: async () => {
-      const said = await endpoints.readEverywhere(fetchIdentity);
-      return said.map((each) => (each.kind === "silent" ? each : { kind: "says", identity: each.answer }));
-    },
+    identityEverywhere: () => endpoints.readEverywhere(fetchIdentity),
     balance: (address) =>
-      read(async (rpc) => readBigInt(await rpc.request("eth_getBalance", [address, "latest"]), "eth_getBalance")),
-    feeMarket: () => read(fetchFeeMarket),
-    simulate: (call) => read((rpc) => simulateCall(rpc, call)),
-    simulateEverywhere: async (call) => {
-      const said = await endpoints.readEverywhere((rpc) => simulateCall(rpc, call));
-      return said.map((each) => (each.kind === "silent" ? each : { kind: "says", simulation: each.answer }));
-    },
+      first(async (rpc) => read.bigint(await rpc.request("eth_getBalance", [address, "latest"]), "eth_getBalance")),
+    feeMarket: () => first(fetchFeeMarket),
+    simulate: (call) => first((rpc) => simulateCall(rpc, call)),
+    simulateEverywhere: (call) => endpoints.readEverywhere((rpc) => simulateCall(rpc, call)),
     submit: async (raws: readonly Hex[], { everywhere = false } = {}) => {
       if (raws.length === 0) return [];
       return everywhere ? submitEverywhere(endpoints, raws) : submitToFirst(endpoints, raws);

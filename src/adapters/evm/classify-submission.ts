@@ -4,8 +4,8 @@ import { SUBMISSION_WORDINGS, type Wording } from "./submission-wordings.ts";
 
 /**
  * Names a node's refusal of `eth_sendRawTransaction` by what it permits next. Only the words count: codes are used
- * differently by every client (-32005 is a gas limit in Besu and a rate limit at Infura). Whatever is not recognised,
- * or says two things at once, is `unknown` (I7).
+ * differently by every client (-32005 is a gas limit in Besu and a rate limit at Infura). An answer that is not
+ * recognised, or says two things at once, is `unknown` (I7).
  */
 export function classifySubmission(error: NodeError): Exclude<SubmitAnswer, "accepted"> {
   if (looksReverted(error)) return "unknown";

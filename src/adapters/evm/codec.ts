@@ -43,10 +43,7 @@ export function createCodec(): Codec {
   };
 }
 
-interface AbiFunction {
-  readonly selector: Hex;
-  readonly inputs: readonly AbiParameter[];
-}
+type AbiFunction = ReturnType<typeof readFunction>;
 
 function parseSignature(text: string): AbiFunction {
   if (text.length > LONGEST_SIGNATURE) throw new BadEncoding("function", "is too long");
@@ -145,7 +142,7 @@ function readItem(item: unknown): AbiItem {
   return item;
 }
 
-function readFunction({ type, name, inputs }: AbiItem): AbiFunction {
+function readFunction({ type, name, inputs }: AbiItem) {
   if (type !== "function" || typeof name !== "string" || !FUNCTION_NAME.test(name)) {
     throw new BadEncoding("function", "is not a function");
   }
@@ -187,7 +184,7 @@ function canonical(type: string): string {
   return type.replace(/^(u?int)(?=\[|$)/, "$1256");
 }
 
-/** What the library refuses is the caller's mistake, whatever class of error it chooses to say so. */
+/** viem refuses with many classes of errors; each of them means a mistake of the caller. */
 function foreign<T>(path: string, complaint: string, act: () => T): T {
   try {
     return act();

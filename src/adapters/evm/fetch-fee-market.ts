@@ -1,6 +1,6 @@
 import type { FeeMarket } from "../../domain/fees.ts";
 import { readBlock } from "./read-block.ts";
-import { BadAnswer, readArray, readBigInt, readRecord } from "./rpc/quantities.ts";
+import { BadAnswer, read } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
@@ -19,7 +19,7 @@ export async function fetchFeeMarket(rpc: RpcTransport): Promise<FeeMarket> {
   const latest = readBlock(resultOf(head));
   if (latest === null) throw new BadAnswer("it has no latest block");
   if (latest.baseFeePerGas === null) {
-    return { baseFees: [], priorityFees: [], gasPrice: readBigInt(resultOf(price), "eth_gasPrice") };
+    return { baseFees: [], priorityFees: [], gasPrice: read.bigint(resultOf(price), "eth_gasPrice") };
   }
   const { baseFees, priorityFees } = readHistory(history) ?? { baseFees: [latest.baseFeePerGas], priorityFees: [] };
   return { baseFees, priorityFees, gasPrice: readPrice(price, baseFees) };
@@ -27,24 +27,25 @@ export async function fetchFeeMarket(rpc: RpcTransport): Promise<FeeMarket> {
 
 function readHistory(reply: RpcReply | undefined): Pick<FeeMarket, "baseFees" | "priorityFees"> | null {
   if (saysNothing(reply)) return null;
-  const history = readRecord(resultOf(reply), "eth_feeHistory");
+  const history = read.record(resultOf(reply), "eth_feeHistory");
   // Of the blocks asked for, and of the next one.
-  const baseFees = readArray(history.baseFeePerGas, "feeHistory.baseFeePerGas")
+  const baseFees = read
+    .array(history.baseFeePerGas, "feeHistory.baseFeePerGas")
     .slice(-BLOCKS - 1)
-    .map((fee) => readBigInt(fee, "feeHistory.baseFeePerGas[]"));
+    .map((fee) => read.bigint(fee, "feeHistory.baseFeePerGas[]"));
   if (baseFees.length === 0) return null;
-  const ratios = readArray(history.gasUsedRatio, "feeHistory.gasUsedRatio").slice(-BLOCKS);
+  const ratios = read.array(history.gasUsedRatio, "feeHistory.gasUsedRatio").slice(-BLOCKS);
   const rewards: readonly unknown[] = Array.isArray(history.reward) ? history.reward.slice(-BLOCKS) : [];
   const priorityFees = rewards
     .filter((_, index) => Number(ratios[index]) > 0)
-    .flatMap((reward) => readArray(reward, "feeHistory.reward[]").slice(0, 1))
-    .map((tip) => readBigInt(tip, "feeHistory.reward[][]"));
+    .flatMap((reward) => read.array(reward, "feeHistory.reward[]").slice(0, 1))
+    .map((tip) => read.bigint(tip, "feeHistory.reward[][]"));
   return { baseFees, priorityFees };
 }
 
 /** Chains with dynamic fees may have dropped `eth_gasPrice`; what it would say is the base fee and a little more. */
 function readPrice(reply: RpcReply | undefined, baseFees: readonly bigint[]): bigint {
-  if (!saysNothing(reply)) return readBigInt(resultOf(reply), "eth_gasPrice");
+  if (!saysNothing(reply)) return read.bigint(resultOf(reply), "eth_gasPrice");
   return ((baseFees.at(-1) ?? 0n) * 11n) / 10n;
 }
 

@@ -1,7 +1,7 @@
 import { numberToHex } from "viem/utils";
 import type { Hash } from "../../domain/lane.ts";
 import type { Block, BlockPlace, BlockTag, ChainIdentity } from "../../ports/chain.ts";
-import { BadAnswer, optional, readArray, readBigInt, readHash, readNumber, readRecord } from "./rpc/quantities.ts";
+import { BadAnswer, read } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
@@ -10,16 +10,16 @@ type Batch = Pick<RpcTransport, "batch">;
 /** A block with transaction hashes; null where the node has none. Throws `BadAnswer` on anything else. */
 export function readBlock(value: unknown): Block | null {
   if (value === null) return null;
-  const block = readRecord(value, "the block");
+  const block = read.record(value, "the block");
   return {
-    number: readNumber(block.number, "block.number"),
-    hash: readHash(block.hash, "block.hash"),
-    parentHash: readHash(block.parentHash, "block.parentHash"),
-    transactionHashes: readArray(block.transactions, "block.transactions").map((hash) =>
-      readHash(hash, "block.transactions[]"),
-    ),
-    baseFeePerGas: optional(readBigInt, block.baseFeePerGas, "block.baseFeePerGas"),
-    gasLimit: readBigInt(block.gasLimit, "block.gasLimit"),
+    number: read.number(block.number, "block.number"),
+    hash: read.hash(block.hash, "block.hash"),
+    parentHash: read.hash(block.parentHash, "block.parentHash"),
+    transactionHashes: read
+      .array(block.transactions, "block.transactions")
+      .map((hash) => read.hash(hash, "block.transactions[]")),
+    baseFeePerGas: read.optional(read.bigint, block.baseFeePerGas, "block.baseFeePerGas"),
+    gasLimit: read.bigint(block.gasLimit, "block.gasLimit"),
   };
 }
 
@@ -36,7 +36,7 @@ export function blockFrom(reply: RpcReply | undefined, asked: Partial<BlockPlace
 }
 
 export async function fetchBlockNumber(rpc: Pick<RpcTransport, "request">): Promise<number> {
-  return readNumber(await rpc.request("eth_blockNumber", []), "eth_blockNumber");
+  return read.number(await rpc.request("eth_blockNumber", []), "eth_blockNumber");
 }
 
 /** Null where the node does not know the tag. */
@@ -75,7 +75,7 @@ export async function fetchIdentity(rpc: Batch): Promise<ChainIdentity> {
   // A node that expired old history (EIP-4444) refuses block 0 in words of its own: then the number must do.
   const refused = genesis?.ok === false && genesis.error instanceof RpcErrorAnswer;
   return {
-    chainId: readNumber(resultOf(chainId), "eth_chainId"),
+    chainId: read.number(resultOf(chainId), "eth_chainId"),
     genesisHash: refused ? null : (blockFrom(genesis, { number: 0 })?.hash ?? null),
   };
 }

@@ -3,17 +3,7 @@ import type { Receipt } from "../../domain/transaction.ts";
 import type { Block } from "../../ports/chain.ts";
 import { fetchBlocksByHash, saysNoSuchBlock } from "./read-block.ts";
 import type { Endpoint } from "./rpc/endpoints.ts";
-import {
-  BadAnswer,
-  optional,
-  readAddress,
-  readArray,
-  readBigInt,
-  readGas,
-  readHash,
-  readNumber,
-  readRecord,
-} from "./rpc/quantities.ts";
+import { BadAnswer, read } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, RpcUnreachable, resultOf, saysMethodUnsupported, saysOverLimit } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
@@ -65,7 +55,7 @@ const FEW = 2 / 3;
 /** And never more than so many: bytes are cheap where each call counts against a rate, or goes alone for want of batches. */
 const FEW_CALLS = 10;
 
-/** The receipts of one block among `hashes`. Whatever way they were found, each stands in that very block. */
+/** The receipts of one block among `hashes`. In each of the three ways to find them, each stands in that very block. */
 export async function fetchShownInBlock(
   endpoint: Endpoint,
   block: Block,
@@ -128,7 +118,7 @@ async function fetchIndexed(rpc: RpcTransport, hashes: readonly Hash[]): Promise
 
 /** Of what was not asked for, no more is read. */
 function hashIn(receipt: unknown): Hash {
-  return readHash(readRecord(receipt, "the receipt").transactionHash, "receipt.transactionHash");
+  return read.hash(read.record(receipt, "the receipt").transactionHash, "receipt.transactionHash");
 }
 
 /** `eth_getBlockReceipts` in the form this node takes, remembered from the first time. */
@@ -140,7 +130,7 @@ export async function fetchBlockReceipts(
     const parameter = endpoint.blockReceipts === "byHash" ? hash : { blockHash: hash };
     try {
       const result = await endpoint.rpc.request("eth_getBlockReceipts", [parameter]);
-      return result === null ? "gone" : readArray(result, "the block's receipts");
+      return result === null ? "gone" : read.array(result, "the block's receipts");
     } catch (error) {
       // Reth and Besu tell an orphaned block by an error, geth by null.
       if (saysNoSuchBlock(error)) return "gone";
@@ -166,25 +156,25 @@ function rejectsForm(error: unknown): boolean {
 /** Null also where the receipt names no block: some rollups give one for a transaction that is only pre-confirmed. */
 function readShown(value: unknown): ShownReceipt | null {
   if (value === null) return null;
-  const json = readRecord(value, "the receipt");
+  const json = read.record(value, "the receipt");
   return json.blockHash === null || json.blockNumber === null ? null : { receipt: readReceipt(json), json };
 }
 
 export function readReceipt(receipt: ShownReceipt["json"]): Receipt {
   return {
-    txHash: readHash(receipt.transactionHash, "receipt.transactionHash"),
-    blockNumber: readNumber(receipt.blockNumber, "receipt.blockNumber"),
-    blockHash: readHash(receipt.blockHash, "receipt.blockHash"),
-    transactionIndex: readNumber(receipt.transactionIndex, "receipt.transactionIndex"),
+    txHash: read.hash(receipt.transactionHash, "receipt.transactionHash"),
+    blockNumber: read.number(receipt.blockNumber, "receipt.blockNumber"),
+    blockHash: read.hash(receipt.blockHash, "receipt.blockHash"),
+    transactionIndex: read.number(receipt.transactionIndex, "receipt.transactionIndex"),
     status: readStatus(receipt.status),
-    gasUsed: readGas(receipt.gasUsed, "receipt.gasUsed"),
-    effectiveGasPrice: optional(readBigInt, receipt.effectiveGasPrice, "receipt.effectiveGasPrice"),
-    contractAddress: optional(readAddress, receipt.contractAddress, "receipt.contractAddress"),
+    gasUsed: read.gas(receipt.gasUsed, "receipt.gasUsed"),
+    effectiveGasPrice: read.optional(read.bigint, receipt.effectiveGasPrice, "receipt.effectiveGasPrice"),
+    contractAddress: read.optional(read.address, receipt.contractAddress, "receipt.contractAddress"),
   };
 }
 
 function readStatus(value: unknown): Receipt["status"] {
-  const status = readNumber(value, "receipt.status");
+  const status = read.number(value, "receipt.status");
   if (status > 1) throw new BadAnswer("receipt.status is neither 0 nor 1");
   return status === 1 ? "success" : "reverted";
 }

@@ -3,20 +3,11 @@ import type { Fees } from "../../domain/fees.ts";
 import type { Address, Hash } from "../../domain/lane.ts";
 import type { ChainTransaction } from "../../ports/chain.ts";
 import { saysNoSuchBlock } from "./read-block.ts";
-import {
-  BadAnswer,
-  optional,
-  readAddress,
-  readArray,
-  readBigInt,
-  readBytes,
-  readGas,
-  readHash,
-  readNumber,
-  readRecord,
-} from "./rpc/quantities.ts";
-import { RpcErrorAnswer, resultOf, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
+import type { Endpoint } from "./rpc/endpoints.ts";
+import { BadAnswer, read } from "./rpc/quantities.ts";
+import { RpcErrorAnswer, type RpcReply, resultOf, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
+import type { RpcCall } from "./rpc/wire.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 type Batch = Pick<RpcTransport, "batch">;
@@ -26,7 +17,7 @@ export async function fetchCountAt(rpc: Batch, address: Address, blockNumber: nu
   const params = [address, numberToHex(blockNumber)];
   const [reply] = await rpc.batch([{ method: "eth_getTransactionCount", params }]);
   const count = resultOf(reply, saysStateGone);
-  return count === undefined ? null : readNumber(count, "eth_getTransactionCount");
+  return count === undefined ? null : read.number(count, "eth_getTransactionCount");
 }
 
 /** What one address sent in a block. Others' transactions are not looked at: a rollup's own kinds need not be known. */
@@ -36,13 +27,14 @@ export async function fetchSentInBlock(
   blockNumber: number,
 ): Promise<readonly ChainTransaction[] | null> {
   const [reply] = await rpc.batch([{ method: "eth_getBlockByNumber", params: [numberToHex(blockNumber), true] }]);
-  const fields = optional(readRecord, resultOf(reply, saysNoSuchBlock), "the block");
+  const fields = read.optional(read.record, resultOf(reply, saysNoSuchBlock), "the block");
   if (fields === null) return null;
-  const block = { number: readNumber(fields.number, "block.number"), hash: readHash(fields.hash, "block.hash") };
+  const block = { number: read.number(fields.number, "block.number"), hash: read.hash(fields.hash, "block.hash") };
   if (block.number !== blockNumber) throw new BadAnswer("it answered with another block");
-  return readArray(fields.transactions, "block.transactions")
-    .map((each) => readRecord(each, "block.transactions[]"))
-    .filter((each) => readAddress(each.from, "transaction.from") === address)
+  return read
+    .array(fields.transactions, "block.transactions")
+    .map((each) => read.record(each, "block.transactions[]"))
+    .filter((each) => read.address(each.from, "transaction.from") === address)
     .map((each) => ({ ...readTransaction(each), block }));
 }
 
@@ -65,35 +57,35 @@ export async function fetchTransaction(rpc: Batch, txHash: Hash): Promise<ChainT
 
 function askedFor(result: unknown, asked: Partial<ChainTransaction>): ChainTransaction | null {
   if (result === null) return null;
-  const found = readTransaction(readRecord(result, "the transaction"));
+  const found = readTransaction(read.record(result, "the transaction"));
   const { txHash = found.txHash, from = found.from, nonce = found.nonce } = asked;
   if (found.txHash === txHash && found.from === from && found.nonce === nonce) return found;
   throw new BadAnswer("it answered with another transaction");
 }
 
 function readTransaction(fields: Fields): ChainTransaction {
-  const blockHash = optional(readHash, fields.blockHash, "transaction.blockHash");
+  const blockHash = read.optional(read.hash, fields.blockHash, "transaction.blockHash");
   return {
-    txHash: readHash(fields.hash, "transaction.hash"),
-    from: readAddress(fields.from, "transaction.from"),
-    nonce: readNumber(fields.nonce, "transaction.nonce"),
-    to: optional(readAddress, fields.to, "transaction.to"),
-    value: readBigInt(fields.value, "transaction.value"),
-    data: readBytes(fields.input ?? fields.data, "transaction.input"),
-    gas: readGas(fields.gas, "transaction.gas"),
+    txHash: read.hash(fields.hash, "transaction.hash"),
+    from: read.address(fields.from, "transaction.from"),
+    nonce: read.number(fields.nonce, "transaction.nonce"),
+    to: read.optional(read.address, fields.to, "transaction.to"),
+    value: read.bigint(fields.value, "transaction.value"),
+    data: read.bytes(fields.input ?? fields.data, "transaction.input"),
+    gas: read.gas(fields.gas, "transaction.gas"),
     fees: readFees(fields),
-    block: blockHash && { number: readNumber(fields.blockNumber, "transaction.blockNumber"), hash: blockHash },
+    block: blockHash && { number: read.number(fields.blockNumber, "transaction.blockNumber"), hash: blockHash },
   };
 }
 
 function readFees(fields: Fields): Fees {
-  const maxFeePerGas = optional(readBigInt, fields.maxFeePerGas, "transaction.maxFeePerGas");
+  const maxFeePerGas = read.optional(read.bigint, fields.maxFeePerGas, "transaction.maxFeePerGas");
   if (maxFeePerGas !== null) {
-    const maxPriorityFeePerGas = readBigInt(fields.maxPriorityFeePerGas, "transaction.maxPriorityFeePerGas");
+    const maxPriorityFeePerGas = read.bigint(fields.maxPriorityFeePerGas, "transaction.maxPriorityFeePerGas");
     return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas };
   }
   const type = fields.type === "0x1" ? "eip2930" : "legacy";
-  return { type, gasPrice: readBigInt(fields.gasPrice, "transaction.gasPrice") };
+  return { type, gasPrice: read.bigint(fields.gasPrice, "transaction.gasPrice") };
 }
 
 /**
@@ -106,4 +98,81 @@ const STATE_GONE_TEXT =
 
 function saysStateGone(error: unknown): boolean {
   return error instanceof RpcErrorAnswer && STATE_GONE_TEXT.test(error.message);
+}
+
+const COUNT = "eth_getTransactionCount";
+const HEAD = "eth_blockNumber";
+
+export type CountTag = "latest" | "pending";
+
+export async function fetchCount(rpc: RpcTransport, address: Address, tag: CountTag): Promise<number> {
+  return read.number(await rpc.request(COUNT, [address, tag]), COUNT);
+}
+
+/** A request that gathers questions until this moment is over. */
+interface Gathering {
+  readonly calls: RpcCall[];
+  readonly replies: Promise<readonly RpcReply[]>;
+}
+
+/**
+ * Counts with the head of the endpoint that gives them. All that are asked of one endpoint in one moment share a question
+ * for its head. That comes first in each request, and is answered before the rest leaves where they do not all fit into
+ * one: a head that was read after a count would vouch for blocks that the count knows nothing of.
+ */
+export class CountsAtHead {
+  readonly #gathering = new Map<Endpoint, Gathering>();
+
+  /** A refused question fails alone; the others of its request are answered. */
+  async ask(
+    endpoint: Endpoint,
+    address: Address,
+    tag: CountTag,
+  ): Promise<{ readonly head: number; readonly count: number }> {
+    const { calls, replies } = this.#gather(endpoint);
+    const at = calls.push({ method: COUNT, params: [address, tag] }) - 1;
+    const answers = await replies;
+    return { head: read.number(resultOf(answers[0]), HEAD), count: read.number(resultOf(answers[at]), COUNT) };
+  }
+
+  #gather(endpoint: Endpoint): Gathering {
+    const open = this.#gathering.get(endpoint);
+    if (open !== undefined && open.calls.length < endpoint.rpc.callsAtOnce) return open;
+    const calls: RpcCall[] = [{ method: HEAD, params: [] }];
+    const replies = Promise.resolve().then(() => {
+      if (this.#gathering.get(endpoint)?.calls === calls) this.#gathering.delete(endpoint);
+      return endpoint.rpc.readInOrder(calls);
+    });
+    this.#gathering.set(endpoint, { calls, replies });
+    return { calls, replies };
+  }
+}
+
+/**
+ * What waits in the node's pool from one sender, by nonce. geth and reth show it as `txpool_contentFrom`, Erigon and
+ * some rollups answer `eth_getTransactionBySenderAndNonce`; null where the node has neither, as hosted ones often do.
+ */
+export async function fetchPooled(
+  rpc: Pick<RpcTransport, "batch">,
+  address: Address,
+  nonces: readonly number[],
+): Promise<readonly (Hash | null)[] | null> {
+  const [content] = await rpc.batch([{ method: "txpool_contentFrom", params: [address] }]);
+  const shown = resultOf(content, saysMethodUnsupported);
+  if (shown !== undefined) return fromContent(shown, nonces);
+  const method = "eth_getTransactionBySenderAndNonce";
+  const replies = await rpc.batch(nonces.map((nonce) => ({ method, params: [address, numberToHex(nonce)] })));
+  const found = replies.map((reply) => resultOf(reply, saysMethodUnsupported));
+  return found.includes(undefined) ? null : found.map(hashOf);
+}
+
+function fromContent(content: unknown, nonces: readonly number[]): readonly (Hash | null)[] {
+  const { pending, queued } = read.record(content, "txpool_contentFrom");
+  const byNonce = { ...Object(queued), ...Object(pending) } as Readonly<Record<string, unknown>>;
+  return nonces.map((nonce) => hashOf(byNonce[String(nonce)] ?? null));
+}
+
+function hashOf(transaction: unknown): Hash | null {
+  const fields = read.optional(read.record, transaction, "a pooled transaction");
+  return fields && read.hash(fields.hash, "a pooled transaction's hash");
 }

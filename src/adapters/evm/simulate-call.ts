@@ -1,8 +1,9 @@
+import { numberToHex } from "viem/utils";
+import { defined } from "../../domain/defined.ts";
 import type { Call, Simulation } from "../../ports/chain.ts";
 import { recogniseWordings } from "./classify-submission.ts";
-import { decodeRevert } from "./decode-revert.ts";
-import { revertDataOf, shorten, textsOf } from "./error-texts.ts";
-import { BadAnswer, readBigInt, readBytes, readGas } from "./rpc/quantities.ts";
+import { decodeRevert, revertDataOf, shorten, textsOf } from "./error-texts.ts";
+import { BadAnswer, read } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
@@ -19,7 +20,7 @@ export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simul
     { method: "eth_getBalance", params: [call.from, "latest"] },
     ...(asksCode ? [{ method: "eth_getCode", params: [call.to, "latest"] }] : []),
   ]);
-  const balance = readBigInt(resultOf(funds), "eth_getBalance");
+  const balance = read.bigint(resultOf(funds), "eth_getBalance");
   if (call.value > balance) {
     return { outcome: "insufficientFunds", detail: `value ${call.value} is over the balance of ${balance}` };
   }
@@ -35,20 +36,14 @@ function hasNoCode(reply: RpcReply | undefined): boolean {
   return reply?.ok === true && reply.result === "0x";
 }
 
-function encodeRequest(call: Call): Readonly<Record<string, unknown>> {
-  return {
-    from: call.from,
-    ...(call.to === null ? {} : { to: call.to }),
-    data: call.data,
-    value: `0x${call.value.toString(16)}`,
-    ...(call.gas === undefined ? {} : { gas: `0x${call.gas.toString(16)}` }),
-    ...(call.accessList === undefined ? {} : { accessList: call.accessList }),
-  };
+function encodeRequest({ from, to, data, value, gas, accessList }: Call) {
+  const limit = gas === undefined ? gas : numberToHex(gas);
+  return defined({ from, to: to ?? undefined, data, value: numberToHex(value), gas: limit, accessList });
 }
 
 function gasOf(call: Call, result: unknown): bigint {
-  if (call.gas === undefined) return readGas(result, "eth_estimateGas");
-  readBytes(result, "eth_call");
+  if (call.gas === undefined) return read.gas(result, "eth_estimateGas");
+  read.bytes(result, "eth_call");
   return call.gas;
 }
 

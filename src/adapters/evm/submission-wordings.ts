@@ -17,24 +17,11 @@ export interface Wording {
   readonly perTransaction?: true;
 }
 
-export type Client =
-  | "geth"
-  | "Erigon"
-  | "Nethermind"
-  | "Besu"
-  | "Reth"
-  | "anvil"
-  | "EDR"
-  | "OpenEthereum"
-  | "Nitro"
-  | "op-geth"
-  | "zkSync"
-  | "bor"
-  | "Klaytn"
-  | "Harmony"
-  | "Sei"
-  | "Hedera"
-  | "Metis";
+type EthereumClient = "geth" | "Erigon" | "Nethermind" | "Besu" | "Reth" | "OpenEthereum";
+type DevelopmentChain = "anvil" | "EDR";
+type Rollup = "Nitro" | "op-geth" | "zkSync" | "Metis";
+type OtherChain = "bor" | "Klaytn" | "Harmony" | "Sei" | "Hedera";
+export type Client = EthereumClient | DevelopmentChain | Rollup | OtherChain;
 
 /** Wordings that mean the same, each with the clients that say it. */
 function meaning(

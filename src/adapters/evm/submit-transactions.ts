@@ -1,9 +1,13 @@
+import { numberToHex } from "viem/utils";
 import { SUBMIT_ANSWERS, type SubmitResult } from "../../domain/answers.ts";
-import type { Hex } from "../../domain/lane.ts";
+import { defined } from "../../domain/defined.ts";
+import type { Address, Hex } from "../../domain/lane.ts";
+import type { UnsignedTransaction } from "../../domain/transaction.ts";
+import type { NodeSubmission } from "../../ports/chain.ts";
 import { classifySubmission, namedGasCap } from "./classify-submission.ts";
 import { shorten } from "./error-texts.ts";
 import type { Endpoint, Endpoints } from "./rpc/endpoints.ts";
-import { BadAnswer } from "./rpc/quantities.ts";
+import { BadAnswer, read } from "./rpc/quantities.ts";
 import { type RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./rpc/rpc-errors.ts";
 
 /** What one endpoint made of one item. `lost` = it gave no answer at all; the same bytes may be handed to another. */
@@ -118,4 +122,35 @@ function withAgreedCap({ answer, detail }: SubmitResult, said: readonly Submissi
 export function weightiest(answers: readonly SubmitResult[]): SubmitResult {
   const [first] = answers.toSorted((a, b) => SUBMIT_ANSWERS.indexOf(a.answer) - SUBMIT_ANSWERS.indexOf(b.answer));
   return first ?? { answer: "unknown", detail: "no endpoint could be asked" };
+}
+
+/** `eth_sendTransaction`, with every field given: the node adds its signature and nothing else. */
+export async function sendUnsigned(
+  endpoints: Endpoints,
+  from: Address,
+  transaction: UnsignedTransaction,
+): Promise<NodeSubmission> {
+  const [endpoint] = endpoints.usable();
+  if (endpoint === undefined) return { ...weightiest([]), txHash: null };
+  const calls = [{ method: "eth_sendTransaction", params: [toParameter(from, transaction)] }];
+  try {
+    return await endpoints.askOne(endpoint, async (rpc) => {
+      const [reply] = await rpc.sendInOrder(calls);
+      if (reply === undefined) throw new RpcUnreachable("malformed", "a call was left unanswered");
+      const { result, lost } = readHashReply(reply);
+      if (lost !== null) throw lost;
+      const isTaken = reply.ok && result.answer === "accepted";
+      return { ...result, txHash: isTaken ? read.hash(reply.result, "eth_sendTransaction") : null };
+    });
+  } catch (error) {
+    if (!(error instanceof RpcUnreachable || error instanceof BadAnswer)) throw error;
+    return { answer: "unknown", detail: error.message, txHash: null };
+  }
+}
+
+function toParameter(from: Address, { to, data, fees, accessList, ...amounts }: UnsignedTransaction) {
+  const { type: _, ...prices } = fees;
+  const inHex = Object.entries({ ...amounts, ...prices }).map(([name, amount]) => [name, numberToHex(amount)]);
+  const list = accessList.length === 0 ? undefined : accessList;
+  return defined({ from, to: to ?? undefined, data, ...Object.fromEntries(inHex), accessList: list });
 }

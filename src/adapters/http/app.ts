@@ -1,38 +1,30 @@
 import { maxHeaderSize } from "node:http";
-import Fastify, { type FastifyInstance } from "fastify";
-import { FencepostError, invalid } from "../../domain/errors.ts";
-import { Arrivals } from "./arrivals.ts";
-import type { RouteContext } from "./context.ts";
-import { addHooks } from "./hooks.ts";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { OPEN } from "../../application/admittance.ts";
+import { rememberingChecksum } from "../../domain/checksum.ts";
+import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
+import { ANONYMOUS, authenticator } from "./auth.ts";
+import { Arrivals, Door, type DoorOptions, type Visitor } from "./door.ts";
+import { wire } from "./host-and-origin.ts";
 import { acceptOnlyJson } from "./json-body.ts";
 import { LongPolls } from "./long-polls.ts";
-import type { HttpServerOptions } from "./options.ts";
+import type { HttpServerOptions, RouteContext } from "./options.ts";
 import { answerWithProblems, rawProblem, sendProblem } from "./problems.ts";
-import { actionRoutes } from "./routes/actions.ts";
-import { completionRoutes } from "./routes/completions.ts";
 import { createRoutes } from "./routes/create.ts";
 import { fileRoutes } from "./routes/files.ts";
-import { laneRoutes } from "./routes/lanes.ts";
-import { nonceRoutes } from "./routes/nonces.ts";
+import { laneRoutes, nonceRoutes } from "./routes/lanes.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
 import { transactionRoutes } from "./routes/transactions.ts";
-import { rememberingChecksum } from "./views.ts";
 
 /** How long a request may take to arrive, headers and body; not how long its answer may take. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
-export interface HttpApp {
-  readonly app: FastifyInstance;
-  readonly longPolls: LongPolls;
-  /** To be told of every connection. */
-  readonly arrivals: Arrivals;
-  /** Path pattern → methods, as registered. */
-  readonly served: ReadonlyMap<string, ReadonlySet<string>>;
-}
-
-/** Every route on a Fastify instance that does not listen yet; tests speak to it by `inject`. */
-export function createHttpApp(options: HttpServerOptions): HttpApp {
+/**
+ * Every route on a Fastify instance that does not listen yet; tests speak to it by `inject`. `arrivals` is to be told of
+ * every connection; `served` has the methods of each path pattern, as registered.
+ */
+export function createHttpApp(options: HttpServerOptions) {
   const longPolls = new LongPolls();
   const arrivals = new Arrivals(options.clock);
   const app = bareApp();
@@ -47,9 +39,7 @@ export function createHttpApp(options: HttpServerOptions): HttpApp {
   createRoutes(app, context);
   transactionRoutes(app, context);
   nonceRoutes(app, context);
-  completionRoutes(app, context);
   laneRoutes(app, context);
-  actionRoutes(app, context);
   operationRoutes(app, context, options);
   if (options.peer !== undefined) peerRoutes(app, options.peer);
   fileRoutes(app, options.files ?? new Map());
@@ -130,4 +120,82 @@ function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, Re
       handler: () => Promise.reject(refuse()),
     });
   }
+}
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Of the API key that was shown: who asks, for the audit. */
+    keyName: string;
+    /** Of its route; null where none matched. */
+    pattern: string | null;
+    arrivedMs: number;
+  }
+}
+
+type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
+
+/** Asked by probes and scrapers under addresses that change. */
+const UNDER_ANY_NAME = new Set(["/healthz", "/readyz", "/metrics"]);
+
+/** Around every request: who asks, and how it was answered. */
+export function addHooks(
+  app: FastifyInstance,
+  options: HttpServerOptions,
+  { longPolls, arrivals }: { readonly longPolls: LongPolls; readonly arrivals: Arrivals },
+): void {
+  const { clock, onResponse } = options;
+  const authenticate = authenticator(options.apiKeys);
+  const mayCome = wire(options.wire ?? { hosts: "any", origins: [] });
+  const doors = options.door === undefined ? null : openDoors({ ...options.door, clock, arrivals });
+  app.decorateRequest("keyName", ANONYMOUS);
+  app.decorateRequest("pattern", null);
+  app.decorateRequest("arrivedMs", 0);
+  app.addHook("onRequest", (request, _, done) => {
+    request.arrivedMs = clock.monotonicMs();
+    done();
+  });
+  app.addHook("onRoute", (route) => {
+    const { url } = route;
+    const takesIn = route.config?.takesIn === true;
+    const isPeer = route.config?.peer === true;
+    const asksForKey = route.config?.open !== true && !isPeer;
+    const entry = { open: route.config?.open === true, anyHost: UNDER_ANY_NAME.has(url) };
+    const own = [route.onRequest ?? []].flat();
+    // Known here once; Fastify puts a request's `routeOptions` together at every look.
+    const before: OnRequest = (request, reply, done) => {
+      request.pattern = url;
+      if (!mayCome(request, reply, entry)) return;
+      if (asksForKey) request.keyName = authenticate(request.headers.authorization);
+      if (doors === null || !asksForKey) return done();
+      (takesIn ? doors.creating : doors.others).ask(visitor(request, done));
+    };
+    // Another node goes elsewhere, or comes again, where it hears UNAVAILABLE: nothing was done.
+    const wait: OnRequest = (request, _, done) => {
+      doors?.others.ask(visitor(request, (refusal) => done(refusal && unavailable(refusal.message))));
+    };
+    // Peers wait behind the look at who asks, which is the route's own: strangers take no place at the door.
+    route.onRequest = [before, ...own, ...(isPeer && doors !== null ? [wait] : [])];
+  });
+  // As it is sent, not when the last byte has left: waiting for that costs a create a twentieth of its time.
+  app.addHook("onSend", (request, reply, payload, done) => {
+    // A draining node is leaving: clients that keep connections should open their next one elsewhere.
+    if (longPolls.draining) reply.header("connection", "close");
+    onResponse?.({
+      method: request.method,
+      route: request.pattern ?? "unmatched",
+      status: reply.statusCode,
+      durationMs: clock.monotonicMs() - request.arrivedMs,
+    });
+    done(null, payload);
+  });
+}
+
+/** Only creates wait for the lease; everything that is asked for waits its turn. */
+function openDoors(options: DoorOptions) {
+  const others = { ...options, admittance: () => OPEN, onWaiting: () => undefined };
+  return { creating: new Door(options), others: new Door(others) };
+}
+
+function visitor({ arrivedMs, raw }: FastifyRequest, enter: Visitor["enter"]): Visitor {
+  return { arrivedMs, isGone: () => raw.destroyed, enter };
 }

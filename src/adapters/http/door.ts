@@ -8,7 +8,6 @@
 import type { Admittance } from "../../application/admittance.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Arrivals } from "./arrivals.ts";
 
 export interface DoorOptions {
   readonly clock: Clock;
@@ -96,7 +95,7 @@ export class Door {
     this.options.clock.soon(() => this.look());
   }
 
-  /** One look in a turn of the event loop: whatever else has arrived is heard in between. */
+  /** One look in a turn of the event loop, so that new connections and answers of others are heard in between. */
   private look(): void {
     this.isLooking = false;
     this.letIn();
@@ -164,4 +163,37 @@ function tooMany(): FencepostError {
   return new FencepostError("QUEUE_FULL", "too many requests wait to be read; nothing was accepted", {
     retryAfterSeconds: 1,
   });
+}
+
+/**
+ * Whether connections keep coming in. libuv accepts one of them in a turn of the event loop (since 1.45: "don't accept()
+ * connections in a loop"), so a thousand callers who connect at once arrive one by one, in a thousand turns. The request
+ * of each would be served alone, with a commit of its own.
+ */
+export class Arrivals {
+  private readonly clock: Pick<Clock, "soon">;
+  private inARow = 0;
+  private isNew = false;
+
+  constructor(clock: Pick<Clock, "soon">) {
+    this.clock = clock;
+  }
+
+  /** A connection was accepted. */
+  readonly came = (): void => {
+    this.inARow++;
+    this.isNew = true;
+    if (this.inARow === 1) this.clock.soon(() => this.turnEnded());
+  };
+
+  /** One in each of the last turns, so there may be more; a single one is let in as it comes. */
+  get keepComing(): boolean {
+    return this.inARow > 1;
+  }
+
+  private turnEnded(): void {
+    if (!this.isNew) this.inARow = 0;
+    else this.clock.soon(() => this.turnEnded());
+    this.isNew = false;
+  }
 }

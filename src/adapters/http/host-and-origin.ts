@@ -54,7 +54,7 @@ export function wire({ hosts, origins }: WireOptions): Wire {
   };
 }
 
-/** The page came from the host that it now asks, whatever stands in front and ends TLS. */
+/** The page came from the host that it now asks. The scheme is left out: a proxy in front may end TLS. */
 function isSame(origin: string, host: string): boolean {
   return URL.canParse(origin) && new URL(origin).host === hostOf(host)?.host;
 }

@@ -1,10 +1,13 @@
+import type { TSchema } from "typebox";
 import type { Created, FencepostApi } from "../../application/api.ts";
+import type { Checksum } from "../../domain/checksum.ts";
 import type { FencepostError } from "../../domain/errors.ts";
-import type { Address, Lane } from "../../domain/lane.ts";
+import type { Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 import type { DoorOptions } from "./door.ts";
 import type { WireOptions } from "./host-and-origin.ts";
+import type { LongPolls } from "./long-polls.ts";
 
 export interface HttpServerOptions {
   readonly api: FencepostApi;
@@ -12,7 +15,7 @@ export interface HttpServerOptions {
   readonly apiKeys: readonly ApiKey[] | "none";
   readonly metrics: () => Promise<{ readonly contentType: string; readonly body: string }>;
   /** EIP-55. Called once per address: answers are remembered. */
-  readonly checksum: (address: Address) => string;
+  readonly checksum: Checksum;
   readonly version: string;
   readonly clock: Clock;
   /** Served without a key, by exact path. */
@@ -39,7 +42,6 @@ export interface PeerReceiver {
 export interface ApiKey {
   readonly name: string;
   readonly secret: string;
-  readonly scopes?: readonly string[];
 }
 
 export interface StaticFile {
@@ -57,4 +59,35 @@ export interface ResponseReport {
   readonly route: string;
   readonly status: number;
   readonly durationMs: number;
+}
+
+/** What every route file is given. */
+export interface RouteContext extends Pick<HttpServerOptions, "api" | "checksum" | "clock" | "version"> {
+  readonly longPolls: LongPolls;
+}
+
+/** Of one transaction; and of an order, as a replacement brings a payload like a create's. */
+export const TRANSACTION_LIMIT_BYTES = 256 * 1024;
+
+/** Who gave an order, for the audit. */
+export function actorOf(keyName: string): string {
+  return `operator:${keyName}`;
+}
+
+/** By status: an answer is written by this schema, and members that it does not name stay inside. */
+export function answering(response: Readonly<Record<number, TSchema>>) {
+  return { schema: { response } };
+}
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Answered without an API key. */
+    open?: true;
+    /** For other nodes: API keys mean nothing here, the route asks for the cluster's secret itself. */
+    peer?: true;
+    /** Creates: not let in while this node could not act on it, not even read. */
+    takesIn?: true;
+    /** Exists only to say 405. */
+    refusal?: true;
+  }
 }

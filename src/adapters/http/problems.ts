@@ -44,7 +44,7 @@ export function rawProblem(error: FencepostError): string {
   return `${head.join("\r\n")}\r\n\r\n${body}`;
 }
 
-/** Whatever is not a FencepostError and not the caller's fault is ours: logged here, and not shown to the caller. */
+/** An error that is neither a FencepostError nor the caller's fault is ours: logged here, and not shown to the caller. */
 function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpLogger | undefined): FencepostError {
   if (error instanceof FencepostError) return error;
   const refused = REFUSED.get((error as { readonly code?: unknown } | null)?.code);

@@ -5,20 +5,11 @@ import type { HttpServerOptions } from "./options.ts";
 
 export type { ApiKey, HttpLogger, HttpServerOptions, PeerReceiver, ResponseReport, StaticFile } from "./options.ts";
 
-export interface HttpServer {
-  /** Port 0 takes any free one; `url` names it. */
-  listen(host: string, port: number): Promise<{ readonly url: string }>;
-  /** The same routes on a port that the workers of this machine share. */
-  listenShared(host: string, port: number): Promise<{ readonly url: string }>;
-  /** Requests are still taken, but `/readyz` says 503, long polls end with what they have, and connections are not kept. */
-  drain(): void;
-  /** Refuses new connections at once, lets requests in hand finish for at most `graceMs`, then cuts what is left. */
-  close(graceMs?: number): Promise<void>;
-}
+export type HttpServer = ReturnType<typeof createHttpServer>;
 
 const DEFAULT_GRACE_MS = 5_000;
 
-export function createHttpServer(options: HttpServerOptions): HttpServer {
+export function createHttpServer(options: HttpServerOptions) {
   const { app, longPolls, arrivals } = createHttpApp(options);
   const shared = serverLike(app.server).on("request", app.routing);
   for (const server of [app.server, shared]) server.on("connection", arrivals.came);
@@ -36,17 +27,21 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   };
 
   return {
-    async listen(host, port) {
+    /** Port 0 takes any free one; `url` names it. */
+    async listen(host: string, port: number) {
       // Exclusive: within a worker, a port that is not shared is its own.
       await app.listen({ host, port, exclusive: true });
       return { url: urlOf(host, app.server.address()) };
     },
-    async listenShared(host, port) {
+    /** The same routes on a port that the workers of this machine share. */
+    async listenShared(host: string, port: number) {
       shared.listen({ host, port });
       await once(shared, "listening");
       return { url: urlOf(host, shared.address()) };
     },
+    /** Requests are still taken, but `/readyz` says 503, long polls end with what they have, and connections are not kept. */
     drain: () => longPolls.drain(),
+    /** Refuses new connections at once, lets requests in hand finish for at most `graceMs`, then cuts what is left. */
     close(graceMs = DEFAULT_GRACE_MS) {
       closing ??= close(graceMs);
       return closing;

@@ -5,9 +5,10 @@ import type { CreatedTransaction } from "../../contract/create.ts";
 import type { NonceReservation } from "../../contract/nonces.ts";
 import type { SignerLane, SignerLanes } from "../../contract/signers.ts";
 import type { Explanation, Transaction } from "../../contract/transactions.ts";
+import type { Checksum } from "../../domain/checksum.ts";
 import { defined } from "../../domain/defined.ts";
 import type { Explanation as ExplanationOf } from "../../domain/explain/situation.ts";
-import type { Address, Lane } from "../../domain/lane.ts";
+import type { Lane } from "../../domain/lane.ts";
 import type { Reservation } from "../../domain/reservations.ts";
 import type { Payload } from "../../domain/transaction.ts";
 import type { InstanceRecord, LeaseRecord } from "../../ports/lease-store.ts";
@@ -17,23 +18,6 @@ import type { CompletionRecord, HistoryRecord } from "../../ports/query-store.ts
  * From the application's records to the contract's JSON: wei as digits, addresses as EIP-55, dates as ISO 8601. Members that
  * the contract does not name stay inside: an answer is written by the schema of its route.
  */
-
-export type Checksum = (address: Address) => string;
-
-const REMEMBERED_ADDRESSES = 10_000;
-
-/** A checksum costs a keccak, and lists name the same few accounts again and again. Forgets everything when full. */
-export function rememberingChecksum(checksum: Checksum): Checksum {
-  const known = new Map<Address, string>();
-  return (address) => {
-    const remembered = known.get(address);
-    if (remembered !== undefined) return remembered;
-    if (known.size === REMEMBERED_ADDRESSES) known.clear();
-    const text = checksum(address);
-    known.set(address, text);
-    return text;
-  };
-}
 
 type Plain<T> = { [K in keyof T]: T[K] extends infer V ? (V extends bigint | Date ? string : V) : never };
 

@@ -2,6 +2,7 @@
  * The Peers port over HTTP. What matters here is to tell apart two kinds of silence: a request that certainly never
  * reached the other node's handler may be taken elsewhere; after any other silence the node may have acted.
  */
+import { Agent } from "undici";
 import { BATCH_ITEMS_LIMIT } from "../../contract/create.ts";
 import { PEER_ACTIONS_PATH, PEER_BODY_LIMIT_BYTES, PEER_CREATES_PATH, PEER_SCHEME } from "../../contract/peer-wire.ts";
 import { FencepostError } from "../../domain/errors.ts";
@@ -15,7 +16,6 @@ import {
   PeerUnreachable,
   type Telling,
 } from "../../ports/peers.ts";
-import { Pools } from "./pools.ts";
 import { decodeActionResult, decodeResults, encodeAction, encodeCreates, readProblem } from "./wire.ts";
 
 export interface HttpPeersOptions {
@@ -29,6 +29,9 @@ type Results = readonly (ForwardedAnswer | FencepostError)[];
 
 const HUNG_UP = "this node has hung up";
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
+const CONNECTIONS_PER_ORIGIN = 32;
+const CONNECT_TIMEOUT_MS = 1_000;
+const IDLE_MS = 30_000;
 /** No such route, or not for us: the handler did not run. */
 const TURNED_AWAY: readonly number[] = [401, 404, 405];
 /** The request reached a node, which could not even read it: asking again would end the same. */
@@ -42,7 +45,17 @@ export function createHttpPeers(options: HttpPeersOptions): Peers {
 
 class HttpPeers implements Peers {
   private readonly options: HttpPeersOptions;
-  private readonly pools = new Pools(MAX_RESPONSE_BYTES);
+  /** Keep-alive connections by origin; an origin whose last connection has idled out is forgotten. */
+  private readonly agent = new Agent({
+    connections: CONNECTIONS_PER_ORIGIN,
+    pipelining: 1,
+    maxResponseSize: MAX_RESPONSE_BYTES,
+    keepAliveMaxTimeout: IDLE_MS,
+    // The Clock port owns time once there is a connection: one deadline covers waiting and reading.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+  });
   private readonly underWay = new Set<AbortController>();
   private secret: string | null = null;
   private closed = false;
@@ -73,7 +86,7 @@ class HttpPeers implements Peers {
   async close(): Promise<void> {
     this.closed = true;
     for (const each of this.underWay) each.abort();
-    await this.pools.close();
+    await this.agent.destroy();
   }
 
   /** More than the other side takes at once. One after the other, because creates of one lane have an order. */
@@ -115,10 +128,9 @@ class HttpPeers implements Peers {
     const cancelTimer = this.options.clock.after(Math.max(0, withinMs), () => deadline.abort());
     const headers = { authorization, "content-type": "application/json", accept: "application/json" };
     try {
-      return await this.pools.use(origin, async (pool) => {
-        const response = await pool.request({ method: "POST", path, headers, body, signal: deadline.signal });
-        return { status: response.statusCode, text: await response.body.text() };
-      });
+      const { signal } = deadline;
+      const response = await this.agent.request({ origin, method: "POST", path, headers, body, signal });
+      return { status: response.statusCode, text: await response.body.text() };
     } catch (cause) {
       if (!deadline.signal.aborted) throw silence(origin, cause);
       const why = this.closed ? HUNG_UP : `nothing within ${Math.round(withinMs)} ms`;

@@ -59,14 +59,15 @@ function laneLoads(reading: Reading): LaneLoads {
       // Few were signed at another nonce before.
       const signed = rows.filter((row) => row.attemptCount > 0).map((row) => row.txId);
       const attemptsOf = groupByTransaction(signed.length === 0 ? [] : await ask(reading, readAttempts, [signed]));
-      return rows.map(({ attemptCount, ...row }) => {
+      return rows.map(({ attemptCount, submitAttempts, acceptedOrdinal, ...row }) => {
         const { gasLimit, ...record } = withPayload(row);
         const change = changeOf.get(row.txId);
+        const attempts = (attemptsOf.get(row.txId) ?? []).map(attemptOf);
         return {
           ...record,
           gas: gasLimit,
           ...(change === undefined ? {} : { ...storedPayload(change), changedTo: change.kind }),
-          ...(attemptCount === 0 ? {} : { attempts: (attemptsOf.get(row.txId) ?? []).map(attemptOf) }),
+          ...(attemptCount === 0 ? {} : { attempts, submitAttempts, acceptedOrdinal }),
         };
       });
     },

@@ -1,18 +1,9 @@
 import { hostname } from "node:os";
 
-/** What the process was started with, read once: nothing else in the code looks at `process.env`. */
-export interface Environment {
-  readonly variables: Readonly<Record<string, string | undefined>>;
-  readonly workingDirectory: string;
-  readonly hostname: string;
-  readonly pid: number;
-}
+export type Environment = ReturnType<typeof readEnvironment>;
 
-export function readEnvironment(): Environment {
-  return {
-    variables: { ...process.env },
-    workingDirectory: process.cwd(),
-    hostname: hostname(),
-    pid: process.pid,
-  };
+/** How the process was started, read once: nothing else in the code looks at `process.env`. */
+export function readEnvironment() {
+  const variables: Readonly<Record<string, string | undefined>> = { ...process.env };
+  return { variables, workingDirectory: process.cwd(), hostname: hostname(), pid: process.pid };
 }

@@ -1,5 +1,6 @@
 import { isTaken } from "../../domain/answers.ts";
-import type { Address, Lane } from "../../domain/lane.ts";
+import { type Checksum, rememberingChecksum } from "../../domain/checksum.ts";
+import type { Lane } from "../../domain/lane.ts";
 import type { AlertSeverity, TelemetryEvent } from "../../ports/telemetry.ts";
 import type { LogFields, Logger, LogMethod } from "./logger.ts";
 import type { TelemetrySink } from "./telemetry.ts";
@@ -106,12 +107,11 @@ function lanes(count: number): string {
 export interface LogSinkSettings {
   readonly log: Pick<Logger, "log" | "logMembers" | "enabled">;
   readonly nodeId: string;
-  /** How an address is written for people; EIP-55 in production. */
-  readonly checksum?: (address: Address) => string;
+  readonly checksum?: Checksum;
 }
 
 export function createLogSink({ log, nodeId, checksum }: LogSinkSettings): TelemetrySink {
-  const spell = remember(checksum ?? ((address) => address));
+  const spell = rememberingChecksum(checksum ?? ((address) => address));
   return (event) => {
     const [levelOf, messageOf] = LINES[event.type] as Line<Type>;
     const level = typeof levelOf === "function" ? levelOf(event) : levelOf;
@@ -122,13 +122,15 @@ export function createLogSink({ log, nodeId, checksum }: LogSinkSettings): Telem
   };
 }
 
-/** The field names that all log lines share, whatever the event calls them. */
-function fieldsOf(event: TelemetryEvent, nodeId: string, spell: (address: Address) => string): LogFields {
+/** The field names that all log lines share; events call some of them otherwise. */
+function fieldsOf(event: TelemetryEvent, nodeId: string, spell: Checksum): LogFields {
   const { type, ...rest } = event;
   const fields: Record<string, unknown> = { event: type, nodeId };
   for (const [key, value] of Object.entries(rest)) {
-    if (key === "lane") Object.assign(fields, spelled(value as Lane, spell));
-    else if (key === "token") fields.fencingToken = value;
+    if (key === "lane") {
+      const { chainId, signer } = value as Lane;
+      Object.assign(fields, { chainId, signer: spell(signer) });
+    } else if (key === "token") fields.fencingToken = value;
     else if (key !== "message") fields[key] = value;
   }
   return fields;
@@ -138,7 +140,7 @@ function fieldsOf(event: TelemetryEvent, nodeId: string, spell: (address: Addres
  * Several of these are written for every transaction, so the JSON is put together by hand: ids, hex, numbers and words of
  * our own, in which nothing is to be escaped and no secret can be.
  */
-function transitionMembers(event: EventOf<"tx.transition">, spell: (address: Address) => string): string {
+function transitionMembers(event: EventOf<"tx.transition">, spell: Checksum): string {
   const { lane, txId, nodeId, token, from, state, subState, nonce, txHash, ageMs } = event;
   const start = `"event":"tx.transition","chainId":${lane.chainId},"signer":"${spell(lane.signer)}","txId":"${txId}"`;
   const term = `"nodeId":${quoted(nodeId)},"fencingToken":${token},"fromState":${quoted(from)},"state":"${state}"`;
@@ -148,23 +150,4 @@ function transitionMembers(event: EventOf<"tx.transition">, spell: (address: Add
 
 function quoted(word: string | null): string {
   return word === null ? "null" : `"${word}"`;
-}
-
-function spelled(lane: Lane, spell: (address: Address) => string) {
-  return { chainId: lane.chainId, signer: spell(lane.signer) };
-}
-
-const REMEMBERED_ADDRESSES = 10_000;
-
-/** A checksum costs a hash; a lane is logged many times. */
-function remember(spell: (address: Address) => string): (address: Address) => string {
-  const known = new Map<Address, string>();
-  return (address) => {
-    const before = known.get(address);
-    if (before !== undefined) return before;
-    if (known.size >= REMEMBERED_ADDRESSES) known.clear();
-    const spelled = spell(address);
-    known.set(address, spelled);
-    return spelled;
-  };
 }

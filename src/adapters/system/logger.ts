@@ -8,18 +8,7 @@ import { createSecretMask } from "./secret-mask.ts";
 export type LogMethod = Exclude<LogLevel, "silent">;
 export type LogFields = Readonly<Record<string, unknown>>;
 
-export interface Logger {
-  log(level: LogMethod, fields: LogFields, message: string): void;
-  /**
-   * For what is written several times for every transaction: `members` are JSON members already and hold no secret, so
-   * nothing is serialised or searched again. Costs a third of `log`.
-   */
-  logMembers(level: LogMethod, members: string, message: string): void;
-  /** Lets a caller skip building fields that would not be logged. */
-  enabled(level: LogMethod): boolean;
-  /** Resolves when everything is written, or when its reader has let us wait: the last thing before the process ends. */
-  flush(): Promise<void>;
-}
+export type Logger = ReturnType<typeof createLogger>;
 
 export interface LoggerSettings {
   readonly level: LogLevel;
@@ -27,7 +16,7 @@ export interface LoggerSettings {
   readonly format: "json" | "readable";
   /** A file descriptor, or anything that takes text. */
   readonly destination: number | { write(text: string): unknown };
-  /** Texts that must never appear in the log, by whatever way they get into a message. */
+  /** Texts that must never appear in the log, however they get into a message. */
   readonly secrets?: readonly string[];
 }
 
@@ -40,7 +29,7 @@ const LONGEST_DELAY_MS = 50;
 /** How long the end of a process waits for the reader of its log. */
 const LAST_WRITE_MS = 1_000;
 
-export function createLogger(settings: LoggerSettings): Logger {
+export function createLogger(settings: LoggerSettings) {
   const mask = createSecretMask(settings.secrets ?? []);
   const isReadable = settings.format === "readable";
   const time = isoTime();
@@ -54,13 +43,19 @@ export function createLogger(settings: LoggerSettings): Logger {
   const stream = openDestination(settings.destination);
   const log = pino(options, { write: stream.write });
   return {
-    log: (level, fields, message) => log[level](fields, message),
-    logMembers: (level, members, message) => {
+    log: (level: LogMethod, fields: LogFields, message: string) => log[level](fields, message),
+    /**
+     * For what is written several times for every transaction: `members` are JSON members already and hold no secret, so
+     * nothing is serialised or searched again. Costs a third of `log`.
+     */
+    logMembers: (level: LogMethod, members: string, message: string) => {
       if (!log.isLevelEnabled(level)) return;
       const line = `{"level":"${level}","time":"${time()}",${members},"msg":${JSON.stringify(message)}}\n`;
       stream.write(isReadable ? readableLine(line) : line);
     },
-    enabled: (level) => log.isLevelEnabled(level),
+    /** Lets a caller skip building fields that would not be logged. */
+    enabled: (level: LogMethod) => log.isLevelEnabled(level),
+    /** Resolves when everything is written, or when its reader has let us wait: the last thing before the process ends. */
     flush: stream.flush,
   };
 }

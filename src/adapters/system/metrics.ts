@@ -1,20 +1,26 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { Address } from "../../domain/lane.ts";
-import { createMetricsSink } from "./metrics-sink.ts";
+import { isTaken } from "../../domain/answers.ts";
+import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
+import type { TelemetryEvent } from "../../ports/telemetry.ts";
 import type { TelemetrySink } from "./telemetry.ts";
 
 /** What is read at the moment of a scrape instead of being counted as it happens. */
+const SOURCED_GAUGES = {
+  lanesHeld: ["lease_held", "Lanes this node holds"],
+  writerQueueDepth: ["writer_queue_depth", "Writes waiting for the committer"],
+  receiptBacklog: ["receipt_backlog", "Transactions whose receipt is due to be looked for"],
+  noncesReserved: ["nonce_reserved", "Nonces kept for callers that sign themselves"],
+  pendingDepth: ["pending_depth", "Transactions that are not final"],
+  oldestPendingAgeSeconds: ["pending_oldest_age_seconds", "Age of the oldest transaction that is not final"],
+} as const;
+
+type Reading<T> = T | Promise<T>;
+
 export interface GaugeSources {
-  readonly leasesHeld: () => Reading<number>;
-  readonly writerQueueDepth: () => Reading<number>;
-  readonly receiptBacklog: () => Reading<number>;
-  readonly pendingDepth: () => Reading<number>;
-  readonly nonceReserved: () => Reading<number>;
-  /** Null where nothing is pending. */
-  readonly pendingOldestAgeMs: () => Reading<number | null>;
+  /** Null where there is nothing to measure. */
+  readonly gauge: (name: keyof typeof SOURCED_GAUGES) => Reading<number | null | undefined>;
   readonly transactionStates: () => Reading<ReadonlyMap<string, number>>;
 }
-type Reading<T> = T | Promise<T>;
 
 export interface HttpRequestReport {
   readonly method: string;
@@ -24,13 +30,7 @@ export interface HttpRequestReport {
   readonly durationMs: number;
 }
 
-export interface Metrics {
-  readonly sink: TelemetrySink;
-  readonly httpRequest: (report: HttpRequestReport) => void;
-  /** Where the gauges come from, once the node that knows exists. A source that fails leaves its gauge out of the scrape. */
-  connect(sources: Partial<GaugeSources>): void;
-  expose(): Promise<{ readonly contentType: string; readonly body: string }>;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 export interface MetricsSettings {
   /** CPU, memory, event loop and GC of the process; off where the host application reports its own. */
@@ -43,17 +43,18 @@ const FAST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 const SLOW_SECONDS = [0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
 
 /** One registry per call: two nodes in one process never count into each other's numbers. */
-export function createMetrics(settings: MetricsSettings = {}): Metrics {
+export function createMetrics(settings: MetricsSettings = {}) {
   const registry = new Registry();
   if (settings.processMetrics ?? true) collectProcessMetrics(registry);
-  const sources: { -readonly [K in keyof GaugeSources]?: GaugeSources[K] } = {};
+  const sources: Partial<GaugeSources> = {};
   const instruments = createInstruments(registry);
   createSourcedGauges(registry, sources);
   return {
     sink: createMetricsSink(instruments, settings.checksum ?? ((address) => address)),
-    httpRequest: ({ method, route, status, durationMs }) =>
+    httpRequest: ({ method, route, status, durationMs }: HttpRequestReport) =>
       instruments.httpSeconds.observe({ method, route, status: String(status) }, durationMs / 1000),
-    connect: (more) => void Object.assign(sources, more),
+    /** Where the gauges come from, once the node that knows exists. A source that fails leaves its gauge out of the scrape. */
+    connect: (more: Partial<GaugeSources>) => void Object.assign(sources, more),
     expose: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
   };
 }
@@ -134,26 +135,19 @@ function createInstruments(registry: Registry) {
 }
 
 function createSourcedGauges(registry: Registry, sources: Partial<GaugeSources>): void {
-  const gauge = (name: string, help: string, read: () => Reading<number | null | undefined>) =>
+  for (const source of Object.keys(SOURCED_GAUGES) as (keyof typeof SOURCED_GAUGES)[]) {
+    const [name, help] = SOURCED_GAUGES[source];
     new Gauge({
       name: `fencepost_${name}`,
       help,
       registers: [registry],
       async collect() {
-        const value = await attempt(read);
+        const value = await attempt(() => sources.gauge?.(source));
         if (value === undefined) this.remove();
         else this.set(value ?? 0);
       },
     });
-  gauge("lease_held", "Lanes this node holds", () => sources.leasesHeld?.());
-  gauge("writer_queue_depth", "Writes waiting for the committer", () => sources.writerQueueDepth?.());
-  gauge("receipt_backlog", "Transactions whose receipt is due to be looked for", () => sources.receiptBacklog?.());
-  gauge("nonce_reserved", "Nonces kept for callers that sign themselves", () => sources.nonceReserved?.());
-  gauge("pending_depth", "Transactions that are not final", () => sources.pendingDepth?.());
-  gauge("pending_oldest_age_seconds", "Age of the oldest transaction that is not final", async () => {
-    const ageMs = await sources.pendingOldestAgeMs?.();
-    return typeof ageMs === "number" ? ageMs / 1000 : ageMs;
-  });
+  }
   new Gauge({
     name: "fencepost_tx_state",
     help: "Live transactions by state",
@@ -174,4 +168,98 @@ async function attempt<T>(read: () => Reading<T>): Promise<T | undefined> {
   } catch {
     return undefined;
   }
+}
+
+type EventOf<T extends TelemetryEvent["type"]> = Extract<TelemetryEvent, { readonly type: T }>;
+
+/** Methods beyond this many share one label: method names that come from outside must not grow the registry without end. */
+const METHOD_LABELS = 64;
+
+type Counting = { readonly [T in TelemetryEvent["type"]]?: (event: EventOf<T>) => void };
+
+/** Counts what happens. Events that nothing is measured by are left to the log. */
+export function createMetricsSink(instruments: Instruments, checksum: (address: Address) => string): TelemetrySink {
+  const method = boundedLabel(METHOD_LABELS);
+  const drift = createDriftGauge(instruments, checksum);
+  const counting: Counting = {
+    "tx.transition": ({ ageMs, event }) => {
+      if (ageMs !== undefined) instruments.timeToFinality.observe(ageMs / 1000);
+      if (event === "stick") instruments.stuck.inc();
+    },
+    "lane.blocked": () => instruments.headOfLineBlocked.inc(),
+    "submit.answered": (event) => countSubmission(instruments, event),
+    "create.answered": ({ result }) => instruments.create.inc({ result }),
+    forward: ({ result }) => instruments.forward.inc({ result }),
+    "rpc.request": (event) => countRequest(instruments, event, method(event.method)),
+    "rpc.endpoint": ({ chainId, endpoint, state }) => {
+      const labels = { chain_id: String(chainId), endpoint: String(endpoint + 1) };
+      instruments.rpcEndpointUp.set(labels, state === "up" ? 1 : 0);
+    },
+    "writer.flushed": ({ items }) => instruments.batchSize.observe(items),
+    "writer.busy": () => instruments.writerBusy.inc(),
+    "receipt.checked": ({ result, count }) => instruments.receiptCheck.inc({ result }, count),
+    "nonce.allocated": ({ lane, count }) => {
+      drift.over(laneKey(lane));
+      instruments.nonceAllocated.inc(count);
+    },
+    "stuck.resolution": ({ action, result }) => instruments.stuckResolution.inc({ action, result }),
+    "nonce.recycled": ({ count }) => instruments.nonceRecycled.inc(count),
+    "lane.reconciled": ({ result }) => instruments.reconcile.inc({ result }),
+    "gray.zone": ({ result }) => instruments.grayZone.inc({ result }),
+    "signer.balance": ({ lane, balance }) => instruments.signerBalance.set(labelsOf(lane, checksum), Number(balance)),
+    "nonce.drift": drift.seen,
+    "lease.acquire": ({ result }) => instruments.leaseAcquire.inc({ result }),
+    "instance.declaredDead": ({ evidence }) => instruments.declaredDead.inc({ evidence }),
+    "lease.fenced": () => instruments.leaseFenced.inc(),
+    "confirmations.newFork": () => instruments.newFork.inc(),
+  };
+  return (event) => (counting[event.type] as TelemetrySink | undefined)?.(event);
+}
+
+function countSubmission(instruments: Instruments, event: EventOf<"submit.answered">): void {
+  instruments.submit.inc({ result: event.answer });
+  if (!event.first) instruments.resubmit.inc({ result: event.answer });
+  else if (isTaken(event.answer) && event.sinceCreatedMs !== null) {
+    instruments.timeToBroadcast.observe(event.sinceCreatedMs / 1000);
+  }
+}
+
+function countRequest(instruments: Instruments, event: EventOf<"rpc.request">, method: string): void {
+  instruments.rpcRequests.inc({ method, result: event.result }, event.calls);
+  instruments.rpcSeconds.observe({ method }, event.durationMs / 1000);
+}
+
+/**
+ * A drift is over when its proof moved the cursor, or when the lane allocates again: while a mined count above the
+ * cursor awaits its proof, nothing is allocated. Only lanes that ever drifted have a series.
+ */
+function createDriftGauge(instruments: Instruments, checksum: (address: Address) => string) {
+  const open = new Map<LaneKey, { readonly chain_id: string; readonly signer: string }>();
+  const over = (key: LaneKey) => {
+    const labels = open.get(key);
+    if (labels === undefined) return;
+    open.delete(key);
+    instruments.nonceDrift.set(labels, 0);
+  };
+  const seen = ({ lane, cursor, chainCount, proved }: EventOf<"nonce.drift">) => {
+    if (proved) return over(laneKey(lane));
+    const labels = labelsOf(lane, checksum);
+    open.set(laneKey(lane), labels);
+    instruments.nonceDrift.set(labels, chainCount - cursor);
+  };
+  return { over, seen };
+}
+
+function labelsOf(lane: Lane, checksum: (address: Address) => string) {
+  return { chain_id: String(lane.chainId), signer: checksum(lane.signer) };
+}
+
+function boundedLabel(limit: number): (label: string) => string {
+  const known = new Set<string>();
+  return (label) => {
+    if (known.has(label)) return label;
+    if (known.size >= limit) return "other";
+    known.add(label);
+    return label;
+  };
 }

@@ -25,7 +25,7 @@ const HOSTS: ReadonlyMap<string, AlertFormat> = new Map([
   ["open.larksuite.com", "feishu"],
 ]);
 
-/** The chat services have hosts of their own; whatever else listens is given the plain form. */
+/** The chat services have hosts of their own; any other host is given the plain form. */
 export function formatOf(url: string): AlertFormat {
   return HOSTS.get(new URL(url).hostname) ?? "json";
 }

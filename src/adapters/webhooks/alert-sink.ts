@@ -3,7 +3,8 @@
  * window and then, where it went on, once more with how often. Nothing here can hold the node up or bring it down: the
  * queue is bounded and a webhook that is away costs alerts, which the log still has.
  */
-import type { Address } from "../../domain/lane.ts";
+import type { Checksum } from "../../domain/checksum.ts";
+import { defined } from "../../domain/defined.ts";
 import { bounded } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
@@ -16,8 +17,7 @@ export interface AlertSinkOptions extends PostPorts {
   /** Absent: by the URL's host. */
   readonly format?: AlertFormat;
   readonly nodeId: string;
-  /** EIP-55 in production. */
-  readonly checksum?: (address: Address) => string;
+  readonly checksum?: Checksum;
   /** How long repeats are only counted. */
   readonly windowMs?: number;
   /** An alert that could not be told, in words; for the log. */
@@ -142,12 +142,8 @@ class AlertSink {
   private messageOf({ severity, code, message, lane, txId }: Alert, count: number): AlertMessage {
     const { clock, nodeId, checksum } = this.options;
     const at = clock.now().toISOString();
-    const spelled = lane === undefined ? null : (checksum?.(lane.signer) ?? lane.signer);
-    return {
-      ...{ severity, code, message, nodeId, at, count },
-      ...(lane === undefined || spelled === null ? {} : { chainId: lane.chainId, signer: spelled }),
-      ...(txId === undefined ? {} : { txId }),
-    };
+    const signer = lane && (checksum?.(lane.signer) ?? lane.signer);
+    return defined({ severity, code, message, nodeId, at, count, chainId: lane?.chainId, signer, txId });
   }
 
   private lose(reason: string): void {

@@ -8,7 +8,7 @@ import { unavailable } from "../../domain/errors.ts";
 import type { FeeMarket, FeeWishes } from "../../domain/fees.ts";
 import { isOutOfProportion } from "../../domain/gas.ts";
 import { gasOverLimit, plainTransferGas } from "../../domain/gas-limits.ts";
-import type { Call, Simulation, SimulationAnswer } from "../../ports/chain.ts";
+import type { Call, Heard, Simulation } from "../../ports/chain.ts";
 import type { ChainContext } from "./chain-context.ts";
 
 /** Two honest endpoints may stand at neighbouring blocks, and a call may cost more in one of them. */
@@ -35,13 +35,13 @@ export async function confirmEstimate(context: ChainContext, call: Call, estimat
   throw unavailable(`one endpoint estimates ${gas} gas for this call, another ${said}; bring gas, or try again`);
 }
 
-function isAsMuch(answer: SimulationAnswer, gas: bigint): boolean {
-  return answer.kind === "says" && answer.simulation.outcome === "ok" && answer.simulation.gas * SAME_WITHIN >= gas;
+function isAsMuch(heard: Heard<Simulation>, gas: bigint): boolean {
+  return heard.kind === "says" && heard.answer.outcome === "ok" && heard.answer.gas * SAME_WITHIN >= gas;
 }
 
-function inWords(answer: SimulationAnswer): string {
-  if (answer.kind === "silent") return "gives no answer";
-  const { simulation } = answer;
+function inWords(heard: Heard<Simulation>): string {
+  if (heard.kind === "silent") return "gives no answer";
+  const { answer: simulation } = heard;
   return simulation.outcome === "ok" ? `${simulation.gas}` : simulation.outcome;
 }
 

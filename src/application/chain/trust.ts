@@ -111,7 +111,7 @@ async function identityEvidence(context: ChainContext, lanes: readonly OwnedLane
 /** More than half of the endpoints contradict, or none can be asked besides. Throws where a silent one could decide. */
 async function isShownByMost(context: ChainContext): Promise<boolean> {
   const answers = await context.chain.identityEverywhere();
-  const said = answers.flatMap((answer) => (answer.kind === "says" ? contradiction(context, answer.identity) : []));
+  const said = answers.flatMap((heard) => (heard.kind === "says" ? contradiction(context, heard.answer) : []));
   const against = said.filter((each) => each !== null).length;
   if (2 * against > answers.length || answers.length === 0) return true;
   if (2 * (against + answers.length - said.length) > answers.length) throw new ChainUnavailable(SILENT);

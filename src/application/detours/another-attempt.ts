@@ -85,7 +85,6 @@ async function commitAttempt(
 ): Promise<void> {
   const { tx, payload, attempt } = work;
   const { ordinal } = attempt;
-  tx.attempts.push(attempt);
   const decision = payload.decision === undefined ? {} : { decision: payload.decision };
   const { kind, reason, thenStuck } = payload;
   const planned = [plan(tx, kind, { attempt, claim: { ordinal }, reason, ...decision })];
@@ -93,7 +92,6 @@ async function commitAttempt(
     planned.push(plan(tx, "stick", { reason, lastError: reason, ...decision }));
   await commitPlanned(ports, lane, planned);
   happened(tx, signedAnew, attempt, tx.receipt !== null);
-  tx.submitAttempts++;
   tx.facts.delete("REFUSED_FOR_GOOD");
   lane.follow(tx);
 }

@@ -6,14 +6,19 @@
  * of the reservation or of the hole. Invariants: I3 (the nonce was this holder's alone), I6 (claimed before a byte leaves).
  * A crash before the commit leaves the reservation or the hole; after it, a claimed attempt that the next owner sends.
  */
-import { committed, LOOK_DUE, namedOnly } from "../../domain/pace/transaction-pace.ts";
-import type { PreparedIntent, SignedAttempt } from "../../domain/transaction.ts";
+import { boundTransaction } from "../../domain/ledger/index.ts";
+import {
+  committed,
+  LOOK_DUE,
+  namedOnly,
+  signedPace,
+  type TransactionPace,
+} from "../../domain/pace/transaction-pace.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
 import type { SettleFate, Unfenced } from "../../ports/lane-store.ts";
-import { happened } from "../lane/happened.ts";
 import { type LaneWriterPorts, reportMove } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { signed, type Tracked } from "../lane/tracked.ts";
+import { Tracked } from "../lane/tracked.ts";
 
 export interface BindPorts extends LaneWriterPorts {
   readonly failpoint: Failpoints;
@@ -26,8 +31,12 @@ export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding):
   if (outcome.fate !== "settled") return outcome.fate;
   await ports.failpoint("bind.committed");
   const { createdAt, requestId } = outcome;
-  const tx = trackedOf({ ...binding, intent: { ...binding.intent, requestId } }, createdAt);
-  tx.firstSentAt = binding.attempt.rawTransaction === null ? null : ports.clock.now();
+  const { nonce, intent } = binding;
+  const tx = new Tracked(
+    { txId: intent.txId, nonce, requestId, createdAt },
+    boundTransaction(binding),
+    paceOf(binding),
+  );
   lane.track(tx);
   const txHash = binding.attempt.txHash ?? null;
   reportMove(ports, lane, { txId: tx.txId, nonce: tx.nonce, event: "sign", from: "ALLOCATED", ...tx.status, txHash });
@@ -35,22 +44,8 @@ export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding):
   return outcome.fate;
 }
 
-interface Bound {
-  readonly nonce: number;
-  readonly intent: PreparedIntent;
-  readonly attempt: SignedAttempt;
-}
-
 /** A hash without bytes is only looked for: it may be mined already. */
-function trackedOf({ nonce, intent, attempt }: Bound, createdAt: Date): Tracked {
-  const { txId, requestId, payload, gas } = intent;
-  const tx = signed({ txId, nonce, requestId, payload, gas, createdAt }, attempt);
-  tx.status = { state: "TRACKING", subState: "PENDING" };
-  if (attempt.rawTransaction !== null) {
-    happened(tx, committed, LOOK_DUE);
-    return tx;
-  }
-  happened(tx, namedOnly);
-  tx.submitAttempts = 0;
-  return tx;
+function paceOf({ attempt: { ordinal, rawTransaction } }: Binding): TransactionPace {
+  const pace = signedPace(ordinal, rawTransaction);
+  return rawTransaction === null ? namedOnly(pace) : committed(pace, LOOK_DUE);
 }

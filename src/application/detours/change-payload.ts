@@ -91,7 +91,7 @@ export async function changeQueued(
   if (change.kind === "reprice") throw conflict(record.txId, "is not signed yet: it is priced when its turn comes");
   if (change.signed !== undefined) throw conflict(record.txId, "is not signed yet: give a payload, and it is signed");
   const { payload, gas } = await lane.term.during(askingChain(() => queuedPayload(context, lane, work)));
-  lane.signingHeld++;
+  lane.count("amending", 1);
   try {
     if (lane.signing !== null) await lane.term.during(lane.signing.settled());
     if (lane.find(record.txId) !== null) return "movedOn";
@@ -103,7 +103,7 @@ export async function changeQueued(
     lane.term.readAgain(`${record.txId} is to be signed with another payload`);
     return "done";
   } finally {
-    lane.signingHeld--;
+    lane.count("amending", -1);
     lane.signing?.kick();
   }
 }

@@ -34,6 +34,7 @@ export async function sideBySide<T>(
 export class Activity {
   private readonly work: () => Working;
   private readonly onError: (error: unknown) => void;
+  /** The last that had to be waited for. */
   private running: Working = null;
   /** "kicked": it is to look, or to look again once it has ended. */
   private state: "at rest" | "busy" | "kicked" = "at rest";
@@ -45,10 +46,10 @@ export class Activity {
 
   kick(): void {
     const isAtRest = this.state === "at rest";
-    this.state = "kicked";
+    this.turn("kicked");
     if (!isAtRest) return;
     const working = this.next();
-    if (working === null) this.state = "at rest";
+    if (working === null) this.turn("at rest");
     else this.running = this.run(working);
   }
 
@@ -60,7 +61,7 @@ export class Activity {
 
   /** Resolves when the work under way, if any, has ended. */
   async settled(): Promise<void> {
-    while (this.running !== null) await this.running;
+    while (this.state !== "at rest") await this.running;
   }
 
   private async run(first: Promise<void>): Promise<void> {
@@ -71,14 +72,13 @@ export class Activity {
         this.failed(error);
       }
     }
-    this.running = null;
-    this.state = "at rest";
+    this.turn("at rest");
   }
 
   /** Works for as long as it was kicked and nothing has to be waited for. */
   private next(): Working {
     while (this.state === "kicked") {
-      this.state = "busy";
+      this.turn("busy");
       try {
         const working = this.work();
         if (working !== null) return working;
@@ -89,8 +89,12 @@ export class Activity {
     return null;
   }
 
+  private turn(state: Activity["state"]): void {
+    this.state = state;
+  }
+
   private failed(error: unknown): void {
-    this.state = "busy";
+    this.turn("busy");
     if (!(error instanceof TermOver)) this.onError(error);
   }
 }

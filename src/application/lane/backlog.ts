@@ -14,84 +14,100 @@ interface InDatabase {
 
 const UNREAD: InDatabase = { leftThrough: null, leftBelow: [] };
 
+interface Waiting {
+  /** At hand, in nonce order. Those that follow on are put into it as it is: creates come by the hundred. */
+  readonly records: AllocatedRecord[];
+  /** Null: nothing waits there. */
+  readonly inDatabase: InDatabase | null;
+  /** Above everything that was signed under this term. */
+  readonly nextUnsigned: number;
+}
+
 /** What waits to be signed, in nonce order: the first of it at hand, the rest in the database, read page by page. */
 export class Backlog {
-  private records: AllocatedRecord[] = [];
-  private inDatabase: InDatabase | null;
-  private nextUnsigned = 0;
+  private waiting: Waiting;
 
   constructor(waitsInDatabase: boolean) {
-    this.inDatabase = waitsInDatabase ? UNREAD : null;
+    this.waiting = { records: [], inDatabase: waitsInDatabase ? UNREAD : null, nextUnsigned: 0 };
   }
 
   get isEmpty(): boolean {
-    return this.records.length === 0 && this.inDatabase === null;
+    return this.waiting.records.length === 0 && this.waiting.inDatabase === null;
   }
 
   get atHand(): readonly AllocatedRecord[] {
-    return this.records;
+    return this.waiting.records;
   }
 
   /** Newly allocated rows: kept at hand while they follow on, else left to be read from the database in their turn. */
-  enqueue(records: readonly AllocatedRecord[]): void {
-    for (const record of records) {
+  enqueue(added: readonly AllocatedRecord[]): void {
+    for (const record of added) {
       if (record.nonce <= this.atHandThrough()) continue; // a page that was read meanwhile has brought it
-      if (this.inDatabase !== null || this.records.length >= LIMIT) {
-        const { leftThrough, leftBelow } = this.inDatabase ?? UNREAD;
-        this.inDatabase = { leftThrough: Math.max(leftThrough ?? record.nonce, record.nonce), leftBelow };
-      } else this.records.push(record);
+      const { records, inDatabase } = this.waiting;
+      if (inDatabase !== null || records.length >= LIMIT) {
+        const { leftThrough, leftBelow } = inDatabase ?? UNREAD;
+        this.now({ inDatabase: { leftThrough: Math.max(leftThrough ?? record.nonce, record.nonce), leftBelow } });
+      } else records.push(record);
     }
   }
 
   /** One that took a hole below what is at hand: no page will bring it, unless it was read meanwhile. */
   slipIn(record: AllocatedRecord, isSigned: boolean): void {
+    const { records, inDatabase: left } = this.waiting;
     if (record.nonce > this.atHandThrough()) {
-      const left = this.inDatabase;
-      if (left !== null) this.inDatabase = { ...left, leftBelow: [...left.leftBelow, record] };
+      if (left !== null) this.now({ inDatabase: { ...left, leftBelow: [...left.leftBelow, record] } });
       this.enqueue([record]);
-    } else if (!isSigned && !this.records.some(({ txId }) => txId === record.txId)) {
-      this.records.push(record);
-      this.records.sort((a, b) => a.nonce - b.nonce);
+    } else if (!isSigned && !records.some(({ txId }) => txId === record.txId)) {
+      this.now({ records: [...records, record].sort((a, b) => a.nonce - b.nonce) });
     }
   }
 
   /** Where the next page begins, where what was at hand has run out and the database has more. */
   missingFrom(): number | null {
-    return this.inDatabase === null || this.records.length > 0 ? null : this.nextUnsigned;
+    const { records, inDatabase, nextUnsigned } = this.waiting;
+    return inDatabase === null || records.length > 0 ? null : nextUnsigned;
   }
 
   /** False: one that took a hole while the page was on its way is missing on it. It has to be read again. */
   refill(page: readonly AllocatedRecord[], limit: number): boolean {
-    const { leftThrough, leftBelow } = this.inDatabase ?? UNREAD;
+    const { leftThrough, leftBelow } = this.waiting.inDatabase ?? UNREAD;
     const isLast = page.length < limit;
     const readThrough = page.at(-1)?.nonce ?? 0;
     const ids = new Set(page.map(({ txId }) => txId));
     const isMissing = leftBelow.some(({ txId, nonce }) => (isLast || nonce <= readThrough) && !ids.has(txId));
-    if (!isMissing) this.records.push(...page);
+    if (!isMissing) this.waiting.records.push(...page);
     // What was allocated and left while the page was on its way is not on it, and must not be forgotten: a hole.
     const hasMore = isMissing || !isLast || (leftThrough !== null && leftThrough > this.atHandThrough());
-    this.inDatabase = hasMore ? { leftThrough, leftBelow: [] } : null;
+    this.now({ inDatabase: hasMore ? { leftThrough, leftBelow: [] } : null });
     return !isMissing;
   }
 
   signed(batch: readonly AllocatedRecord[]): void {
-    const last = batch.at(-1);
-    if (last !== undefined) this.nextUnsigned = Math.max(this.nextUnsigned, last.nonce + 1);
+    const { records, nextUnsigned } = this.waiting;
     const ids = new Set(batch.map(({ txId }) => txId));
-    this.records = this.records.filter(({ txId }) => !ids.has(txId));
+    this.now({
+      records: records.filter(({ txId }) => !ids.has(txId)),
+      nextUnsigned: Math.max(nextUnsigned, (batch.at(-1)?.nonce ?? -1) + 1),
+    });
   }
 
   /** Given up before it was signed: nothing of it is left. */
   drop(record: AllocatedRecord): void {
-    this.records = this.records.filter(({ txId }) => txId !== record.txId);
+    this.now({ records: this.waiting.records.filter(({ txId }) => txId !== record.txId) });
   }
 
   shifted(moves: readonly NonceMove[]): void {
     const to = new Map(moves.map((move) => [move.txId, move.to]));
-    this.records = this.records.map((record) => ({ ...record, nonce: to.get(record.txId) ?? record.nonce }));
+    const moved = this.waiting.records.map((record) => ({ ...record, nonce: to.get(record.txId) ?? record.nonce }));
+    this.now({ records: moved });
+  }
+
+  private now(changed: Partial<Waiting>): void {
+    this.waiting = { ...this.waiting, ...changed };
   }
 
   private atHandThrough(): number {
-    return this.records.at(-1)?.nonce ?? this.nextUnsigned - 1;
+    const { records, nextUnsigned } = this.waiting;
+    return records.at(-1)?.nonce ?? nextUnsigned - 1;
   }
 }

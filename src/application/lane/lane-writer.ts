@@ -1,3 +1,5 @@
+import type { Hash } from "../../domain/lane.ts";
+import { stepPlanned } from "../../domain/ledger/index.ts";
 import {
   isSettled,
   TRANSITIONS,
@@ -25,22 +27,28 @@ export interface Planned {
 }
 
 /**
- * Moves a transaction in memory, through the transition table, and says what the database must do to follow. Writes of
- * a lane commit in the order they are planned, so the next plan may build on this one before it is durable; if it
- * fails, the whole lane is read again.
+ * Plans a step of a transaction, through the transition table: what the database must do, and what memory expects of it
+ * from here on. What is planned must be committed. Writes of a lane commit in the order they are planned, so the next
+ * plan may build on this one before it is durable; if it fails, the whole lane is read again.
  */
 export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {}): Planned {
   const from = tx.status;
-  const to = transition(from, event);
-  tx.status = to;
+  const { state: to, subState } = transition(from, event);
   const rule: TransitionRule = TRANSITIONS[event];
   const completion: NewCompletion | undefined = rule.completion && {
     ...rule.completion,
-    subState: to.subState,
-    txHash: tx.receipt?.txHash ?? tx.attempts.at(-1)?.txHash ?? null,
+    subState,
+    txHash: hashOf(tx),
   };
-  const item = { txId: tx.txId, event, from: from.state, to: to.state, subState: to.subState, ...changes };
-  return { tx, item: completion === undefined ? item : { ...item, completion } };
+  const bare = { txId: tx.txId, event, from: from.state, to, subState, ...changes };
+  const item = completion === undefined ? bare : { ...bare, completion };
+  tx.stands(stepPlanned, item);
+  return { tx, item };
+}
+
+/** Of what was mined, or else of its newest payload. */
+function hashOf({ receipt, attempts }: Tracked): Hash | null {
+  return receipt?.txHash ?? attempts.at(-1)?.txHash ?? null;
 }
 
 /** Moves in one write; more would hold the lane's row for longer than a takeover should have to wait. */
@@ -67,6 +75,7 @@ async function commitAll(ports: LaneWriterPorts, lane: OwnedLane, planned: reado
  */
 function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
   if (planned.length === 0) return Promise.resolve();
+  for (const { tx, item } of planned) lane.awaitStep(tx, item);
   return lane.term.write({ kind: "transition", items: planned.map(({ item }) => item) }).then(
     ({ items }) => {
       planned.forEach((move, index) => {
@@ -91,7 +100,7 @@ function readAgain({ term }: OwnedLane, reason: string, error?: unknown): never 
 
 function reportPlanned(ports: LaneWriterPorts, lane: OwnedLane, { tx, item }: Planned): void {
   const { event, from, to: state, subState } = item;
-  const txHash = tx.receipt?.txHash ?? tx.attempts.at(-1)?.txHash ?? null;
+  const txHash = hashOf(tx);
   const ageMs = isSettled(state) ? { ageMs: ports.clock.now().getTime() - tx.createdAt.getTime() } : {};
   reportMove(ports, lane, { txId: tx.txId, nonce: tx.nonce, event, from, state, subState, txHash, ...ageMs });
 }

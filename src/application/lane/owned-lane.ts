@@ -1,10 +1,17 @@
 import { followedAttempts, hashesOf } from "../../domain/attempts.ts";
 import type { Holder, Hole } from "../../domain/holes.ts";
 import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
-import { type Change, foldKept, type KeptLedger, keptOf } from "../../domain/ledger/index.ts";
+import {
+  type Change,
+  foldKept,
+  type KeptLedger,
+  keptOf,
+  type Moved,
+  stepAcknowledged,
+  type TransitionItem,
+} from "../../domain/ledger/index.ts";
 import { holeLookDue, isUnsure, type LanePace, NEW_LANE_PACE, openNonces } from "../../domain/pace/lane-pace.ts";
 import { awaitsVerdict, isSendDue, mined, predecessorMined } from "../../domain/pace/transaction-pace.ts";
-import type { Receipt } from "../../domain/transaction.ts";
 import type { AllocatedRecord, LaneSnapshot } from "../../ports/lane-store.ts";
 import type { Activity } from "./activity.ts";
 import { Backlog } from "./backlog.ts";
@@ -29,6 +36,16 @@ export interface LaneActivities {
   readonly tending: Activity;
 }
 
+/** How much is under way of what other work of the lane has to know of. */
+interface WorkUnderWay {
+  /** Creates that were let in and have no fate yet. */
+  readonly creating: number;
+  /** Orders to suspend the lane that are not durable yet: nothing is begun meanwhile. */
+  readonly suspending: number;
+  /** Changes of what is queued: nothing is signed meanwhile, or it might be the payload from before. */
+  readonly amending: number;
+}
+
 /** One tenure of one lane: everything its owner works with, built from the database and dropped with the term. */
 export class OwnedLane {
   readonly term: Term;
@@ -36,16 +53,11 @@ export class OwnedLane {
   readonly lane: Lane;
   readonly key: LaneKey;
   private kept: KeptLedger;
-  /** Orders to suspend the lane that are not durable yet: nothing is begun meanwhile. */
-  suspending = 0;
+  private work: WorkUnderWay = { creating: 0, suspending: 0, amending: 0 };
   /** The database did not say what became of a move: it may be durable, or be so later. Set once, when this reading ends. */
   mayStillCommit = false;
-  /** Changes of what is queued that are under way: nothing is signed meanwhile, or it might be the payload from before. */
-  signingHeld = 0;
   /** When it is next looked at, and what was found out under this term; changed by `happened` alone. */
   pace: LanePace = NEW_LANE_PACE;
-  /** Creates that were let in and have no fate yet. */
-  creating = 0;
   /** Nonces below were given out before the database last lost, or may have lost, commits. */
   readonly epochFloor: number;
   /** The first block of the chain, as the database knows it. */
@@ -56,6 +68,8 @@ export class OwnedLane {
   readonly mined = new Map<number, Tracked>();
   /** Blocks that hold settled transactions still under watch. By hash: a height may have had two, one of them gone. */
   readonly watched = new Map<Hash, number>();
+  /** Steps that the database has not acknowledged yet, and whose they are. */
+  private readonly underWay = new Map<TransitionItem, Tracked>();
   /** Not signed yet. */
   readonly backlog: Backlog;
   /** Kept for callers, or held by nothing. */
@@ -81,6 +95,17 @@ export class OwnedLane {
   /** Puts in what a commit did to the lane, once the database has acknowledged it, in the order of commits. */
   fold(changes: readonly Change[]): void {
     this.kept = foldKept(this.kept, changes);
+    for (const change of changes) if (change.kind === "moved") this.acknowledge(change);
+  }
+
+  /** A step of this transaction leaves for the database now. */
+  awaitStep(tx: Tracked, item: TransitionItem): void {
+    this.underWay.set(item, tx);
+  }
+
+  private acknowledge(change: Moved): void {
+    this.underWay.get(change.item)?.stands(stepAcknowledged, change);
+    this.underWay.delete(change.item);
   }
 
   /** What the database has acknowledged. */
@@ -98,6 +123,20 @@ export class OwnedLane {
     return this.ledger.reconciled;
   }
 
+  /** So much more of it is under way; less, where it has ended. */
+  count(what: keyof WorkUnderWay, by: number): void {
+    this.work = { ...this.work, [what]: this.work[what] + by };
+  }
+
+  get creating(): number {
+    return this.work.creating;
+  }
+
+  /** What is queued is being changed: nothing is signed now. */
+  get amending(): boolean {
+    return this.work.amending > 0;
+  }
+
   get signing(): Activity | null {
     return this.activities?.signing ?? null;
   }
@@ -112,7 +151,7 @@ export class OwnedLane {
 
   /** Nothing may be sent now. */
   get suspended(): boolean {
-    return this.suspending > 0 || this.ledger.suspendedBy !== null || !this.ledger.reconciled;
+    return this.work.suspending > 0 || this.ledger.suspendedBy !== null || !this.ledger.reconciled;
   }
 
   /** No nonce may be given either: the database may have forgotten some that were. */
@@ -202,8 +241,8 @@ export class OwnedLane {
     for (const hash of hashesOf(followedAttempts(tx.attempts))) this.index.set(hash, { lane: this, tx });
   }
 
-  mine(tx: Tracked, receipt: Receipt): void {
-    tx.receipt = receipt;
+  /** It has a receipt now. */
+  mine(tx: Tracked): void {
     happened(tx, mined);
     this.unmined.delete(tx.nonce);
     this.mined.set(tx.nonce, tx);
@@ -212,16 +251,21 @@ export class OwnedLane {
     if (next !== undefined) happened(next, predecessorMined);
   }
 
+  /** It has none any more. */
   unmine(tx: Tracked): void {
-    tx.receipt = null;
     this.mined.delete(tx.nonce);
     this.unmined.set(tx.nonce, tx);
   }
 
-  settle(tx: Tracked): void {
+  /** Nothing of it is waited for at its nonce any more. */
+  leave(tx: Tracked): void {
     this.mined.delete(tx.nonce);
     this.unmined.delete(tx.nonce);
     this.unfollow(tx);
+  }
+
+  settle(tx: Tracked): void {
+    this.leave(tx);
     if (tx.receipt !== null) this.watched.set(tx.receipt.blockHash, tx.receipt.blockNumber);
   }
 

@@ -1,5 +1,5 @@
 import { attemptToSend } from "../../domain/attempts.ts";
-import type { Hash } from "../../domain/lane.ts";
+import { type KeptTransaction, keptTransaction, type TransactionRow, UNSIGNED } from "../../domain/ledger/index.ts";
 import { resumedPace, signedPace, type TransactionPace, takenBefore } from "../../domain/pace/transaction-pace.ts";
 import { afterInterval } from "../../domain/pace/when.ts";
 import type { Attempt, Receipt, SignedAttempt } from "../../domain/transaction.ts";
@@ -7,28 +7,76 @@ import type { State, Status } from "../../domain/transitions.ts";
 import type { AllocatedRecord, TrackedRecord } from "../../ports/lane-store.ts";
 import { happened } from "./happened.ts";
 
+/** What is known of a transaction when its owner begins to follow it, and does not change while it does. */
+interface Known extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt"> {
+  /** Before this term: when sending it was first claimed, when a node took what is to be sent next, and when sight of it was lost. */
+  readonly firstSentAt?: Date | null;
+  readonly takenAt?: Date | null;
+  readonly lostSightAt?: Date | undefined;
+}
+
 /** A signed transaction on its way, as its owner remembers it. The database holds the truth; this may be thrown away. */
-export interface Tracked {
+export class Tracked {
   readonly txId: string;
   readonly nonce: number;
   readonly requestId: string | null;
   readonly createdAt: Date;
-  /** When sending it was first claimed; null: not known to have been. */
-  firstSentAt: Date | null;
-  /** Before this term: when a node took what is to be sent next, and when sight of it was lost. Null: neither is known. */
+  /** Before this term; null: not known to have been. */
+  readonly firstSentAt: Date | null;
   readonly takenAt: Date | null;
   readonly lostSightAt: Date | null;
-  status: Status;
-  readonly attempts: Attempt[];
-  receipt: Receipt | null;
-  submitAttempts: number;
-  /** The highest attempt that a node took. */
-  acceptedOrdinal: number | null;
-  lastError: string | null;
+  private row: KeptTransaction;
   /** When it is next sent, looked for or judged; changed by `happened` alone. */
   pace: TransactionPace;
   /** What stands in its way, for people: why, and since when. */
-  readonly facts: Map<FactCode, Fact>;
+  readonly facts = new Map<FactCode, Fact>();
+
+  constructor(known: Known, row: KeptTransaction, pace: TransactionPace) {
+    this.txId = known.txId;
+    this.nonce = known.nonce;
+    this.requestId = known.requestId;
+    this.createdAt = known.createdAt;
+    this.firstSentAt = known.firstSentAt ?? null;
+    this.takenAt = known.takenAt ?? null;
+    this.lostSightAt = known.lostSightAt ?? null;
+    this.row = row;
+    this.pace = pace;
+  }
+
+  /** The one place where its row changes: by a step that is planned, or acknowledged. */
+  stands<Step>(after: (row: KeptTransaction, step: Step) => KeptTransaction, step: Step): void {
+    this.row = after(this.row, step);
+  }
+
+  /** What the database has acknowledged. */
+  get acknowledged(): TransactionRow {
+    return this.row.acknowledged;
+  }
+
+  get status(): Status {
+    return this.row.expected.status;
+  }
+
+  get attempts(): readonly Attempt[] {
+    return this.row.expected.attempts;
+  }
+
+  get receipt(): Receipt | null {
+    return this.row.expected.receipt;
+  }
+
+  get submitAttempts(): number {
+    return this.row.expected.submitAttempts;
+  }
+
+  /** The highest attempt that a node took. */
+  get acceptedOrdinal(): number | null {
+    return this.row.expected.acceptedOrdinal;
+  }
+
+  get lastError(): string | null {
+    return this.row.expected.lastError;
+  }
 }
 
 /** What the lane's loop has found out about a transaction that does not get on. */
@@ -63,13 +111,6 @@ export function isRefusedForGood(tx: Tracked): boolean {
   return tx.acceptedOrdinal === null && tx.pace.rejections >= REJECTIONS_FOR_GOOD;
 }
 
-/** A node that signed it has said, or was found out to have made, this transaction of it. */
-export function identify(tx: Tracked, ordinal: number, txHash: Hash): void {
-  const index = tx.attempts.findIndex((attempt) => attempt.ordinal === ordinal);
-  const attempt = tx.attempts[index];
-  if (attempt !== undefined) tx.attempts[index] = { ...attempt, txHash };
-}
-
 /** Sets a fact once; true where it is new. */
 export function establish(tx: Tracked, code: FactCode, fact: Fact): boolean {
   if (tx.facts.has(code)) return false;
@@ -77,25 +118,11 @@ export function establish(tx: Tracked, code: FactCode, fact: Fact): boolean {
   return true;
 }
 
-/** Signed a moment ago, with the claim to send it. */
-export function signed(record: AllocatedRecord, attempt: SignedAttempt): Tracked {
-  return {
-    txId: record.txId,
-    nonce: record.nonce,
-    requestId: record.requestId,
-    createdAt: record.createdAt,
-    firstSentAt: null,
-    takenAt: null,
-    lostSightAt: null,
-    status: { state: "ALLOCATED", subState: null },
-    attempts: [...(record.attempts ?? []), attempt],
-    receipt: null,
-    submitAttempts: 1,
-    acceptedOrdinal: null,
-    lastError: null,
-    pace: signedPace(attempt.ordinal, attempt.rawTransaction),
-    facts: new Map(),
-  };
+/** Signed a moment ago. The step that commits it, with the claim to send it, is yet to be planned. */
+export function signed(record: AllocatedRecord, { ordinal, rawTransaction }: SignedAttempt): Tracked {
+  const { attempts = UNSIGNED.attempts, submitAttempts = 0, acceptedOrdinal = null } = record;
+  const row = keptTransaction({ ...UNSIGNED, attempts, submitAttempts, acceptedOrdinal });
+  return new Tracked(record, row, signedPace(ordinal, rawTransaction));
 }
 
 /**
@@ -104,23 +131,15 @@ export function signed(record: AllocatedRecord, attempt: SignedAttempt): Tracked
  */
 export function resumed(record: TrackedRecord): Tracked {
   const sendOrdinal = attemptToSend(record.attempts)?.ordinal ?? null;
-  return {
-    txId: record.txId,
-    nonce: record.nonce,
-    requestId: record.requestId,
-    createdAt: record.createdAt,
-    firstSentAt: record.firstSentAt,
-    takenAt: isTakenAsItIs(record, sendOrdinal) ? record.lastSubmittedAt : null,
-    lostSightAt: record.lostSightAt ?? null,
-    status: { state: record.state, subState: record.subState },
-    attempts: [...record.attempts],
-    receipt: record.receipt,
-    submitAttempts: record.submitAttempts,
-    acceptedOrdinal: record.acceptedOrdinal,
-    lastError: record.lastError,
-    pace: resumedPace(sendOrdinal, record.receipt !== null),
-    facts: new Map(),
-  };
+  const takenAt = isTakenAsItIs(record, sendOrdinal) ? record.lastSubmittedAt : null;
+  const pace = resumedPace(sendOrdinal, record.receipt !== null);
+  return new Tracked({ ...record, takenAt }, keptTransaction(rowOf(record)), pace);
+}
+
+/** What is folded from the steps that follow. */
+export function rowOf(record: TrackedRecord): TransactionRow {
+  const { state, subState, attempts, receipt, submitAttempts, acceptedOrdinal, lastError } = record;
+  return { status: { state, subState }, attempts, receipt, submitAttempts, acceptedOrdinal, lastError };
 }
 
 /** A node took the newest bytes, nothing was heard against them since, and they wait for a block: not for being sent. */
@@ -150,8 +169,5 @@ export function keepPace(tx: Tracked, { nowMs, now }: { nowMs: number; now: Date
 
 /** One that waits to be signed, for a step that leaves it there. */
 export function queued(record: Pick<AllocatedRecord, "txId" | "nonce" | "requestId" | "createdAt">): Tracked {
-  const { txId, nonce, requestId, createdAt } = record;
-  const never = { submitAttempts: 0, firstSentAt: null, lastSubmittedAt: null, acceptedOrdinal: null } as const;
-  const status = { state: "ALLOCATED", subState: null, attempts: [], receipt: null, lastError: null } as const;
-  return resumed({ txId, nonce, requestId, createdAt, ...status, ...never });
+  return new Tracked(record, keptTransaction(UNSIGNED), resumedPace(null, false));
 }

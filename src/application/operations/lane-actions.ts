@@ -47,7 +47,7 @@ async function setSuspended(ports: LaneActionPorts, lane: OwnedLane, asked: Aske
   const { action, reason, actor } = asked;
   const suspended = action === "suspend";
   // Stops at once what would start meanwhile; starts nothing before it is durable.
-  if (suspended) lane.suspending++;
+  if (suspended) lane.count("suspending", 1);
   try {
     await lane.term.write({ kind: "suspend", suspended, decision: { action, actor, reason } });
   } catch (error) {
@@ -56,7 +56,7 @@ async function setSuspended(ports: LaneActionPorts, lane: OwnedLane, asked: Aske
     if (error instanceof TermOver) throw error;
     throw error instanceof FencepostError ? error : unsaid(error);
   } finally {
-    if (suspended) lane.suspending--;
+    if (suspended) lane.count("suspending", -1);
   }
   ports.telemetry.emit({ type: "lane.suspended", lane: lane.lane, suspended, reason, actor });
   if (suspended) await lastSends(ports.clock, lane);

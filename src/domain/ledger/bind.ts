@@ -4,6 +4,7 @@ import { isHeld } from "./ledger.ts";
 import { move } from "./move.ts";
 import type { BindWrite, NonceOutcome, SettleFate } from "./nonce-writes.ts";
 import { judged, settle } from "./reserve.ts";
+import type { TransitionItem } from "./writes.ts";
 
 export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   const { intent } = write;
@@ -31,12 +32,19 @@ function takeNonce(draft: Draft, { reservation, nonce, intent }: BindWrite): Set
 }
 
 function insertSigned(draft: Draft, write: BindWrite, requestId: string | null): void {
-  const { intent, nonce, attempt, reason, decision } = write;
+  const { intent, nonce } = write;
   draft.record({ kind: "allocated", intent: { ...intent, requestId }, nonce, intake: null, at: draft.at });
-  move(draft, {
+  move(draft, signingOf(write));
+}
+
+export type Signing = Pick<BindWrite, "intent" | "attempt" | "reason" | "decision">;
+
+/** A hash without bytes is never sent, and not claimed. */
+export function signingOf({ intent, attempt, reason, decision }: Signing): TransitionItem {
+  return {
     ...{ txId: intent.txId, event: "sign", from: "ALLOCATED", to: "TRACKING", subState: "PENDING" },
     ...{ reason, attempt },
     ...(attempt.rawTransaction === null ? {} : { claim: { ordinal: attempt.ordinal } }),
     ...(decision === undefined ? {} : { decision }),
-  });
+  };
 }

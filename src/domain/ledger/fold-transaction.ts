@@ -1,4 +1,4 @@
-import type { SignedAttempt } from "../transaction.ts";
+import type { Attempt, SignedAttempt } from "../transaction.ts";
 import { TRANSITIONS } from "../transitions.ts";
 import type { Allocated, Moved, Refused } from "./changes.ts";
 import type { LedgerAttempt, LedgerTransaction, TransactionDetails } from "./ledger.ts";
@@ -60,33 +60,58 @@ export function movedTransaction(tx: LedgerTransaction, change: Moved): LedgerTr
 }
 
 function movedDetails(details: TransactionDetails, { item, at }: Moved): TransactionDetails {
-  const { claim, receipt, lastError } = item;
+  const { receipt, submitAttempts, lastError } = toldBy(details, item);
   return {
     createdAt: details.createdAt,
-    receipt: receipt === undefined ? details.receipt : receipt,
-    submitAttempts: details.submitAttempts + (claim === undefined ? 0 : 1),
-    lastSubmittedAt: claim === undefined ? details.lastSubmittedAt : at,
+    receipt,
+    submitAttempts,
+    lastSubmittedAt: item.claim === undefined ? details.lastSubmittedAt : at,
     lostSightAt: item.event === "loseSight" ? at : details.lostSightAt,
-    lastError: lastError === undefined ? details.lastError : lastError,
+    lastError,
   };
 }
 
-function movedAttempts(
-  before: readonly LedgerAttempt[],
-  { attempt, claim, identified }: TransitionItem,
-  at: Date,
-): readonly LedgerAttempt[] {
-  if (attempt === undefined && claim === undefined && identified === undefined) return before;
-  const all = attempt === undefined ? before : [...before, withoutBytes(attempt)];
-  return all.map((each) => {
-    const isSent = each.ordinal === claim?.ordinal && each.firstSentAt === null;
-    const isNamed = each.ordinal === identified?.ordinal;
-    if (!isSent && !isNamed) return each;
-    return { ...each, ...(isSent ? { firstSentAt: at } : {}), ...(isNamed ? { txHash: identified.txHash } : {}) };
-  });
+function movedAttempts(before: readonly LedgerAttempt[], item: TransitionItem, at: Date): readonly LedgerAttempt[] {
+  const { claim } = item;
+  const all = steppedAttempts(before, item, unsentAttempt);
+  if (claim === undefined) return all;
+  return all.map((each) =>
+    each.ordinal === claim.ordinal && each.firstSentAt === null ? { ...each, firstSentAt: at } : each,
+  );
 }
 
-/** The bytes stay with the change: who keeps a lane in memory keeps them only until they are sent. */
-function withoutBytes({ rawTransaction: _, ...attempt }: SignedAttempt): LedgerAttempt {
+function unsentAttempt(attempt: Attempt): LedgerAttempt {
   return { ...attempt, firstSentAt: null };
+}
+
+type Told = Pick<TransactionDetails, "receipt" | "submitAttempts" | "lastError">;
+
+/** What a step brings with it, and what it leaves as it was. */
+export function toldBy(before: Told, { claim, receipt, lastError }: TransitionItem): Told {
+  return {
+    receipt: receipt === undefined ? before.receipt : receipt,
+    submitAttempts: before.submitAttempts + (claim === undefined ? 0 : 1),
+    lastError: lastError === undefined ? before.lastError : lastError,
+  };
+}
+
+/** `keep`: how a new one is kept, less its bytes: these stay with the change, and in memory only until they are sent. */
+export function steppedAttempts<A extends Attempt>(
+  before: readonly A[],
+  { attempt, identified }: TransitionItem,
+  keep: (attempt: Attempt) => A,
+): readonly A[] {
+  const all = attempt === undefined ? before : [...before, keep(withoutBytes(attempt))];
+  if (identified === undefined) return all;
+  const { ordinal, txHash } = identified;
+  return all.map((each) => (each.ordinal === ordinal ? { ...each, txHash } : each));
+}
+
+function withoutBytes({ rawTransaction: _, ...attempt }: SignedAttempt): Attempt {
+  return attempt;
+}
+
+/** A row keeps the highest attempt that a node took. */
+export function highestAccepted(before: number | null, { accepted }: TransitionItem): number | null {
+  return accepted === undefined ? before : Math.max(before ?? 0, accepted.ordinal);
 }

@@ -20,6 +20,8 @@ export type * from "./fates.ts";
 export { fold } from "./fold.ts";
 export type * from "./kept.ts";
 export { foldKept, keptOf } from "./kept.ts";
+export type * from "./kept-transaction.ts";
+export { boundTransaction, keptTransaction, stepAcknowledged, stepPlanned, UNSIGNED } from "./kept-transaction.ts";
 export type * from "./ledger.ts";
 export { bareLedger, newLedger, reservationAt } from "./ledger.ts";
 export type * from "./nonce-writes.ts";

@@ -3,6 +3,7 @@ import { type Hole, isFree } from "../holes.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transitions.ts";
 import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
+import { highestAccepted } from "./fold-transaction.ts";
 import { isHeld, type Ledger, type LedgerTransaction } from "./ledger.ts";
 import { loaded } from "./part.ts";
 import type { TransitionItem } from "./writes.ts";
@@ -19,7 +20,7 @@ export function move(draft: Draft, item: TransitionItem): "applied" | "conflict"
   if (way.fills !== null) draft.record({ kind: "holeClosed", nonce: way.fills });
   const repeats = isRepeat(tx, item);
   const step = repeats ? tx.steps : tx.steps + 1;
-  const acceptedOrdinal = highestAccepted(tx, item);
+  const acceptedOrdinal = highestAccepted(tx.acceptedOrdinal, item);
   const from = { nonce: way.nonce, live: way.nonce !== null, attemptCount, acceptedOrdinal };
   draft.record({ kind: "moved", item, ...from, step, repeats, at: draft.at });
   if (way.leaves !== null) draft.record({ kind: "holeLeft", hole: { ...way.leaves, since: draft.at } });
@@ -47,10 +48,6 @@ function refuseIllegal({ event, from, to, subState }: TransitionItem): void {
   const leads = rule.to === "same" ? to === from : rule.to.state === to && rule.to.subState === subState;
   if (leads && rule.from.includes(from)) return;
   throw new BatchRefused(`${event} ${from} → ${to}/${subState ?? "-"} is not legal`);
-}
-
-function highestAccepted({ acceptedOrdinal }: LedgerTransaction, { accepted }: TransitionItem): number | null {
-  return accepted === undefined ? acceptedOrdinal : Math.max(acceptedOrdinal ?? 0, accepted.ordinal);
 }
 
 /** Attempts are numbered without a gap, and only what is stored may be sent, taken or named. */

@@ -1,7 +1,7 @@
 import { rpcUrl } from "./credentials.ts";
 import { integer, list } from "./parsers.ts";
-import type { Resolution } from "./resolve.ts";
-import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, type ChainSettingKey, type ChainValues, SETTINGS } from "./schema.ts";
+import type { ChainSettingKey, ChainValues, SettingKey, Values } from "./schema.ts";
+import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, SETTINGS } from "./schema.ts";
 import type { Setting } from "./setting.ts";
 import { type ConfigFile, type Entry, type Mistakes, type Origin, quote } from "./sources.ts";
 import { refuseUnknownKeys } from "./unknown-names.ts";
@@ -18,14 +18,17 @@ export interface ResolvedChain {
 }
 
 /** What holds for all chains. */
-type Common = Pick<Resolution, "values" | "origins">;
+export interface ForAllChains {
+  readonly values: Values;
+  readonly origins: Readonly<Record<SettingKey, Origin>>;
+}
 
 const CHAIN_ID = { parse: integer(1, Number.MAX_SAFE_INTEGER) };
 const CHAIN_RPC = { parse: list(rpcUrl), secret: true };
 const CHAIN_KEYS = ["id", "rpc", ...CHAIN_SETTING_KEYS];
 
 /** One chain from `rpcUrl`, or those of `chains`; none where none is configured. */
-export function resolveChains(common: Common, file: ConfigFile, mistakes: Mistakes): readonly ResolvedChain[] {
+export function resolveChains(common: ForAllChains, file: ConfigFile, mistakes: Mistakes): readonly ResolvedChain[] {
   const { name, content: entries } = file;
   if (entries === undefined) return chainOfVariable(common);
   if (!Array.isArray(entries) || entries.length === 0) {
@@ -42,14 +45,14 @@ export function resolveChains(common: Common, file: ConfigFile, mistakes: Mistak
   return chains;
 }
 
-function chainOfVariable({ values, origins }: Common): readonly ResolvedChain[] {
+function chainOfVariable({ values, origins }: ForAllChains): readonly ResolvedChain[] {
   if (values.rpcUrl === null) return [];
   return [{ name: SETTINGS.rpcUrl.variable, entry: null, id: null, rpcUrls: values.rpcUrl, values, origins }];
 }
 
 /** The variable may replace the endpoints of the only chain; of several it is not clear which. */
 function overridingEndpoints(
-  { values, origins }: Common,
+  { values, origins }: ForAllChains,
   { name, count }: { readonly name: string; readonly count: number },
   mistakes: Mistakes,
 ): readonly string[] | null {
@@ -64,7 +67,7 @@ function overridingEndpoints(
 }
 
 function resolveChain(
-  common: Common & { readonly rpcOverride: readonly string[] | null },
+  common: ForAllChains & { readonly rpcOverride: readonly string[] | null },
   { name, entry, own }: { readonly name: string; readonly entry: string; readonly own: Entry },
   mistakes: Mistakes,
 ): ResolvedChain {

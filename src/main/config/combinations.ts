@@ -1,7 +1,7 @@
 /** Values that are fine alone and impossible together, and what a command cannot do without. */
 import type { ResolvedChain } from "./chains.ts";
 import type { Command } from "./config.ts";
-import { formatDuration } from "./duration.ts";
+import { formatDuration } from "./parsers.ts";
 import type { Resolution } from "./resolve.ts";
 import { SETTINGS, type SettingKey } from "./schema.ts";
 import type { Mistakes, Origin } from "./sources.ts";

@@ -43,19 +43,21 @@ export const apiKey: Parser<ApiKey, string> = (raw) => {
   return { value: { name, secret } };
 };
 
-export const databaseUrl: Parser<string, string> = (raw) => {
-  const value = asText(raw) ?? "";
-  const url = parseUrl(value);
-  if (url?.protocol === "postgres:" || url?.protocol === "postgresql:") return { value };
-  return { mistake: "is not a PostgreSQL URL (use postgres://user:password@host:5432/database)" };
-};
+function urlOf(protocol: RegExp, mistake: string): Parser<string, string> {
+  return (raw) => {
+    const value = asText(raw) ?? "";
+    return protocol.test(parseUrl(value)?.protocol ?? "") ? { value } : { mistake };
+  };
+}
+
+const POSTGRES_RULE = "is not a PostgreSQL URL (use postgres://user:password@host:5432/database)";
+export const databaseUrl = urlOf(/^postgres(ql)?:$/, POSTGRES_RULE);
+
+const endpointUrl = urlOf(/^https?:$/, "an endpoint begins with http:// or https://");
 
 export const rpcUrl: Parser<string, string> = (raw) => {
-  const value = asText(raw) ?? "";
-  const protocol = parseUrl(value)?.protocol;
-  if (protocol === "http:" || protocol === "https:") return { value };
-  if (protocol === "ws:" || protocol === "wss:") return { mistake: "WebSocket endpoints are not supported yet" };
-  return { mistake: "an endpoint begins with http:// or https://" };
+  const isSocket = /^wss?:$/.test(parseUrl(asText(raw) ?? "")?.protocol ?? "");
+  return isSocket ? { mistake: "WebSocket endpoints are not supported yet" } : endpointUrl(raw);
 };
 
 /** Without path or credentials. */
@@ -78,12 +80,7 @@ export const hostName = matching(
 );
 
 /** Chat services put their token into the path. */
-export const webhookUrl: Parser<string, string> = (raw) => {
-  const value = asText(raw) ?? "";
-  const protocol = parseUrl(value)?.protocol;
-  if (protocol === "http:" || protocol === "https:") return { value };
-  return { mistake: "is not an http:// or https:// URL" };
-};
+export const webhookUrl = urlOf(/^https?:$/, "is not an http:// or https:// URL");
 
 /** What a hook decides is signed and sent. So its URL must be one where no third party can listen or answer (HTTPS, loopback). */
 export const hookPlace: Parser<string, string> = (raw) => {

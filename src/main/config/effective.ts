@@ -1,3 +1,4 @@
+import type { ConfigRow } from "../../adapters/cli/present.ts";
 import { ceilingsOf } from "../../domain/ceilings.ts";
 import { listedCeilings } from "../../domain/default-ceilings.ts";
 import { knownGasCap } from "../../domain/gas-limits.ts";
@@ -9,12 +10,7 @@ import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, type ChainSettingKey, SETTING_KEYS,
 import { BY_CHAIN_ID, type Setting } from "./setting.ts";
 import type { Origin } from "./sources.ts";
 
-export interface EffectiveValue {
-  /** The key in the file. */
-  readonly key: string;
-  readonly variable: string | null;
-  /** For people: units written out, secrets masked. */
-  readonly value: string;
+interface EffectiveValue extends ConfigRow {
   readonly origin: Origin;
 }
 

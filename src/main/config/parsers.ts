@@ -1,5 +1,3 @@
-import { formatDuration, parseDuration } from "./duration.ts";
-
 /**
  * A parser takes what an environment variable (always text) or a file (any value) says. A mistake is a phrase that
  * follows the value in a sentence: `"10" is not a duration`. It never quotes the value itself, which may be a secret.
@@ -116,4 +114,25 @@ export function list<T>(
 export function asText(raw: unknown): string | null {
   if (typeof raw === "string") return raw.trim();
   return typeof raw === "number" || typeof raw === "boolean" ? String(raw) : null;
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+const DURATION = /^(\d{1,12}(?:\.\d{1,3})?)(ms|s|m|h)$/;
+const LONGEST_MS = 365 * 24 * 3_600_000;
+
+/** Whole milliseconds, or null where the text is no duration. A bare `0` needs no unit. */
+export function parseDuration(text: string): number | null {
+  if (text === "0") return 0;
+  const match = DURATION.exec(text);
+  if (match === null) return null;
+  const ms = Number(match[1]) * (UNITS_MS[match[2] ?? ""] ?? Number.NaN);
+  const whole = Math.round(ms);
+  const isWhole = Math.abs(ms - whole) < 1e-6;
+  return isWhole && whole <= LONGEST_MS ? whole : null;
+}
+
+/** The shortest form that reads back as the same duration. */
+export function formatDuration(ms: number): string {
+  const unit = ["h", "m", "s"].find((one) => ms > 0 && ms % (UNITS_MS[one] ?? Number.NaN) === 0) ?? "ms";
+  return `${ms / (UNITS_MS[unit] ?? 1)}${unit}`;
 }

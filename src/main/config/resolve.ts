@@ -2,20 +2,15 @@
  * Who said what. A flag wins over the environment, the environment over a chain's entry in the file, that over the top
  * of the file, that over the default. Every value that was given is judged, also one that another overrides.
  */
-import { type ResolvedChain, resolveChains } from "./chains.ts";
+import { type ForAllChains, resolveChains } from "./chains.ts";
 import { SETTING_KEYS, SETTINGS, type SettingKey, type Values } from "./schema.ts";
 import type { Setting } from "./setting.ts";
 import { type Entry, type Given, Mistakes, type Origin, quote, type Sources } from "./sources.ts";
 import { refuseUnknownKeys, refuseUnknownVariables } from "./unknown-names.ts";
 
-export interface Resolution {
-  readonly values: Values;
-  readonly origins: Readonly<Record<SettingKey, Origin>>;
-  readonly chains: readonly ResolvedChain[];
-  readonly mistakes: Mistakes;
-}
+export type Resolution = ReturnType<typeof resolve>;
 
-export function resolve(sources: Sources): Resolution {
+export function resolve(sources: Sources) {
   const mistakes = new Mistakes();
   const content = contentOf(sources, mistakes);
   refuseUnknownVariables(sources.variables, mistakes);
@@ -31,7 +26,7 @@ export function resolve(sources: Sources): Resolution {
       origins[key] = given.origin;
     }
   }
-  const common = { values: values as Values, origins: origins as Record<SettingKey, Origin> };
+  const common: ForAllChains = { values: values as Values, origins: origins as ForAllChains["origins"] };
   const chains = resolveChains(common, { name: sources.file?.name ?? "", content: content.chains }, mistakes);
   return { ...common, chains, mistakes };
 }

@@ -5,20 +5,7 @@
 import { LOG_LEVELS } from "../../adapters/system/log-level.ts";
 import { ALERT_FORMATS } from "../../adapters/webhooks/alert-formats.ts";
 import { LONGEST_TTL_MS } from "../../domain/reservations.ts";
-import {
-  type ApiKey,
-  address,
-  apiKey,
-  databaseUrl,
-  hookPlace,
-  hostName,
-  mnemonic,
-  originUrl,
-  privateKey,
-  rpcUrl,
-  webhookUrl,
-  webOrigin,
-} from "./credentials.ts";
+import * as credentials from "./credentials.ts";
 import type { Duration } from "./define.ts";
 import { MASK, maskDatabaseUrl, maskHookPlace, maskRpcUrl } from "./masking.ts";
 import { choice, duration, flag, formatGwei, gwei, integer, list, matching, text, wei } from "./parsers.ts";
@@ -92,42 +79,48 @@ export const CHAIN_SETTINGS = settings({
 
 export const SETTINGS = {
   ...settings({
-    databaseUrl: optional({ parse: databaseUrl, secret: true, show: maskDatabaseUrl }),
+    databaseUrl: optional({ parse: credentials.databaseUrl, secret: true, show: maskDatabaseUrl }),
     /** The same database past a transaction pooler: where nodes listen for each other's hints. */
-    directDatabaseUrl: optional({ parse: databaseUrl, secret: true, show: maskDatabaseUrl }),
+    directDatabaseUrl: optional({ parse: credentials.databaseUrl, secret: true, show: maskDatabaseUrl }),
     notifications: oneOf("on", "off"),
     preparedStatements: oneOf("auto", "on", "off"),
     /** One chain. For several, use `chains`. */
     rpcUrl: optional({
-      parse: list(rpcUrl),
+      parse: list(credentials.rpcUrl),
       secret: true,
       show: (urls: readonly string[]) => urls.map(maskRpcUrl).join(", "),
     }),
     privateKeys: optional({
-      parse: list(privateKey),
+      parse: list(credentials.privateKey),
       secret: true,
       show: (keys: readonly string[]) => `${MASK} (${keys.length})`,
     }),
-    mnemonic: optional({ parse: mnemonic, secret: true, show: () => MASK }),
+    mnemonic: optional({ parse: credentials.mnemonic, secret: true, show: () => MASK }),
     keystoreDir: optional({ parse: text }),
     keystorePasswordFile: optional({ parse: text }),
     /** Addresses whose keys the chain node holds: it signs them itself (`eth_sendTransaction`). */
-    nodeSigners: optional({ parse: list(address), show: (addresses: readonly string[]) => addresses.join(", ") }),
+    nodeSigners: optional({
+      parse: list(credentials.address),
+      show: (addresses: readonly string[]) => addresses.join(", "),
+    }),
     host: { parse: text, fallback: "127.0.0.1", show: String },
     port: whole(3000, [0, 65_535]),
     nodeId: optional({
       parse: matching(/^[\w.:-]{1,128}$/, "is not a node id (1 to 128 letters, digits or . _ : -)"),
     }),
-    advertiseUrl: optional({ parse: originUrl, secret: true }),
+    advertiseUrl: optional({ parse: credentials.originUrl, secret: true }),
     /** Names that this node answers to; without it, where no key is asked for, its own. */
-    allowedHosts: optional({ parse: list(hostName), show: (names: readonly string[]) => names.join(", ") }),
+    allowedHosts: optional({ parse: list(credentials.hostName), show: (names: readonly string[]) => names.join(", ") }),
     /** Of sites whose pages may speak to this node. */
-    allowedOrigins: optional({ parse: list(webOrigin), show: (origins: readonly string[]) => origins.join(", ") }),
+    allowedOrigins: optional({
+      parse: list(credentials.webOrigin),
+      show: (origins: readonly string[]) => origins.join(", "),
+    }),
     /** Each as `name:secret`. */
     apiKeys: optional({
-      parse: list(apiKey, (key) => key.secret),
+      parse: list(credentials.apiKey, (key) => key.secret),
       secret: true,
-      show: (keys: readonly ApiKey[]) => keys.map((key) => `${key.name}:${MASK}`).join(", "),
+      show: (keys: readonly credentials.ApiKey[]) => keys.map((key) => `${key.name}:${MASK}`).join(", "),
     }),
     auth: optional({ parse: choice("keys", "none") }),
     mode: oneOf("worker-queue", "basic"),
@@ -140,11 +133,11 @@ export const SETTINGS = {
     queueLimit: whole(10_000, [1, MAX_COUNT]),
     drainTimeout: time(5000, 0),
     /** Decides what becomes of stuck transactions: a module with a default export, or an https URL. */
-    stuckHook: optional({ parse: hookPlace, secret: true, show: maskHookPlace }),
+    stuckHook: optional({ parse: credentials.hookPlace, secret: true, show: maskHookPlace }),
     /** Signs what is asked of a URL. */
     stuckHookSecret: optional({ parse: text, secret: true, show: () => MASK }),
     /** Alerts are posted there. */
-    alertWebhookUrl: optional({ parse: webhookUrl, secret: true, show: maskRpcUrl }),
+    alertWebhookUrl: optional({ parse: credentials.webhookUrl, secret: true, show: maskRpcUrl }),
     /** Without it, by the URL's host: Slack, DingTalk and Feishu are known, all else gets plain JSON. */
     alertWebhookFormat: optional({ parse: choice(...ALERT_FORMATS) }),
     logLevel: { parse: choice(...LOG_LEVELS), fallback: "info", show: String },

@@ -1,6 +1,5 @@
 import type { Duration } from "./define.ts";
-import { formatDuration } from "./duration.ts";
-import { choice, duration, durationOrOff, integer, type Parser } from "./parsers.ts";
+import { choice, duration, durationOrOff, formatDuration, integer, type Parser } from "./parsers.ts";
 
 export interface Setting<T, Said = unknown> {
   readonly variable: `FENCEPOST_${string}`;

@@ -20,7 +20,7 @@ export interface ConfigFile {
 
 export type Flags = Readonly<Partial<Record<SettingKey, unknown>>>;
 
-/** An object of the file, whatever is in it. */
+/** An object of the file, not judged yet. */
 export type Entry = Readonly<Record<string, unknown>>;
 
 export interface Given {
@@ -54,7 +54,7 @@ const LONGEST_QUOTE = 24;
 /** A number, one with a unit, or a word: what a slip looks like. */
 const PLAIN_WORD = /^(?:\d{1,12}[a-z]{0,3}|[a-z]{1,12})$/i;
 
-/** One short line. What may be a password or a key that was put into the wrong variable is not shown. */
+/** One short line. A value that may be a password or a key, put into the wrong variable, is not shown. */
 export function quote(raw: unknown): string {
   if (Array.isArray(raw)) return raw.length === 0 ? "an empty list" : "a list";
   if (typeof raw === "object" && raw !== null) return "an object";

@@ -42,13 +42,10 @@ function printable(key: string): string {
 /** The known name that is probably meant, or null where none is near. */
 function nearest(name: string, known: Iterable<string>): string | null {
   const wanted = normalised(name);
-  let best: { readonly name: string; readonly distance: number } | null = null;
-  for (const candidate of known) {
-    const distance = editDistance(wanted, normalised(candidate));
-    if (best === null || distance < best.distance) best = { name: candidate, distance };
-  }
+  const judged = [...known].map((name) => ({ name, distance: editDistance(wanted, normalised(name)) }));
+  const [best] = judged.sort((one, other) => one.distance - other.distance);
   // A third of the letters may be wrong; beyond that a guess is noise.
-  return best !== null && best.distance <= Math.max(2, Math.floor(wanted.length / 3)) ? best.name : null;
+  return best && best.distance <= Math.max(2, Math.floor(wanted.length / 3)) ? best.name : null;
 }
 
 /** The prefix is no evidence: every variable has it. Casing and separators are how the two spellings differ. */

@@ -1,12 +1,13 @@
+import type { ReadyDevNode } from "../../adapters/cli/present.ts";
 import { dropSchema } from "../../adapters/postgres/migrate.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { Logger } from "../../adapters/system/logger.ts";
 import type { Config, ConfigFor } from "../config/config.ts";
-import { type Service, startService } from "../service.ts";
+import { startService } from "../service.ts";
 import { runUntilStopped } from "../start.ts";
 import { listenForStop, type StopSignals } from "../stop-signals.ts";
 import { startDevChain } from "./dev-chain.ts";
-import { startAnvil } from "./embedded/anvil.ts";
+import { startAnvil } from "./embedded/chain/child.ts";
 import { EmbeddedError, messageOf } from "./embedded/embedded-error.ts";
 import { startEmbeddedPostgres } from "./embedded/postgres.ts";
 import type { DevChain } from "./embedded/start-chain.ts";
@@ -20,9 +21,7 @@ export interface DevRequest {
   readonly say: (line: string) => void;
 }
 
-export interface DevReady extends Pick<Service, "url" | "nodeId" | "signers"> {
-  readonly chainId: number;
-}
+export type DevReady = Omit<ReadyDevNode, "needsKey">;
 
 type Undo = () => Promise<void>;
 

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { EXIT_CODES } from "../../../src/adapters/cli/exit-codes.ts";
-import { CommandFailed } from "../../../src/adapters/cli/failure.ts";
+import { CommandFailed, EXIT_CODES } from "../../../src/adapters/cli/failure.ts";
 import { type CliActions, runCli } from "../../../src/adapters/cli/run-cli.ts";
 import { FencepostApiError, type FencepostClient } from "../../../src/client/index.ts";
 

@@ -368,7 +368,7 @@ describe("counts and balances", () => {
     const { server, chain } = await bench({ chainId: 31_337 });
     server.on("eth_getBlockByNumber", ([number]) => blockJson(Number(number)));
     await chain.blocksByNumber([0]);
-    expect(await chain.identityEverywhere()).toMatchObject([{ kind: "says", identity: { chainId: 31_337 } }]);
+    expect(await chain.identityEverywhere()).toMatchObject([{ kind: "says", answer: { chainId: 31_337 } }]);
     server.on("eth_chainId", () => "0x1");
     expect((await chain.identity(null)).chainId).toBe(1);
     expect(await chain.identityEverywhere()).toEqual([]);

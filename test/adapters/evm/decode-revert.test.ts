@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
 import { encodeAbiParameters } from "viem";
 import { describe, expect, it } from "vitest";
-import { decodeRevert } from "../../../src/adapters/evm/decode-revert.ts";
-import { shorten } from "../../../src/adapters/evm/error-texts.ts";
+import { decodeRevert, shorten } from "../../../src/adapters/evm/error-texts.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
 
 const word = (value: bigint) => value.toString(16).padStart(64, "0");

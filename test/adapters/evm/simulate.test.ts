@@ -263,7 +263,7 @@ describe("a transfer whose cost is known where its receiver has no code", () => 
 
 describe("a second opinion on a simulation", () => {
   it("is what every endpoint that is up says, each for itself, also while one of them fails", async () => {
-    const says = (gas: bigint) => ({ kind: "says", simulation: expect.objectContaining({ outcome: "ok", gas }) });
+    const says = (gas: bigint) => ({ kind: "says", answer: expect.objectContaining({ outcome: "ok", gas }) });
     const alone = await bench();
     alone.server.on("eth_estimateGas", () => "0x5208");
     expect(await alone.chain.simulateEverywhere(CALL)).toEqual([says(21_000n)]);

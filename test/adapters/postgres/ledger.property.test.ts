@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { rowOf } from "../../../src/application/lane/tracked.ts";
 import type { Fence } from "../../../src/domain/lane.ts";
 import {
   apply,
@@ -15,6 +16,7 @@ import {
 import type { SignedAttempt } from "../../../src/domain/transaction.ts";
 import { BatchRefused, type Committed, type LaneSnapshot, type LaneStore } from "../../../src/ports/lane-store.ts";
 import { rowsOf, wordsOf } from "../../domain/ledger/contents.ts";
+import { FoldedRows } from "../../domain/ledger/folded-rows.ts";
 import { type Happening, story, Teller } from "../../domain/ledger/story.ts";
 import { aLane, holdLane } from "../../support/lane-samples.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
@@ -61,6 +63,7 @@ class Telling {
   private ledger: Ledger;
   /** What the lane's owner remembers: read once, then folded from what each commit acknowledged. */
   private kept: KeptLedger | null = null;
+  private readonly rows = new FoldedRows();
   private writes: LedgerWrite[] = [];
   private outcomes: LedgerOutcome[] = [];
 
@@ -101,6 +104,7 @@ class Telling {
     this.kept ??= await this.load();
     const { outcomes, changes } = await this.send();
     for (const each of changes) this.kept = foldKept(this.kept, each.changes);
+    for (const each of changes) this.rows.fold(each.changes);
     const judged = outcomes as readonly LedgerOutcome[];
     expect(judged.map(wordsOf), this.writes.map(({ kind }) => kind).join()).toEqual(this.outcomes.map(wordsOf));
     this.writes = [];
@@ -111,6 +115,7 @@ class Telling {
     const { ledger } = this;
     const lane = await this.store.loadLane(this.fence);
     if (this.kept !== null) expect(rowsOf(this.kept), "folded, and loaded").toEqual(rowsOf(await this.load()));
+    for (const record of lane?.tracking ?? []) expect(this.rows.of(record.txId)).toEqual(rowOf(record));
     const all = [...ledger.live.known()].map(([, txId]) => ledger.transactions.get(txId) as LedgerTransaction);
     const tracking = all.filter(({ state }) => state === "TRACKING" || state === "STUCK");
     expect({

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import perfHooks from "node:perf_hooks";
 import { describe, expect, it, vi } from "vitest";
-import { createMetrics, type Metrics } from "../../../src/adapters/system/metrics.ts";
+import { createMetrics, type GaugeSources, type Metrics } from "../../../src/adapters/system/metrics.ts";
 import { SUBMIT_ANSWERS } from "../../../src/domain/answers.ts";
 import type { DeathEvidence } from "../../../src/ports/lease-store.ts";
 import type {
@@ -12,6 +12,8 @@ import type {
   TelemetryEvent,
 } from "../../../src/ports/telemetry.ts";
 import { parseExposition, type Sample } from "../../support/prometheus-text.ts";
+
+type Gauges = Partial<Record<Parameters<GaugeSources["gauge"]>[0], () => number | Promise<number>>>;
 
 const lane = { chainId: 1, signer: "0x00000000000000000000000000000000000000aa" } as const;
 const other = { chainId: 1, signer: "0x00000000000000000000000000000000000000bb" } as const;
@@ -269,9 +271,9 @@ describe("gauges read at the scrape", () => {
   it("ask their source each time", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let held = 1;
+    const gauges: Gauges = { lanesHeld: () => held, oldestPendingAgeSeconds: async () => 2.5 };
     metrics.connect({
-      leasesHeld: () => held,
-      pendingOldestAgeMs: async () => 2500,
+      gauge: (name) => gauges[name]?.(),
       transactionStates: async () => new Map([["TRACKING", 4]]),
     });
     expect(await value(metrics, "lease_held")).toBe(1);
@@ -284,7 +286,7 @@ describe("gauges read at the scrape", () => {
   it("say zero where nothing is pending, and forget a state that emptied", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let states = new Map([["STUCK", 1]]);
-    metrics.connect({ pendingOldestAgeMs: () => null, transactionStates: () => states });
+    metrics.connect({ gauge: () => null, transactionStates: () => states });
     expect(await value(metrics, "pending_oldest_age_seconds")).toBe(0);
     expect(await value(metrics, "tx_state", { state: "STUCK" })).toBe(1);
     states = new Map();
@@ -298,9 +300,9 @@ describe("gauges read at the scrape", () => {
       if (!up) throw new Error("database down");
       return answer;
     };
+    const gauges: Gauges = { lanesHeld: () => 2, pendingDepth: () => database(9) };
     metrics.connect({
-      leasesHeld: () => 2,
-      pendingDepth: () => database(9),
+      gauge: (name) => gauges[name]?.(),
       transactionStates: () => database(new Map([["TRACKING", 9]])),
     });
     expect(await value(metrics, "pending_depth")).toBe(9);
@@ -339,11 +341,7 @@ describe("docs/metrics.md", () => {
     metrics.sink({ type: "rpc.endpoint", chainId: 1, endpoint: 0, state: "up" });
     metrics.httpRequest({ method: "GET", route: "/", status: 200, durationMs: 1 });
     metrics.connect({
-      leasesHeld: () => 1,
-      writerQueueDepth: () => 1,
-      receiptBacklog: () => 1,
-      pendingDepth: () => 1,
-      pendingOldestAgeMs: () => 1,
+      gauge: () => 1,
       transactionStates: () => new Map([["TRACKING", 1]]),
     });
     const { types, samples } = parseExposition((await metrics.expose()).body);

@@ -11,24 +11,14 @@ describe("telemetry", () => {
     expect(seen).toEqual(["a", "b"]);
   });
 
-  it("survives a sink that throws: the others still hear it, and the failure is reported", () => {
+  it("survives a sink that throws: the others still hear it", () => {
     const seen: TelemetryEvent[] = [];
-    const errors: unknown[] = [];
     const broken = () => {
       throw new Error("disk full");
     };
-    const telemetry = createTelemetry([broken, (one) => seen.push(one), broken], (error) => errors.push(error));
+    const telemetry = createTelemetry([broken, (one) => seen.push(one), broken]);
     expect(() => telemetry.emit(event)).not.toThrow();
     expect(seen).toEqual([event]);
-    expect(errors.map(String)).toEqual(["Error: disk full", "Error: disk full"]);
-  });
-
-  it("survives a reporter that throws, and needs none", () => {
-    const broken = () => {
-      throw new Error("again");
-    };
-    expect(() => createTelemetry([broken], broken).emit(event)).not.toThrow();
-    expect(() => createTelemetry([broken]).emit(event)).not.toThrow();
   });
 
   it("is quiet without sinks", () => {

@@ -106,7 +106,7 @@ describe("rows of the intake table", () => {
   it("that depend on what is pending wait for it, and so do those behind", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
-    bench.lane.creating = 1;
+    bench.lane.count("creating", 1);
     await take(bench, row(1, { payload: BARE }), row(2, { payload: { ...BARE, to: SIGNER } }));
     expect(bench.writes).toEqual([]);
   });

@@ -228,7 +228,7 @@ describe("a chain that is not the one we know", () => {
         if (isAnother) {
           const lie = async () => ({ ...(await honest(null)), [field]: lies[field] });
           entry.rpc.identity = lie;
-          entry.rpc.identityEverywhere = async () => [{ kind: "says", identity: await lie() }];
+          entry.rpc.identityEverywhere = async () => [{ kind: "says", answer: await lie() }];
         }
         back();
         await world.clock.advance(5_000);
@@ -244,10 +244,10 @@ describe("a chain that is not the one we know", () => {
     const entry = await settledLane();
     const another = { chainId: 5, genesisHash: null };
     entry.rpc.identity = async () => another;
-    entry.rpc.identityEverywhere = async () => [{ kind: "says", identity: another }, { kind: "silent" }];
+    entry.rpc.identityEverywhere = async () => [{ kind: "says", answer: another }, { kind: "silent" }];
     await world.clock.advance(60_000);
     expect(alerts(entry, "CHAIN_DISTRUSTED")).toEqual([]);
-    entry.rpc.identityEverywhere = async () => [{ kind: "says", identity: another }];
+    entry.rpc.identityEverywhere = async () => [{ kind: "says", answer: another }];
     await world.until(() => alerts(entry, "CHAIN_DISTRUSTED").length === 1);
   });
 

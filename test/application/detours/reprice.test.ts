@@ -12,9 +12,11 @@ import { hashNumber } from "../../support/naive-chain.ts";
 import {
   createStageBench,
   eventsOf,
+  mineIn,
   paced,
   receiptOf,
   type StageBench,
+  stored,
   trackedRecord,
 } from "../../support/stage-bench.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, TO } from "../../support/world.ts";
@@ -101,7 +103,7 @@ describe("an offer below the market", () => {
       attempt(2, { kind: "cancel", fees: offer(99n) }),
     ]);
     bench.simulated.setBaseFee(200n * GWEI);
-    tx.acceptedOrdinal = 1;
+    stored(tx, { acceptedOrdinal: 1 });
     expect(await run()).toBe("signed");
     const [fees] = [tx.attempts.at(-1)?.fees];
     expect(fees).toMatchObject({ type: "eip1559" });
@@ -115,7 +117,7 @@ describe("nothing is signed", () => {
     ["where no endpoint says what blocks take", ({ bench }) => void bench.faults.inject({ kind: "unavailable" })],
     [
       "over what no node took or called underpriced",
-      ({ tx }) => void Object.assign(paced(tx, { answer: "unknown" }), { acceptedOrdinal: null }),
+      ({ tx }) => void stored(paced(tx, { answer: "unknown" }), { acceptedOrdinal: null }),
     ],
     ["for what is being sent", ({ tx }) => void paced(tx, { inHand: true })],
   ])("%s", async (_, prepare) => {
@@ -168,7 +170,7 @@ describe("nothing is signed", () => {
   it.each<[string, (scene: Scene) => void, string]>([
     [
       "where it was mined meanwhile",
-      ({ bench, tx }) => bench.lane.mine(tx, receiptOf(1, { number: 9, hash: "0x09" })),
+      ({ bench, tx }) => mineIn(bench.lane, tx, receiptOf(1, { number: 9, hash: "0x09" })),
       "kept",
     ],
     ["where the lane was lost meanwhile", ({ bench }) => bench.lane.stop(), "TermOver"],

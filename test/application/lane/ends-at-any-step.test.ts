@@ -21,9 +21,11 @@ import {
   allocatedRecord,
   createStageBench,
   due,
+  mineIn,
   paced,
   receiptOf,
   type StageBench,
+  stored,
   trackedRecord,
 } from "../../support/stage-bench.ts";
 import { CHAIN_ID, SIGNER, TO, transfer } from "../../support/world.ts";
@@ -86,7 +88,7 @@ const SCENES: Readonly<Record<string, () => Promise<Scene>>> = {
     const bench = createStageBench();
     const tx = due(1);
     paced(tx, { rawTransaction: null });
-    Object.assign(tx, { attempts: tx.attempts.map((each) => ({ ...each, nodeSigned: true })) });
+    stored(tx, { attempts: tx.attempts.map((each) => ({ ...each, nodeSigned: true })) });
     bench.lane.track(tx);
     Object.assign(bench.ports.store, { loadPayloads: async () => [{ payload: { to: TO, data: "0x", value: 1n } }] });
     return { bench, play: () => broadcast(bench.ports, bench.context, bench.lane) };
@@ -117,8 +119,7 @@ async function mined(hash?: Hash): Promise<StageBench> {
   const tx = due(1);
   bench.lane.track(tx);
   const blockHash = hash ?? (bench.simulated.blocks.byNumber(10)?.hash as Hash);
-  bench.lane.mine(tx, receiptOf(1, { number: 10, hash: blockHash }));
-  Object.assign(tx, { status: { state: "TRACKING", subState: "MINED" } });
+  mineIn(bench.lane, tx, receiptOf(1, { number: 10, hash: blockHash }));
   return bench;
 }
 

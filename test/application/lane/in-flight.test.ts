@@ -9,7 +9,7 @@ import { SUBMIT_ANSWERS, type SubmitAnswer } from "../../../src/domain/answers.t
 import { futureRefused, futureTaken } from "../../../src/domain/pace/lane-pace.ts";
 import { at } from "../../../src/domain/pace/when.ts";
 import { createOwnedLane } from "../../support/chain-bench.ts";
-import { due, paced, receiptOf } from "../../support/stage-bench.ts";
+import { due, mineIn, paced, receiptOf } from "../../support/stage-bench.ts";
 
 const MIDDLE = 0.5;
 
@@ -107,7 +107,7 @@ describe("the window over a node without room for the future", () => {
     const head = answered(1, "accepted");
     const lane = laneOf(head, next);
     happened(lane, futureRefused, { nowMs: 0, random: MIDDLE });
-    lane.mine(head, receiptOf(1, { number: 1, hash: "0x01" }));
+    mineIn(lane, head, receiptOf(1, { number: 1, hash: "0x01" }));
     expect(nonces(lane.toSend(0, 10))).toEqual([2]);
   });
 });

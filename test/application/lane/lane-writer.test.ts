@@ -9,6 +9,7 @@ import { createManualClock } from "../../doubles/manual-clock.ts";
 import { createOwnedLane, ENDLESS } from "../../support/chain-bench.ts";
 import { hashNumber } from "../../support/naive-chain.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
+import { stored } from "../../support/stage-bench.ts";
 
 const RECEIPT: Receipt = {
   txHash: hashNumber(1),
@@ -84,7 +85,7 @@ describe("a planned move", () => {
 
   it("into a final state carries its completion, with the mined hash, else the newest", () => {
     const tx = tracked(1, { state: "TRACKING", subState: "MINED" });
-    tx.receipt = RECEIPT;
+    stored(tx, { receipt: RECEIPT });
     expect(plan(tx, "confirm").item.completion).toEqual({
       state: "CONFIRMED",
       settled: true,
@@ -121,7 +122,7 @@ describe("committing", () => {
     const { ports, lane, telemetry, clock } = bench(applied);
     await clock.advance(5_000);
     const tx = tracked(1, { state: "TRACKING", subState: "MINED" });
-    tx.receipt = RECEIPT;
+    stored(tx, { receipt: RECEIPT });
     await commitPlanned(ports, lane, [plan(tracked(2), "resubmit"), plan(tx, "confirm")]);
     const [first, second] = telemetry.of("tx.transition");
     expect(first).toMatchObject({ txId: "tx 2", event: "resubmit", txHash: hashNumber(22), nodeId: "node", token: 1 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { happened } from "../../../src/application/lane/happened.ts";
+import { plan } from "../../../src/application/lane/lane-writer.ts";
 import type { HashIndex, OwnedLane, Tracked } from "../../../src/application/lane/owned-lane.ts";
 import { resumed } from "../../../src/application/lane/owned-lane.ts";
 import { looked, lookedAt, scheduled, takenInHand } from "../../../src/domain/pace/transaction-pace.ts";
@@ -9,7 +10,7 @@ import type { Receipt } from "../../../src/domain/transaction.ts";
 import type { AllocatedRecord, LaneSnapshot, TrackedRecord } from "../../../src/ports/lane-store.ts";
 import { createChainBench, createOwnedLane } from "../../support/chain-bench.ts";
 import { hashNumber } from "../../support/naive-chain.ts";
-import { paced } from "../../support/stage-bench.ts";
+import { mineIn, paced } from "../../support/stage-bench.ts";
 import { TO } from "../../support/world.ts";
 
 const PAGE = 512;
@@ -212,8 +213,9 @@ describe("what is in flight", () => {
     const lane = createOwnedLane({ tracking: [tracked(1)] });
     const tx = lane.unmined.get(1);
     if (tx === undefined) throw new Error("it is not there");
-    lane.mine(tx, receipt(1, 50));
+    mineIn(lane, tx, receipt(1, 50));
     expect([lane.unmined.size, lane.mined.size, tx.pace.send, tx.receipt?.blockNumber]).toEqual([0, 1, NEVER, 50]);
+    plan(tx, "withdraw", { receipt: null });
     lane.unmine(tx);
     expect([lane.unmined.size, lane.mined.size, tx.receipt]).toEqual([1, 0, null]);
   });
@@ -243,7 +245,7 @@ describe("what the lane says of itself", () => {
   it("is idle only where nothing is waiting, in flight, creating or watched", () => {
     const lane = createOwnedLane({ cursor: 3 });
     expect([lane.idle, lane.hasUnmined(), lane.pendingDepth(), lane.oldestPendingAt()]).toEqual([true, false, 0, null]);
-    lane.creating = 1;
+    lane.count("creating", 1);
     expect([lane.idle, lane.hasUnmined(), lane.hasUnminedBefore(1), lane.hasUnminedBefore(0)]).toEqual([
       false,
       true,

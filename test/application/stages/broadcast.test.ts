@@ -6,7 +6,16 @@ import type { SubmitAnswer } from "../../../src/domain/answers.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
 import { LOOK_OWED, lookedAt } from "../../../src/domain/pace/transaction-pace.ts";
 import { AT_ONCE, at, NEVER } from "../../../src/domain/pace/when.ts";
-import { createStageBench, due, eventsOf, paced, receiptOf, type StageBench } from "../../support/stage-bench.ts";
+import {
+  createStageBench,
+  due,
+  eventsOf,
+  mineIn,
+  paced,
+  receiptOf,
+  type StageBench,
+  stored,
+} from "../../support/stage-bench.ts";
 
 interface Wired extends StageBench {
   readonly sent: Hex[][];
@@ -90,7 +99,7 @@ describe("sending", () => {
     expect(bench.telemetry.of("submit.answered")).toMatchObject([
       { txId: "tx 1", nonce: 1, answer: "accepted", first: true, sinceCreatedMs: 1_500 },
     ]);
-    Object.assign(only(bench), { submitAttempts: 2 });
+    stored(only(bench), { submitAttempts: 2 });
     paced(only(bench), { send: AT_ONCE, claimed: true, rawTransaction: "0x", answer: null });
     await run(bench);
     expect(bench.telemetry.of("submit.answered")[1]).toMatchObject({ first: false, sinceCreatedMs: null });
@@ -162,7 +171,7 @@ describe("nothing is sent", () => {
   it("of what was mined while the rest was being claimed", async () => {
     const [first, second] = [paced(due(1, "0x01"), { claimed: false }), due(2, "0x02")];
     const bench = wired(first, second);
-    bench.control.meanwhile = () => bench.lane.mine(second, receiptOf(2, { number: 9, hash: "0x09" }));
+    bench.control.meanwhile = () => mineIn(bench.lane, second, receiptOf(2, { number: 9, hash: "0x09" }));
     await run(bench);
     expect(bench.sent).toEqual([["0x01"]]);
   });
@@ -276,7 +285,7 @@ describe("an answer", () => {
   it("about what was mined meanwhile is reported, and changes nothing", async () => {
     const bench = wired(due(1));
     bench.says = "nonceConsumed";
-    bench.duringSend = () => bench.lane.mine(only(bench), receiptOf(1, { number: 9, hash: "0x09" }));
+    bench.duringSend = () => mineIn(bench.lane, only(bench), receiptOf(1, { number: 9, hash: "0x09" }));
     await run(bench);
     expect(bench.telemetry.of("submit.answered").length).toBe(1);
     expect(bench.writes).toEqual([]);

@@ -6,7 +6,7 @@ import type { ChainSettings } from "../../../src/application/settings.ts";
 import { decideFinal, openPass, withdrawOrphaned } from "../../../src/application/stages/6-finality/finality.ts";
 import type { Hash } from "../../../src/domain/lane.ts";
 import { AT_ONCE } from "../../../src/domain/pace/when.ts";
-import type { Receipt } from "../../../src/domain/transaction.ts";
+import type { Attempt, Receipt } from "../../../src/domain/transaction.ts";
 import { type Chain, ChainUnavailable, type ReceiptVerdict, type Settling } from "../../../src/ports/chain.ts";
 import type { LaneWrite } from "../../../src/ports/lane-store.ts";
 import { createOwnedLane } from "../../support/chain-bench.ts";
@@ -15,9 +15,11 @@ import {
   createStageBench,
   due,
   eventsOf,
+  mineIn,
   paced,
   receiptOf,
   type StageBench,
+  stored,
   trackedRecord,
 } from "../../support/stage-bench.ts";
 import { SIGNER } from "../../support/world.ts";
@@ -35,11 +37,8 @@ async function at(height: number, settings: Partial<ChainSettings> = {}): Promis
 function mined(bench: StageBench, nonce: number, number: number, hash?: Hash): Tracked {
   const tx = due(nonce);
   bench.lane.track(tx);
-  bench.lane.mine(
-    tx,
-    receiptOf(nonce, { number, hash: hash ?? (bench.simulated.blocks.byNumber(number)?.hash as Hash) }),
-  );
-  Object.assign(tx, { status: { state: "TRACKING", subState: "MINED" } });
+  const canonical = () => bench.simulated.blocks.byNumber(number)?.hash as Hash;
+  mineIn(bench.lane, tx, receiptOf(nonce, { number, hash: hash ?? canonical() }));
   return tx;
 }
 
@@ -137,7 +136,7 @@ describe("what is final", () => {
   it("is told with the mined hash; reverted where the receipt says so", async () => {
     const bench = await at(20);
     const reverted = mined(bench, 1, 10);
-    Object.assign(reverted, { receipt: { ...reverted.receipt, status: "reverted" } });
+    stored(reverted, { receipt: { ...(reverted.receipt as Receipt), status: "reverted" } });
     expect(await decide(bench)).toEqual(["revert tx 1"]);
     expect(bench.writes).toMatchObject([
       { items: [{ to: "FAILED_FINAL", subState: "REVERTED", completion: { txHash: hashNumber(1), settled: true } }] },
@@ -223,8 +222,8 @@ describe("a receipt that the endpoints were asked about", () => {
   it("of a hash that a caller named has to be at our nonce, from our signer", async () => {
     const bench = await at(20);
     for (const [index, more] of [{ foreign: true }, { nodeSigned: true }, { kind: "external" }, {}].entries()) {
-      const { attempts } = mined(bench, index + 1, 10);
-      attempts[0] = { ...(attempts[0] as Tracked["attempts"][number]), ...more } as Tracked["attempts"][number];
+      const tx = mined(bench, index + 1, 10);
+      stored(tx, { attempts: [{ ...tx.attempts[0], ...more } as Attempt] });
     }
     const questions = answering(bench, () => ({ kind: "behind", detail: "" }));
     await openPass(bench.context, [bench.lane]);
@@ -314,9 +313,23 @@ describe("a receipt that the endpoints were asked about", () => {
     const bench = await at(20);
     const tx = mined(bench, 1, 10);
     const agreed = { ...(tx.receipt as Receipt), gasUsed: 21_001n };
-    Object.assign(tx, { receipt: { ...tx.receipt, status: "reverted" } });
+    stored(tx, { receipt: { ...(tx.receipt as Receipt), status: "reverted" } });
     answering(bench, () => ({ kind: "agreed", receipt: agreed }));
     expect(await decide(bench)).toEqual(["confirm tx 1"]);
+    expect(bench.writes).toMatchObject([{ items: [{ receipt: agreed, reason: expect.stringContaining("false") }] }]);
+  });
+
+  it("takes the place of the lie also where the decision had to wait for another pass", async () => {
+    const bench = await at(20, { externalUsePolicy: "requeue" });
+    const tx = mined(bench, 1, 10);
+    const agreed = tx.receipt as Receipt;
+    const foreign = { ...(tx.attempts[0] as Attempt), kind: "external", foreign: true } as const;
+    stored(tx, { receipt: { ...agreed, gasUsed: 1n }, attempts: [foreign] });
+    answering(bench, () => ({ kind: "agreed", receipt: agreed }));
+    Object.assign(bench.chain, { sentInBlock: () => Promise.reject(new ChainUnavailable("no answer")) });
+    expect(await decide(bench), "who took the nonce cannot be told").toEqual([]);
+    bench.ports.signer.custody = () => "node";
+    expect(await decide(bench)).toEqual(["loseNonce tx 1"]);
     expect(bench.writes).toMatchObject([{ items: [{ receipt: agreed, reason: expect.stringContaining("false") }] }]);
   });
 
@@ -389,7 +402,8 @@ describe("what left the chain", () => {
   it("is sent again as the attempt that was mined", async () => {
     const bench = await at(20);
     const tx = mined(bench, 1, 19, hashNumber(77));
-    tx.attempts.push({ ...(tx.attempts[0] as Tracked["attempts"][number]), ordinal: 2, txHash: hashNumber(500) });
+    const second = { ...(tx.attempts[0] as Attempt), ordinal: 2, txHash: hashNumber(500) };
+    stored(tx, { attempts: [...tx.attempts, second] });
     paced(tx, { sendOrdinal: 2 });
     await withdraw(bench);
     expect(tx.pace.sendOrdinal).toBe(1);

@@ -6,7 +6,15 @@ import { LOOK_DUE, LOOK_OWED, lookedAt } from "../../../src/domain/pace/transact
 import type { Receipt } from "../../../src/domain/transaction.ts";
 import type { Block } from "../../../src/ports/chain.ts";
 import { hashNumber } from "../../support/naive-chain.ts";
-import { createStageBench, due, eventsOf, paced, receiptOf, type StageBench } from "../../support/stage-bench.ts";
+import {
+  createStageBench,
+  due,
+  eventsOf,
+  mineIn,
+  paced,
+  receiptOf,
+  type StageBench,
+} from "../../support/stage-bench.ts";
 
 async function at(height: number, nonces: readonly number[] = [1]): Promise<StageBench> {
   const bench = createStageBench({}, { settings: { staleReceiptTimeoutMs: 1_000 } });
@@ -97,7 +105,7 @@ describe("a new block", () => {
   it("whose transaction has a receipt already does not give it another", async () => {
     const bench = await at(5);
     const block = holding(bench, 1);
-    bench.lane.mine(tx(bench, 1), receiptOf(1, { number: 3, hash: hashNumber(3) }));
+    mineIn(bench.lane, tx(bench, 1), receiptOf(1, { number: 3, hash: hashNumber(3) }));
     answering(bench, () => [receiptOf(1, block)]);
     await receiptsOfBlocks(bench.ports, bench.context, [block]);
     expect(bench.writes).toEqual([]);

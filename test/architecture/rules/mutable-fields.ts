@@ -121,12 +121,22 @@ function isEndless(value: unknown): boolean {
   );
 }
 
-/** Where a field of this name is assigned. */
+const ASSIGNED: ReadonlyMap<string, string> = new Map([
+  ["AssignmentExpression", "left"],
+  ["UpdateExpression", "argument"],
+]);
+
+/** Where a field `Class.name` changes after it was constructed: through `this` in its class, by name anywhere else. */
 export function assignmentsOf(file: SourceFile, field: string): readonly string[] {
+  const [owner, name] = field.split(".");
   const found: string[] = [];
-  walk(file.program, ({ type, left, start }) => {
-    const isField = isNode(left) && left.type === "MemberExpression" && nameOf(left.property) === field;
-    if (type === "AssignmentExpression" && isField) found.push(`${file.path}:${lineOf(file, start)}`);
+  walk(file.program, (node, ancestors) => {
+    if (node.type === "MethodDefinition" && node.kind === "constructor") return false;
+    const target = node[ASSIGNED.get(node.type) ?? ""];
+    if (!isNode(target) || target.type !== "MemberExpression" || nameOf(target.property) !== name) return undefined;
+    const isOwn = isNode(target.object) && target.object.type === "ThisExpression";
+    const within = ancestors.find(({ type }) => type === "ClassDeclaration");
+    if (!isOwn || nameOf(within?.id) === owner) found.push(`${file.path}:${lineOf(file, node.start)}`);
     return undefined;
   });
   return found;

@@ -49,7 +49,7 @@ export function sentTests(start: Start): void {
     expect(identity.genesisHash).toBe((await h.chain.blocksByNumber([0]))[0]?.hash);
     await h.mine();
     expect(await h.chain.identity(null)).toEqual(identity);
-    expect(await h.chain.identityEverywhere()).toEqual([{ kind: "says", identity }]);
+    expect(await h.chain.identityEverywhere()).toEqual([{ kind: "says", answer: identity }]);
   });
 }
 

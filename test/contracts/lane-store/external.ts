@@ -34,7 +34,8 @@ export function externalContract(context: LaneStoreContext): void {
       step(intent.txId, AT.allocated, "sign", { attempt: first, claim: { ordinal: 1 } }),
     ]);
     const receipt = aReceipt(foreign.txHash);
-    await apply(context.store, fence, [step(intent.txId, AT.pending, "mine", { attempt: foreign, receipt })]);
+    const accepted = { ordinal: 1 };
+    await apply(context.store, fence, [step(intent.txId, AT.pending, "mine", { accepted, attempt: foreign, receipt })]);
     return { intent, first, foreign, receipt, nonce: nonce as number };
   }
 
@@ -62,6 +63,8 @@ export function externalContract(context: LaneStoreContext): void {
       [behind, undefined],
       [nonce + 2, [first.txHash, foreign.txHash]],
     ]);
+    expect(allocated[1]).toMatchObject({ submitAttempts: 1, acceptedOrdinal: 1 });
+    expect(allocated[0]).not.toHaveProperty("submitAttempts");
     expect(await context.store.transaction(intent.txId)).toMatchObject({ state: "ALLOCATED", receipt: null });
     const again = anAttempt(3, { kind: "initial" });
     expect(

@@ -11,6 +11,7 @@ import {
 } from "../../../src/domain/ledger/index.ts";
 import { type Chapter, chaptersOf } from "./chapters.ts";
 import { contentsOf, rowsOf } from "./contents.ts";
+import { FoldedRows, rowIn } from "./folded-rows.ts";
 import { LANE, story } from "./story.ts";
 
 const holds = (check: (chapter: Chapter) => void) =>
@@ -96,6 +97,22 @@ describe("what a lane's owner keeps", () => {
           kept = foldKept({ ...kept, reconciled: before.reconciled }, changes);
           const { cursor, suspendedBy, reconciled, holes, reserved } = after;
           expect(rowsOf(kept)).toEqual(rowsOf({ cursor, suspendedBy, reconciled, holes, reserved }));
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it("of each transaction is what the whole ledger has of it, after each write", () => {
+    fc.assert(
+      fc.property(story, (happenings) => {
+        const rows = new FoldedRows();
+        for (const { after, changes } of chaptersOf(happenings)) {
+          rows.fold(changes);
+          for (const change of changes) {
+            const tx = change.kind === "moved" ? after.transactions.get(change.item.txId) : null;
+            if (tx !== null) expect(rows.of(tx.txId)).toEqual(rowIn(tx));
+          }
         }
       }),
       { numRuns: 50 },

@@ -70,7 +70,7 @@ export function loadAllocated(
   return liveRows(state, lane, page.fromNonce)
     .filter((row) => row.state === "ALLOCATED")
     .slice(0, page.limit)
-    .map(({ txId, nonce, requestId, payload, gas, createdAt, change, attempts }) => ({
+    .map(({ txId, nonce, requestId, payload, gas, createdAt, change, attempts, submitAttempts, acceptedOrdinal }) => ({
       txId,
       nonce: nonce as number,
       requestId,
@@ -78,7 +78,7 @@ export function loadAllocated(
       gas: change?.gas ?? (gas as bigint),
       createdAt,
       ...(change === undefined ? {} : { changedTo: change.kind }),
-      ...(attempts.length === 0 ? {} : { attempts: attempts.map(bareAttempt) }),
+      ...(attempts.length === 0 ? {} : { attempts: attempts.map(bareAttempt), submitAttempts, acceptedOrdinal }),
     }));
 }
 

@@ -13,13 +13,12 @@ import {
   type ChainTransaction,
   ChainUnavailable,
   type Counted,
-  type IdentityAnswer,
+  type Heard,
   type NodeSubmission,
   type ReceiptVerdict,
   type SecondOpinion,
   type Settling,
   type Simulation,
-  type SimulationAnswer,
 } from "../../../src/ports/chain.ts";
 import { receiptOf, type SimulatedBlock } from "./block.ts";
 import type { SimulatedChain } from "./core.ts";
@@ -222,10 +221,10 @@ export class DirectChain implements Chain {
     return this.#answer("eth_chainId", [], () => identityOf(this.#chain, this.#view));
   }
 
-  identityEverywhere(): Promise<readonly IdentityAnswer[]> {
+  identityEverywhere(): Promise<readonly Heard<ChainIdentity>[]> {
     return this.#askEverywhere("eth_chainId", [], ({ chain, view }) => ({
       kind: "says",
-      identity: identityOf(chain, view),
+      answer: identityOf(chain, view),
     }));
   }
 
@@ -260,10 +259,10 @@ export class DirectChain implements Chain {
     });
   }
 
-  simulateEverywhere(call: Call): Promise<readonly SimulationAnswer[]> {
+  simulateEverywhere(call: Call): Promise<readonly Heard<Simulation>[]> {
     return this.#askEverywhere(methodOf(call), [call], ({ chain, view }) => ({
       kind: "says",
-      simulation: simulateOn(chain, view, call),
+      answer: simulateOn(chain, view, call),
     }));
   }
 

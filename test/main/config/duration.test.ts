@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatDuration, parseDuration } from "../../../src/main/config/duration.ts";
+import { formatDuration, parseDuration } from "../../../src/main/config/parsers.ts";
 
 describe("durations", () => {
   it.each([

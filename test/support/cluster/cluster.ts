@@ -9,7 +9,7 @@ import {
   type NodeProcess,
   nodeOnceReady,
   type Stroke,
-  spawnFencepost,
+  spawnNode,
   spawnStruckNode,
   type Variables,
 } from "../node-process.ts";
@@ -87,10 +87,7 @@ export class Cluster {
       FENCEPOST_RPC_URL: chainWire.url,
       ...variables,
     };
-    const process =
-      strike === undefined
-        ? spawnFencepost(["start"], { variables: all })
-        : spawnStruckNode(strike, { variables: all });
+    const process = strike === undefined ? spawnNode({ variables: all }) : spawnStruckNode(strike, { variables: all });
     this.processes.push(process);
     const node = { ...(await nodeOnceReady(process)), chainWire, databaseWire };
     this.nodes.push(node);

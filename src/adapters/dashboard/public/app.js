@@ -12,7 +12,7 @@ const RETRY_AFTER_MS = 2_000;
 
 let lanes = [];
 
-/** Repeats `work`, never twice at once, sooner when poked, and not at all while nobody looks. */
+/** Repeats `work`, never twice at once, sooner when poked, and not at all while the page is hidden. */
 function loop(work, everyMs) {
   let timer;
   let running = false;

@@ -9,7 +9,7 @@ const MOODS = { CONFIRMED: "done", FAILED_FINAL: "failed", STUCK: "stuck", REORG
 
 /**
  * Follows the feed for ever, one long poll after the other, and calls back after each page that had something.
- * It throws when the node is gone; whoever started it starts it again.
+ * It throws when the node is gone; its caller starts it again.
  */
 export async function followFeed(position, onCompletions) {
   let { after, epoch } = position.after === undefined ? await findTail() : position;

@@ -24,7 +24,7 @@ export function progressOf({ state, subState, nonce }) {
   }
 }
 
-/** The stage it is in now: the first that is not behind it. Whatever ended, ended in completion. */
+/** The stage it is in now: the first that is not behind it. A transaction in an end state is in completion. */
 export function stageOf(transaction) {
   const { passed, mood } = progressOf(transaction);
   return mood === "failed" ? "complete" : STAGES[Math.min(passed, STAGES.length - 1)];

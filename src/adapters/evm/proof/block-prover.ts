@@ -14,7 +14,7 @@ import { decodeTransaction } from "../decode-transaction.ts";
 import { saysNoSuchBlock } from "../read-block.ts";
 import { fetchBlockReceipts, readReceipt } from "../read-receipts.ts";
 import type { Endpoint } from "../rpc/endpoints.ts";
-import { optional, readArray, readHash, readRecord } from "../rpc/quantities.ts";
+import { read } from "../rpc/quantities.ts";
 import { type RpcErrorAnswer, RpcUnreachable, resultOf, saysOverLimit } from "../rpc/rpc-errors.ts";
 import { WorkerThread } from "../threads/worker-thread.ts";
 import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/prove-block.js";
@@ -125,9 +125,9 @@ async function fetchShown(endpoint: Endpoint, hash: Hash): Promise<Shown | "behi
   if (typeof block === "string") return block;
   if (list === "gone") return { block, receipts: [], failure: null };
   if (typeof list !== "string") return { block, receipts: list.filter((each) => each !== null), failure: null };
-  const hashes = readArray(block.transactions, "block.transactions").map((each) =>
-    readHash(readRecord(each, "block.transactions[]").hash, "transaction.hash"),
-  );
+  const hashes = read
+    .array(block.transactions, "block.transactions")
+    .map((each) => read.hash(read.record(each, "block.transactions[]").hash, "transaction.hash"));
   if (hashes.length > MOST_SINGLE_RECEIPTS) return "unproven";
   const calls = hashes.map((each) => ({ method: "eth_getTransactionReceipt", params: [each] }));
   const replies = await endpoint.rpc.batch(calls);
@@ -138,9 +138,9 @@ async function fetchShown(endpoint: Endpoint, hash: Hash): Promise<Shown | "behi
 async function fetchWhole(endpoint: Endpoint, hash: Hash): Promise<BlockJson | "behind" | "unproven"> {
   const [reply] = await endpoint.rpc.batch([{ method: "eth_getBlockByHash", params: [hash, true] }]);
   if (reply?.ok === false && !saysNoSuchBlock(reply.error) && withholds(reply.error)) return "unproven";
-  const block = optional(readRecord, resultOf(reply, saysNoSuchBlock), "the block");
+  const block = read.optional(read.record, resultOf(reply, saysNoSuchBlock), "the block");
   if (block === null) return "behind";
-  return readArray(block.transactions, "block.transactions").length > MOST_TRANSACTIONS ? "unproven" : block;
+  return read.array(block.transactions, "block.transactions").length > MOST_TRANSACTIONS ? "unproven" : block;
 }
 
 /** A block that a node never gives whole, or that is more than is taken here, would otherwise never be decided by. */

@@ -1,11 +1,11 @@
 import type { AlertCode } from "../../../domain/alerts.ts";
 import type { Hash } from "../../../domain/lane.ts";
-import { type BlockTag, type ChainIdentity, ChainUnavailable } from "../../../ports/chain.ts";
+import { type BlockTag, type ChainIdentity, ChainUnavailable, type Heard } from "../../../ports/chain.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 import type { AlertSeverity, EndpointState, Telemetry } from "../../../ports/telemetry.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity } from "../read-block.ts";
 import { COMPARE_EVERY_MS, HeadWatch } from "./head-watch.ts";
-import { BadAnswer, readNumber } from "./quantities.ts";
+import { BadAnswer, read } from "./quantities.ts";
 import { RpcErrorAnswer, RpcUnreachable, saysOverLimit, type UnreachableKind } from "./rpc-errors.ts";
 import { createTransport, type RpcTransport, type TransportOptions } from "./transport.ts";
 
@@ -19,9 +19,6 @@ export interface EndpointsOptions extends Pick<TransportOptions, "clock" | "time
 
 /** How a method asks one endpoint. It throws `RpcUnreachable`, `RpcErrorAnswer` or `BadAnswer` to have the next one asked. */
 export type Ask<T> = (rpc: RpcTransport, endpoint: Endpoint) => Promise<T>;
-
-/** What one endpoint said, or that it did not. */
-export type Heard<T> = { readonly kind: "says"; readonly answer: T } | { readonly kind: "silent" };
 
 /** What one endpoint answered, and which. */
 export interface Said<T> {
@@ -262,7 +259,7 @@ export class Endpoints {
   /** The chain's id alone while its first block is not known, and both from then on. */
   async #identityOf({ rpc }: Endpoint): Promise<ChainIdentity> {
     if (this.#genesisHash !== null) return fetchIdentity(rpc);
-    return { chainId: readNumber(await rpc.request("eth_chainId", []), "eth_chainId"), genesisHash: null };
+    return { chainId: read.number(await rpc.request("eth_chainId", []), "eth_chainId"), genesisHash: null };
   }
 
   #failed(endpoint: Endpoint, error: EndpointTrouble, ticket: number): void {

@@ -9,14 +9,6 @@ export interface HttpOptions {
   readonly maxResponseBytes: number;
 }
 
-/** One keep-alive connection pool that POSTs JSON. Every failure to obtain a usable body is `RpcUnreachable`. */
-export interface HttpPoster {
-  /** Scheme and host alone: user, password, path and query may all be secrets. */
-  readonly label: string;
-  post(body: string): Promise<{ readonly status: number; readonly body: string }>;
-  close(): Promise<void>;
-}
-
 const CONNECTIONS = 16;
 /** Where an endpoint limits the rate and does not say for how long. */
 export const DEFAULT_RETRY_AFTER_MS = 1_000;
@@ -24,7 +16,8 @@ const LONGEST_RETRY_AFTER_MS = 60_000;
 /** The endpoint, or something before it, turned us away; what it wrote into the body is no node's answer. */
 const NO_ANSWER_STATUSES: readonly number[] = [401, 403, 407, 408];
 
-export function openHttp(options: HttpOptions): HttpPoster {
+/** One keep-alive connection pool that POSTs JSON. Every failure to obtain a usable body is `RpcUnreachable`. */
+export function openHttp(options: HttpOptions) {
   const { label, path, headers } = parseTarget(options.url);
   const pool = new Pool(label, {
     connections: CONNECTIONS,
@@ -39,8 +32,9 @@ export function openHttp(options: HttpOptions): HttpPoster {
   let closed = false;
 
   return {
+    /** Scheme and host alone: user, password, path and query may all be secrets. */
     label,
-    async post(body) {
+    async post(body: string) {
       const { retryAfter, ...reply } = await exchange(body);
       refuseNonAnswers(reply.status, parseRetryAfter(retryAfter, options.clock), label);
       return reply;

@@ -1,4 +1,4 @@
-/** Why a call has no decisive answer. Whatever was asked may or may not have happened (I7). */
+/** Why a call has no decisive answer. The effect of the call may or may not have happened (I7). */
 export type UnreachableKind = "timeout" | "connection" | "http" | "rateLimited" | "malformed" | "tooLarge" | "closed";
 
 export class RpcUnreachable extends Error {

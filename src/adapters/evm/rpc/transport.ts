@@ -1,7 +1,7 @@
 import { Departures } from "../../../domain/departures.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { TelemetryEvent } from "../../../ports/telemetry.ts";
-import { DEFAULT_RETRY_AFTER_MS, type HttpPoster, openHttp } from "./http.ts";
+import { DEFAULT_RETRY_AFTER_MS, openHttp } from "./http.ts";
 import { RpcErrorAnswer, type RpcReply, RpcUnreachable, resultOf } from "./rpc-errors.ts";
 import {
   type BatchRefusal,
@@ -43,31 +43,26 @@ export type RpcReport = Omit<
   "type" | "chainId" | "endpoint"
 >;
 
-export interface TransportOptions {
-  readonly url: string;
-  readonly clock: Clock;
-  readonly report: (report: RpcReport) => void;
-  readonly timeoutMs?: number;
-  readonly maxBatchCalls?: number;
-  readonly maxBatchBytes?: number;
-  readonly maxResponseBytes?: number;
-  readonly maxRequestsInFlight?: number;
-  /**
-   * Where calls keep coming, a request leaves this often, with all that has gathered. A request costs both sides as much as
-   * many calls, and providers count them. 0: every tick has its own.
-   */
-  readonly requestEveryMs?: number;
-}
-
 const DEFAULTS = {
   timeoutMs: 10_000,
   maxBatchCalls: 100,
   maxBatchBytes: 1_000_000,
   maxResponseBytes: 32 * 1024 * 1024,
   maxRequestsInFlight: 8,
+  /**
+   * Where calls keep coming, a request leaves this often, with all that has gathered. A request costs both sides as much as
+   * many calls, and providers count them. 0: every tick has its own.
+   */
   requestEveryMs: 0,
-} as const;
-/** So many leave at once after a rest, whatever the pace. */
+};
+
+export interface TransportOptions extends Readonly<Partial<typeof DEFAULTS>> {
+  readonly url: string;
+  readonly clock: Clock;
+  readonly report: (report: RpcReport) => void;
+}
+
+/** So many leave at once after a rest, however slow the pace. */
 const REQUESTS_IN_RESERVE = 8;
 const REMEMBER_REFUSAL_MS = 10 * 60_000;
 const PACE_GROWTH = 9 / 8;
@@ -99,7 +94,7 @@ type Resizing = Exclude<BatchRefusal, "rateLimited">;
 
 class HttpTransport implements RpcTransport {
   readonly #options: Required<TransportOptions>;
-  readonly #http: HttpPoster;
+  readonly #http: ReturnType<typeof openHttp>;
   readonly #reads: Line;
   readonly #sends: Line;
   #nextId = 1;

@@ -44,7 +44,7 @@ export function readSingle(value: unknown, call: WireCall, label: string): RpcRe
 /** What a server said of batches, or of us, instead of answering one. */
 export type BatchRefusal = "tooLarge" | "unsupported" | "rateLimited";
 
-/** Replies in the order of `calls`, whatever order the server chose; a call it left out has no answer. */
+/** Replies in the order of `calls`: a server may answer in another order. A call it left out has no answer. */
 export function readBatch(
   value: unknown,
   calls: readonly WireCall[],
@@ -65,8 +65,8 @@ export function readBatch(
 
 /**
  * geth: -32600 "batch too large"; Besu: -32005 "Number of requests exceeds max batch size"; public gateways: "batch
- * requests are not supported". A rate limit on the whole batch, in whatever words, is neither: asking one by one would only
- * make it worse.
+ * requests are not supported". A rate limit on the whole batch is neither, also where it speaks of requests: asking one by one
+ * would only make it worse.
  */
 function refusalOf(value: unknown): BatchRefusal | null {
   if (!isRecord(value) || !isRecord(value.error)) return null;

@@ -1,9 +1,10 @@
 import { createDecipheriv, pbkdf2, type ScryptOptions, scrypt } from "node:crypto";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { keccak256 } from "viem/utils";
-import { BadKey } from "./errors.ts";
-import { type EncryptedKey, type KeyDerivation, parseKeystore } from "./keystore-format.ts";
-import { type SigningKey, toSigningKey } from "./private-keys.ts";
+import type { Address } from "../../../domain/lane.ts";
+import { BadKey, type SigningKey, toSigningKey } from "./private-keys.ts";
 
 const scryptAsync = promisify<string, Uint8Array, number, ScryptOptions, Buffer>(scrypt);
 const pbkdf2Async = promisify(pbkdf2);
@@ -39,4 +40,144 @@ function deriveKey(derivation: KeyDerivation, password: string): Promise<Buffer>
 
 function macOf(derived: Buffer, ciphertext: Uint8Array): Buffer {
   return Buffer.from(keccak256(Buffer.concat([derived.subarray(16, 32), ciphertext]), "bytes"));
+}
+
+export type EncryptedKey = ReturnType<typeof parseKeystore>;
+export type KeyDerivation = ReturnType<typeof readDerivation>;
+
+/**
+ * Beyond this a file is a way to stop the process, not to keep a key: scrypt's memory, its time (n × r × p, eight times
+ * what geth's standard files take), pbkdf2's rounds.
+ */
+const MAX_SCRYPT_BYTES = 1024 ** 3;
+const MAX_SCRYPT_STEPS = 2 ** 24;
+const MAX_PBKDF2_ROUNDS = 10_000_000;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Reads a V3 file; every mistake is one line that names the file and the field. */
+export function parseKeystore(text: string, source: string) {
+  const read = fieldReader(source);
+  const file = lowerCaseKeys(parseJson(text, source));
+  if (file.version !== 3) throw new BadKey(`${source}: version ${String(file.version)} instead of 3`);
+  const crypto = read.object(file, "crypto");
+  if (crypto.cipher !== "aes-128-ctr") throw new BadKey(`${source}: cipher ${String(crypto.cipher)} is not supported`);
+  const ciphertext = read.hex(crypto, "ciphertext");
+  if (ciphertext.length !== 32) throw new BadKey(`${source}: ciphertext must be 32 bytes`);
+  const iv = read.hex(read.object(crypto, "cipherparams"), "iv");
+  if (iv.length !== 16) throw new BadKey(`${source}: iv must be 16 bytes`);
+  const derivation = readDerivation(crypto, source);
+  return { address: readAddress(file.address, source), derivation, iv, ciphertext, mac: read.hex(crypto, "mac") };
+}
+
+function parseJson(text: string, source: string): Fields {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
+  } catch {
+    // Refused below: text that is not JSON, and JSON that is not an object, are the same mistake.
+  }
+  throw new BadKey(`${source}: is not a JSON object`);
+}
+
+/** Old geth and parity files write "Crypto". */
+function lowerCaseKeys(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key.toLowerCase(), value]));
+}
+
+/** As the file says it; null where it does not: the field is optional. */
+function readAddress(value: unknown, source: string): Address | null {
+  if (value === undefined || value === null || value === "") return null;
+  const hex = typeof value === "string" ? /^(?:0x)?([0-9a-f]{40})$/i.exec(value)?.[1] : undefined;
+  if (hex === undefined) throw new BadKey(`${source}: address is not an address`);
+  return `0x${hex.toLowerCase()}`;
+}
+
+function readDerivation(crypto: Fields, source: string) {
+  const read = fieldReader(source);
+  const params = read.object(crypto, "kdfparams");
+  const salt = read.hex(params, "salt");
+  const keyLength = read.count(params, "dklen");
+  if (keyLength < 32 || keyLength > 128) throw new BadKey(`${source}: dklen must be 32 to 128`);
+  if (crypto.kdf === "scrypt") {
+    const [n, r, p] = [read.count(params, "n"), read.count(params, "r"), read.count(params, "p")];
+    if (128 * r * (n + p) > MAX_SCRYPT_BYTES) throw new BadKey(`${source}: scrypt would need more than 1 GiB`);
+    if (n * r * p > MAX_SCRYPT_STEPS) throw new BadKey(`${source}: scrypt's n × r × p is above ${MAX_SCRYPT_STEPS}`);
+    // RFC 7914 section 2 demands it, and OpenSSL refuses anything else.
+    if (Math.log2(n) >= 16 * r) throw new BadKey(`${source}: scrypt's n must be below 2^${16 * r} where r is ${r}`);
+    if (!Number.isInteger(Math.log2(n)) || n < 2) throw new BadKey(`${source}: scrypt's n must be a power of two`);
+    return { kdf: "scrypt" as const, n, r, p, salt, keyLength };
+  }
+  if (crypto.kdf !== "pbkdf2") throw new BadKey(`${source}: kdf ${String(crypto.kdf)} is not supported`);
+  if (params.prf !== "hmac-sha256") throw new BadKey(`${source}: prf ${String(params.prf)} is not supported`);
+  const rounds = read.count(params, "c");
+  if (rounds > MAX_PBKDF2_ROUNDS) throw new BadKey(`${source}: more than ${MAX_PBKDF2_ROUNDS} pbkdf2 rounds`);
+  return { kdf: "pbkdf2" as const, rounds, salt, keyLength };
+}
+
+function fieldReader(source: string) {
+  return {
+    object(fields: Fields, name: string): Fields {
+      const value = fields[name];
+      if (typeof value !== "object" || value === null) throw new BadKey(`${source}: ${name} is missing`);
+      return value as Fields;
+    },
+    hex(fields: Fields, name: string): Buffer {
+      const value = fields[name];
+      const hex = typeof value === "string" ? /^(?:0x)?((?:[0-9a-f]{2})+)$/i.exec(value)?.[1] : undefined;
+      if (hex === undefined) throw new BadKey(`${source}: ${name} is not hex`);
+      return Buffer.from(hex, "hex");
+    },
+    count(fields: Fields, name: string): number {
+      const value = fields[name];
+      if (typeof value === "number" && Number.isSafeInteger(value) && value > 0) return value;
+      throw new BadKey(`${source}: ${name} is not a positive integer`);
+    },
+  };
+}
+
+export interface KeystoreSource {
+  readonly directory: string;
+  /** One password for all files; a line break at its end does not belong to it. */
+  readonly passwordFile: string;
+}
+
+/** geth names its files UTC--<time>--<address>, without an extension. Anything else (a README, the password) is no key. */
+const KEY_FILE = /^(UTC--.+|.+\.json)$/i;
+
+/**
+ * Every key of the directory, or an error that names the first file that is wrong: a node must not start with half of
+ * its signers. One after the other, because each scrypt takes 256 MiB.
+ */
+export async function loadKeystoreDirectory(source: KeystoreSource): Promise<readonly SigningKey[]> {
+  const password = (await readText(source.passwordFile, "keystore password file")).replace(/\r?\n$/, "");
+  const keys: SigningKey[] = [];
+  for (const file of await keyFiles(source.directory)) {
+    keys.push(await decryptKeystore(await readText(file, "keystore file"), password, file));
+  }
+  if (keys.length === 0) throw new BadKey(`${source.directory}: holds no keystore file (UTC--… or *.json)`);
+  return keys;
+}
+
+async function keyFiles(directory: string): Promise<readonly string[]> {
+  const names = await readdir(directory).catch((cause: unknown) => {
+    throw new BadKey(`${directory}: the keystore directory cannot be read (${codeOf(cause)})`, { cause });
+  });
+  const files: string[] = [];
+  for (const name of names.filter((each) => KEY_FILE.test(each) && !each.startsWith(".")).sort()) {
+    const path = join(directory, name);
+    // stat, not the directory entry: mounted secrets are symbolic links.
+    if ((await stat(path)).isFile()) files.push(path);
+  }
+  return files;
+}
+
+async function readText(path: string, what: string): Promise<string> {
+  return readFile(path, "utf8").catch((cause: unknown) => {
+    throw new BadKey(`${path}: the ${what} cannot be read (${codeOf(cause)})`, { cause });
+  });
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
 }

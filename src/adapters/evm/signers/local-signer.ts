@@ -1,30 +1,42 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
 import type { Address } from "../../../domain/lane.ts";
 import type { Signer } from "../../../ports/signer.ts";
-import { BadKey } from "./errors.ts";
-import { type KeystoreSource, loadKeystoreDirectory } from "./keystore-directory.ts";
-import type { MnemonicSource } from "./mnemonic.ts";
-import { parsePrivateKeys, type SigningKey } from "./private-keys.ts";
-import { type CurveKind, SigningThread, type StartWorker, startSignWorker } from "./signing-thread.ts";
+import { WorkerThread } from "../threads/worker-thread.ts";
+import { type KeystoreSource, loadKeystoreDirectory } from "./keystore.ts";
+import { BadKey, parsePrivateKeys, type SigningKey } from "./private-keys.ts";
+import { encodeTransaction } from "./worker/serialise.js";
+import type { Signed, SignRequest, WorkerData } from "./worker/sign-worker.js";
+
+/** Nothing was signed. The same request may succeed later. */
+export class SigningFailed extends Error {
+  override readonly name = "SigningFailed";
+}
 
 /** Where keys come from; any combination, in the shape the configuration has. */
 export interface KeySources {
   /** Hex, with or without prefix. */
   readonly privateKeys?: readonly string[];
-  /** The phrase alone: its first account. */
-  readonly mnemonic?: MnemonicSource | string | null;
+  /** BIP-39, English word list: its first account. */
+  readonly mnemonic?: string | null;
   readonly keystore?: KeystoreSource | null;
   /** Accounts whose keys the chain node holds: named here, signed there. */
   readonly nodeSigners?: readonly Address[];
 }
 
+export type StartWorker = (data: WorkerData) => Worker;
+
 export interface LocalSignerOptions {
   readonly keys: KeySources;
-  /** Signing threads; one signs several thousand transactions a second. */
-  readonly workers?: number;
   /** `javascript` does without WebAssembly, at a fraction of the speed. */
   readonly curve?: "auto" | "javascript";
   readonly startWorker?: StartWorker;
 }
+
+export const startSignWorker: StartWorker = (data) =>
+  new Worker(new URL("./worker/sign-worker.js", import.meta.url), { workerData: data, name: "fencepost-sign" });
+
+type CurveKind = "wasm" | "javascript";
 
 export interface LocalSigner extends Signer {
   /** What signs: `javascript` where WebAssembly is not available, which is slower and worth a warning. */
@@ -33,45 +45,61 @@ export interface LocalSigner extends Signer {
 
 /**
  * All keys that are held in this process, and the names of those that the chain node holds, behind one signer. Throws
- * `BadKey`, in one line, for a key that cannot be used. A key that two sources give is one key.
+ * `BadKey`, in one line, for a key that cannot be used. A key that two sources give is one key. One thread signs several
+ * thousand transactions a second; where it dies, nothing of what it owed was sent, so nothing is lost.
  */
 export async function createLocalSigner(options: LocalSignerOptions): Promise<LocalSigner> {
   const keys = await loadKeys(options.keys);
-  const { workers = 1, curve = "auto", startWorker = startSignWorker } = options;
-  if (!Number.isInteger(workers) || workers < 1) throw new RangeError("workers must be a positive integer");
+  const { curve = "auto", startWorker = startSignWorker } = options;
   const data = { keys: keys.map(({ privateKey }) => privateKey), curve };
   const nodeSigners = new Set(options.keys.nodeSigners);
   const twice = keys.find(({ address }) => nodeSigners.has(address));
   if (twice !== undefined) throw new BadKey(`${twice.address}: its key is held here and named as the chain node's`);
-  const threads = Array.from({ length: workers }, () => new SigningThread(data, startWorker));
-  const [kind] = await Promise.all(threads.map((thread) => thread.start()));
+  const thread = new WorkerThread<SignRequest, readonly Signed[]>({
+    name: "the signing thread",
+    start: () => startWorker(data),
+    failure: (message, options) => new SigningFailed(message, options),
+  });
   const positions = new Map(keys.map(({ address }, position) => [address, position]));
-  const idlest = () => threads.reduce((least, thread) => (thread.load < least.load ? thread : least));
   return {
-    curve: kind ?? "javascript",
+    curve: await curveOf(thread),
     addresses: () => [...positions.keys(), ...nodeSigners],
     custody: (address) => (nodeSigners.has(address) ? "node" : "local"),
     sign: async (address, transactions) => {
       const key = positions.get(address);
       if (key === undefined) throw new BadKey(`no key is held for ${address}`);
-      return transactions.length === 0 ? [] : idlest().sign(key, transactions);
+      if (transactions.length === 0) return [];
+      const signed = await thread.ask([key, transactions.map(encodeTransaction)]);
+      return signed.map(([rawTransaction, txHash]) => ({ rawTransaction, txHash }));
     },
-    close: async () => void (await Promise.all(threads.map((thread) => thread.close()))),
+    close: () => thread.close(),
   };
 }
 
+/** Starts the thread ahead of the first request; it says what it will sign with. */
+async function curveOf(thread: WorkerThread<SignRequest, readonly Signed[]>): Promise<CurveKind> {
+  try {
+    const worker = thread.worker();
+    worker.ref();
+    const [{ ready }] = (await once(worker, "message")) as [{ readonly ready: CurveKind }];
+    worker.unref();
+    return ready;
+  } catch (cause) {
+    throw new SigningFailed("the signing thread cannot be started", { cause });
+  }
+}
+
 async function loadKeys({ privateKeys, mnemonic, keystore }: KeySources): Promise<readonly SigningKey[]> {
-  const phrase = typeof mnemonic === "string" ? { phrase: mnemonic } : mnemonic;
   const keys = [
     ...parsePrivateKeys(privateKeys ?? []),
-    ...(phrase ? await loadMnemonicKeys(phrase) : []),
+    ...(mnemonic ? [await loadMnemonicKey(mnemonic)] : []),
     ...(keystore ? await loadKeystoreDirectory(keystore) : []),
   ];
   return [...new Map(keys.map((key) => [key.address, key])).values()];
 }
 
 /** Word lists and HD keys are loaded here and not above: a node without a phrase starts sooner. */
-async function loadMnemonicKeys(source: MnemonicSource): Promise<readonly SigningKey[]> {
-  const { deriveMnemonicKeys } = await import("./mnemonic.ts");
-  return deriveMnemonicKeys(source);
+async function loadMnemonicKey(phrase: string): Promise<SigningKey> {
+  const { deriveMnemonicKey } = await import("./mnemonic.ts");
+  return deriveMnemonicKey(phrase);
 }

@@ -1,32 +1,21 @@
 import { createHash, pbkdf2 } from "node:crypto";
 import { promisify } from "node:util";
 import { english, HDKey } from "viem/accounts";
-import { BadKey } from "./errors.ts";
-import { type SigningKey, toSigningKey } from "./private-keys.ts";
-
-export interface MnemonicSource {
-  /** BIP-39, English word list. */
-  readonly phrase: string;
-  /** How many accounts, from m/44'/60'/0'/0/0 on; 1 by default. */
-  readonly count?: number;
-}
+import { BadKey, type SigningKey, toSigningKey } from "./private-keys.ts";
 
 const LENGTHS: readonly number[] = [12, 15, 18, 21, 24];
 const BITS_PER_WORD = 11;
 /** BIP-39 */
 const SEED_ROUNDS = 2_048;
 
-/** The accounts that every Ethereum wallet derives from the phrase. A mistyped word is caught by the checksum. */
-export async function deriveMnemonicKeys(source: MnemonicSource): Promise<readonly SigningKey[]> {
-  const words = source.phrase.normalize("NFKD").trim().toLowerCase().split(/\s+/);
+/** The first account that every Ethereum wallet derives from the phrase. A mistyped word is caught by the checksum. */
+export async function deriveMnemonicKey(phrase: string): Promise<SigningKey> {
+  const words = phrase.normalize("NFKD").trim().toLowerCase().split(/\s+/);
   checkWords(words);
   const seed = await promisify(pbkdf2)(words.join(" "), "mnemonic", SEED_ROUNDS, 64, "sha512");
-  const branch = HDKey.fromMasterSeed(seed).derive("m/44'/60'/0'/0");
-  return Array.from({ length: source.count ?? 1 }, (_, index) => {
-    const { privateKey } = branch.deriveChild(index);
-    if (privateKey === null) throw new BadKey(`the mnemonic has no account ${index}`);
-    return toSigningKey(privateKey, `account ${index} of the mnemonic`);
-  });
+  const { privateKey } = HDKey.fromMasterSeed(seed).derive("m/44'/60'/0'/0/0");
+  if (privateKey === null) throw new BadKey("the mnemonic has no first account");
+  return toSigningKey(privateKey, "the first account of the mnemonic");
 }
 
 function checkWords(words: readonly string[]): void {

@@ -1,14 +1,15 @@
 import { createECDH } from "node:crypto";
 import { keccak256 } from "viem/utils";
 import type { Address } from "../../../domain/lane.ts";
-import { BadKey } from "./errors.ts";
 import { toHex } from "./worker/hex.js";
 
-/** A private key with the account it signs for. */
-export interface SigningKey {
-  readonly address: Address;
-  readonly privateKey: Uint8Array;
+/** A key that cannot be used, in one line that says where it came from and never what it is. */
+export class BadKey extends Error {
+  override readonly name = "BadKey";
 }
+
+/** A private key with the account it signs for. */
+export type SigningKey = ReturnType<typeof toSigningKey>;
 
 const KEY_PATTERN = /^(0x)?([0-9a-f]{64})$/i;
 const KEY_LENGTH = 32;
@@ -24,11 +25,11 @@ export function parsePrivateKeys(texts: readonly string[]): readonly SigningKey[
 }
 
 /** `source` names the key in the error where it is zero or not below the group order. */
-export function toSigningKey(privateKey: Uint8Array, source: string): SigningKey {
+export function toSigningKey(privateKey: Uint8Array, source: string) {
   const publicKey = publicKeyOf(privateKey);
   if (publicKey === null) throw new BadKey(`${source} is not a valid secp256k1 key`);
   // Without the first byte, which says that both coordinates follow.
-  const address = toHex(keccak256(publicKey.subarray(1), "bytes").subarray(-ADDRESS_LENGTH));
+  const address: Address = toHex(keccak256(publicKey.subarray(1), "bytes").subarray(-ADDRESS_LENGTH));
   // A copy of its own: a Buffer's pooled memory would hand neighbouring bytes to the worker as well.
   return { address, privateKey: Uint8Array.from(privateKey) };
 }

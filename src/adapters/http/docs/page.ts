@@ -1,4 +1,4 @@
-import type { MediaType, OpenApiDocument, Operation, Parameter, ResponseObject } from "../../../contract/openapi.ts";
+import type { MediaType, OpenApiDocument, Parameter, ResponseObject } from "../../../contract/openapi.ts";
 import { openApiDocument } from "../../../contract/openapi.ts";
 import { ERROR_CATALOGUE, type ErrorCode } from "../../../domain/errors.ts";
 import { type Html, html, prose } from "./html.ts";
@@ -39,13 +39,9 @@ ${schemaSection(document)}
 `.markup;
 }
 
-interface PlacedOperation {
-  readonly method: string;
-  readonly path: string;
-  readonly operation: Operation;
-}
+type PlacedOperation = ReturnType<typeof operationsOf>[number];
 
-function operationsOf(document: OpenApiDocument): readonly PlacedOperation[] {
+function operationsOf(document: OpenApiDocument) {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
   );

@@ -2,14 +2,13 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created, CreateRequest } from "../../../application/api.ts";
 import { BATCH_ITEMS_LIMIT, CreatedTransaction } from "../../../contract/create.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
-import type { RouteContext } from "../context.ts";
 import { asObject, tooLarge } from "../json-body.ts";
+import { answering, type RouteContext, TRANSACTION_LIMIT_BYTES } from "../options.ts";
 import { problemOf } from "../problems.ts";
 import { createdView } from "../views.ts";
 
 /** Intents are validated by the create stage, which knows the fields; here is only what HTTP knows: shape and size. */
 
-const TRANSACTION_LIMIT_BYTES = 256 * 1024;
 const BATCH_LIMIT_BYTES = 8 * 1024 * 1024;
 const IDEMPOTENCY_KEY = "idempotency-key";
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
@@ -20,7 +19,7 @@ export function createRoutes(app: FastifyInstance, { api, checksum }: RouteConte
     {
       bodyLimit: TRANSACTION_LIMIT_BYTES,
       config: { takesIn: true },
-      schema: { response: { 200: CreatedTransaction, 202: CreatedTransaction } },
+      ...answering({ 200: CreatedTransaction, 202: CreatedTransaction }),
     },
     async (request, reply) => {
       const created = await api.create(withIdempotencyKey(asObject(request.body), request));

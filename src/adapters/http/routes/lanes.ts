@@ -1,35 +1,96 @@
 import type { FastifyInstance } from "fastify";
+import { LANE_ACTIONS } from "../../../contract/actions.ts";
 import { ClusterNodes, LaneLeases } from "../../../contract/cluster.ts";
+import { CreatedTransaction } from "../../../contract/create.ts";
+import { NonceReservation } from "../../../contract/nonces.ts";
 import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "../../../contract/signers.ts";
-import type { RouteContext } from "../context.ts";
+import { invalid } from "../../../domain/errors.ts";
+import { asObject } from "../json-body.ts";
+import { actorOf, answering, type RouteContext, TRANSACTION_LIMIT_BYTES } from "../options.ts";
 import { noQuery, queryReader } from "../query.ts";
-import { leaseView, nodeView, signersView } from "../views.ts";
+import { createdView, leaseView, nodeView, reservationView, signersView } from "../views.ts";
+
+interface BySigner {
+  readonly Params: { readonly signer: string };
+}
+
+interface ByReservation {
+  readonly Params: { readonly reservationId: string };
+}
+
+/** Blobs travel in the raw transaction: six of them, in hex, with their proofs. */
+const RAW_LIMIT_BYTES = 2 * 1024 * 1024;
 
 const readSignersQuery = queryReader(SignersQuery);
 const readSignerQuery = queryReader(SignerQuery);
 
-/** Lanes by their signer, who acts for them, and the nodes that could. */
+/** Lanes by their signer, which node acts for them, and the nodes that could. */
 export function laneRoutes(app: FastifyInstance, { api, checksum, clock }: RouteContext): void {
-  app.get("/api/v1/signers", { schema: { response: { 200: SignersPage } } }, async (request) => {
-    const { items, next } = await api.signers(readSignersQuery(request.query));
+  app.get("/api/v1/signers", answering({ 200: SignersPage }), async ({ query }) => {
+    const { items, next } = await api.signers(readSignersQuery(query));
     return { ...signersView(items, checksum, clock.now()), next };
   });
 
-  const lanes = { schema: { response: { 200: SignerLanes } } };
-  app.get<{ Params: { signer: string } }>("/api/v1/signers/:signer", lanes, async (request) => {
-    const { fresh } = readSignerQuery(request.query);
-    const views = await api.signer(request.params.signer, { fresh: fresh === "true" });
-    return signersView(views, checksum, clock.now());
+  const lanes = answering({ 200: SignerLanes });
+  app.get<BySigner>("/api/v1/signers/:signer", lanes, async ({ params, query }) => {
+    const { fresh } = readSignerQuery(query);
+    return signersView(await api.signer(params.signer, { fresh: fresh === "true" }), checksum, clock.now());
   });
 
-  app.get("/api/v1/nodes", { schema: { response: { 200: ClusterNodes } } }, async (request) => {
-    noQuery(request.query);
+  const decided = { bodyLimit: TRANSACTION_LIMIT_BYTES, ...lanes };
+  for (const action of LANE_ACTIONS) {
+    app.post<BySigner>(`/api/v1/signers/:signer/${action}`, decided, async ({ params, query, body, keyName }) => {
+      noQuery(query);
+      const order = { action, signer: params.signer, request: body, actor: actorOf(keyName) };
+      return signersView(await api.actOnLane(order), checksum, clock.now());
+    });
+  }
+
+  app.get("/api/v1/nodes", answering({ 200: ClusterNodes }), async ({ query }) => {
+    noQuery(query);
     return { items: (await api.nodes()).map(nodeView) };
   });
 
-  app.get("/api/v1/leases", { schema: { response: { 200: LaneLeases } } }, async (request) => {
-    noQuery(request.query);
+  app.get("/api/v1/leases", answering({ 200: LaneLeases }), async ({ query }) => {
+    noQuery(query);
     const leases = await api.leases();
     return { items: leases.flatMap((lease) => leaseView(lease, checksum) ?? []) };
+  });
+}
+
+/** Nonces that callers keep for transactions of their own. */
+export function nonceRoutes(app: FastifyInstance, { api, checksum }: RouteContext): void {
+  const reserved = answering({ 200: NonceReservation, 201: NonceReservation });
+  const tracked = answering({ 202: CreatedTransaction });
+  const base = "/api/v1/nonces/:reservationId";
+
+  app.post("/api/v1/nonces", reserved, async ({ body }, reply) => {
+    const { outcome, reservation } = await api.reserveNonce(asObject(body));
+    reply.code(outcome === "created" ? 201 : 200).header("location", `/api/v1/nonces/${reservation.reservationId}`);
+    return reservationView(reservation, checksum);
+  });
+
+  app.get<ByReservation>(base, reserved, async ({ params, query }) => {
+    noQuery(query);
+    return reservationView(await api.reservation(params.reservationId), checksum);
+  });
+
+  for (const path of ["submit", "used"] as const) {
+    const options = path === "submit" ? { bodyLimit: RAW_LIMIT_BYTES, ...tracked } : tracked;
+    app.post<ByReservation>(`${base}/${path}`, options, async ({ params, body }, reply) => {
+      const use = asObject(body);
+      const { reservationId } = params;
+      const created = await (path === "submit"
+        ? api.submitReserved(reservationId, use)
+        : api.markUsed(reservationId, use));
+      reply.code(202).header("location", `/api/v1/tx/${created.txId}`);
+      return createdView(created, checksum);
+    });
+  }
+
+  app.post<ByReservation>(`${base}/release`, reserved, async ({ params, body }) => {
+    const [unknown] = Object.keys(body === undefined ? {} : asObject(body));
+    if (unknown !== undefined) throw invalid(unknown, "is not a known field");
+    return reservationView(await api.releaseNonce(params.reservationId), checksum);
   });
 }

@@ -1,9 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { Health, Readiness, ReadinessQuery } from "../../../contract/cluster.ts";
 import { FencepostError } from "../../../domain/errors.ts";
-import type { RouteContext } from "../context.ts";
 import type { Reference } from "../docs/page.ts";
-import type { HttpLogger, HttpServerOptions } from "../options.ts";
+import { answering, type HttpLogger, type HttpServerOptions, type RouteContext } from "../options.ts";
 import { queryReader } from "../query.ts";
 import { PAGE_HEADERS } from "./files.ts";
 
@@ -14,14 +13,14 @@ export function operationRoutes(
   context: RouteContext,
   { metrics, logger }: Pick<HttpServerOptions, "metrics" | "logger">,
 ): void {
-  app.get("/healthz", { config: OPEN, schema: { response: { 200: Health } } }, async () => ({
+  app.get("/healthz", { config: OPEN, ...answering({ 200: Health }) }, async () => ({
     status: "ok",
     version: context.version,
   }));
 
   const readQuery = queryReader(ReadinessQuery);
-  const readySchema = { response: { 200: Readiness, 503: Readiness } };
-  app.get("/readyz", { config: OPEN, schema: readySchema }, async ({ query }, reply) => {
+  const ready = answering({ 200: Readiness, 503: Readiness });
+  app.get("/readyz", { config: OPEN, ...ready }, async ({ query }, reply) => {
     const { chain } = readQuery(query);
     const readiness = await readinessOf(context, logger, chain);
     reply.code(readiness.ready ? 200 : 503).header("cache-control", "no-store");
@@ -36,7 +35,7 @@ export function operationRoutes(
   docsRoutes(app, context.version);
 }
 
-/** A probe must get an answer it can read, whatever state the node is in. */
+/** A probe must get an answer it can read in every state of the node. */
 async function readinessOf(
   { api, longPolls }: RouteContext,
   logger: HttpLogger | undefined,

@@ -5,15 +5,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created } from "../../../application/api.ts";
 import { BATCH_ITEMS_LIMIT } from "../../../contract/create.ts";
-import {
-  PEER_ACTIONS_PATH,
-  PEER_BODY_LIMIT_BYTES,
-  PEER_CREATES_PATH,
-  type PeerAction,
-  type PeerActionResult,
-  type PeerCreated,
-  type PeerResults,
-} from "../../../contract/peer-wire.ts";
+import * as wire from "../../../contract/peer-wire.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import type { Address } from "../../../domain/lane.ts";
 import type { ForwardedCreate } from "../../../ports/peers.ts";
@@ -29,16 +21,16 @@ const ADDRESS = /^0x[0-9a-f]{40}$/;
 export function peerRoutes(app: FastifyInstance, peer: PeerReceiver): void {
   const authenticate = peerAuthenticator(peer.secret);
   const options = {
-    bodyLimit: PEER_BODY_LIMIT_BYTES,
+    bodyLimit: wire.PEER_BODY_LIMIT_BYTES,
     config: { peer: true as const },
     // Before the body is read: strangers get to send no megabytes.
     onRequest: (request: FastifyRequest) => authenticate(request.headers.authorization),
   };
-  app.post(PEER_CREATES_PATH, options, async (request): Promise<PeerResults> => {
+  app.post(wire.PEER_CREATES_PATH, options, async (request): Promise<wire.PeerResults> => {
     const { creates, repeat } = readCreates(request.body);
     return { results: (await receive(peer, creates, repeat)).map(resultView) };
   });
-  app.post(PEER_ACTIONS_PATH, options, async (request): Promise<PeerActionResult> => {
+  app.post(wire.PEER_ACTIONS_PATH, options, async (request): Promise<wire.PeerActionResult> => {
     const { lane, action, body } = readAction(request.body);
     const fate = await wholly(() => peer.act(lane, { action, body }));
     return { result: fate instanceof FencepostError ? problemOf(fate) : fate };
@@ -62,7 +54,7 @@ async function wholly<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function readAction(value: unknown): PeerAction {
+function readAction(value: unknown): wire.PeerAction {
   const { lane, action, body } = asObject(value);
   const { chainId, signer } = asObject(lane, "lane");
   if (typeof action !== "string") throw invalid("action", "must be text");
@@ -85,10 +77,10 @@ function readCreate(item: unknown, index: number): ForwardedCreate {
   return { txId, request: asObject(request, `creates.${index}.request`) };
 }
 
-function resultView(fate: Created | FencepostError): PeerResults["results"][number] {
+function resultView(fate: Created | FencepostError): wire.PeerResults["results"][number] {
   return fate instanceof FencepostError ? problemOf(fate) : createdView(fate);
 }
 
-function createdView({ outcome, txId, lane, requestId, nonce, state }: Created): PeerCreated {
+function createdView({ outcome, txId, lane, requestId, nonce, state }: Created): wire.PeerCreated {
   return { outcome, txId, lane: { chainId: lane.chainId, signer: lane.signer }, requestId, nonce, state };
 }

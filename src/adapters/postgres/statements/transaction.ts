@@ -1,7 +1,7 @@
 import type { Hex, Lane } from "../../../domain/lane.ts";
 import type { LedgerTransaction, Watched } from "../../../domain/ledger/index.ts";
 import type { State } from "../../../domain/transitions.ts";
-import type { AllocatedRecord, ExistingTransaction, TrackedRecord } from "../../../ports/lane-store.ts";
+import type { ExistingTransaction, TrackedRecord } from "../../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../../ports/query-store.ts";
 import { type Flat, lists, OUT_OF_THE_WAY, type PayloadColumns, payloadOf } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
@@ -142,13 +142,14 @@ export type RecordRow = Flat<Omit<TransactionRecord, "payload" | "gas" | "attemp
 /** A page of what waits to be signed, in nonce order. The page is found first, then its payloads by key. */
 export const readAllocated = statement<AllocatedRow>("read-allocated")`
   WITH page AS MATERIALIZED (
-    SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.attempt_count
+    SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.attempt_count, t.submit_attempts, t.accepted_ordinal
     FROM fencepost.transaction AS t
     WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state = 'ALLOCATED' AND t.nonce >= $3
     ORDER BY t.nonce
     LIMIT $4
   )
-  SELECT page.tx_id, page.nonce, page.request_id, page.created_at, page.attempt_count,
+  SELECT page.tx_id, page.nonce, page.request_id, page.created_at, page.attempt_count, page.submit_attempts,
+    page.accepted_ordinal,
     p.gas_limit::numeric AS gas_limit, ${payloadOf("p")}
   FROM page
   JOIN fencepost.payload AS p ON p.tx_id = page.tx_id
@@ -157,7 +158,7 @@ export const readAllocated = statement<AllocatedRow>("read-allocated")`
 
 export interface AllocatedRow
   extends PayloadColumns,
-    Pick<AllocatedRecord, "txId" | "nonce" | "requestId" | "createdAt"> {
+    Pick<TrackedRow, "txId" | "nonce" | "requestId" | "createdAt" | "submitAttempts" | "acceptedOrdinal"> {
   readonly gasLimit: bigint;
   /** More than none where it was signed at another nonce before. */
   readonly attemptCount: number;

@@ -181,11 +181,11 @@ async function createOnLane(ports: CreatePorts, intents: readonly Intent[], repe
 
 /** While creates are under way, the lane is not let go, and what comes after them is prepared as what stands behind them. */
 async function counted<T>(lane: OwnedLane, creates: number, work: () => Promise<T>): Promise<T> {
-  lane.creating += creates;
+  lane.count("creating", creates);
   try {
     return await work();
   } finally {
-    lane.creating -= creates;
+    lane.count("creating", -creates);
   }
 }
 

@@ -36,7 +36,7 @@ const PAGE = 512;
 
 /** Signs what the window has room for. Returns when there is nothing to sign, or nothing may be signed now. */
 export async function sign(ports: SignPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  while (!lane.held && lane.signingHeld === 0) {
+  while (!lane.held && !lane.amending) {
     if (lane.backlog.missingFrom() !== null) await refill(ports, lane);
     // Nothing is signed above a free nonce before what is above it has had its chance to move down.
     if (!lane.nonces.isWhole) await shiftDown(ports, context, lane);
@@ -73,10 +73,8 @@ async function signBatch(
   await commitPlanned(ports, lane, planned);
   await ports.failpoint("sign.committed");
   const look = context.settings.fetchReceiptUponEntry ? LOOK_DUE : lookedAt(ports.clock.monotonicMs());
-  const sentAt = ports.clock.now();
   lane.backlog.signed(batch);
   planned.forEach(({ tx }, index) => {
-    tx.firstSentAt = sentAt;
     happened(tx, committed, look);
     lane.track(tx);
     const reached = priced[index]?.reached ?? null;

@@ -16,7 +16,7 @@ import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 import type { Tracked } from "../../lane/tracked.ts";
 import { isNodeSigned, type NodeSignedPorts, sendThroughNode } from "./node-signed.ts";
-import { note } from "./note-answer.ts";
+import { note, planAnswer } from "./note-answer.ts";
 import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
 
 export interface BroadcastPorts extends ResubmitPorts, NodeSignedPorts {
@@ -66,9 +66,11 @@ async function sendAll(
   const everywhere = context.settings.broadcastToAll || sendable.some(wasTaken);
   const results = await lane.term.send(() => context.chain.submit(raws, { everywhere }));
   await ports.failpoint("broadcast.sent");
-  const planned = sendable.flatMap((tx, index) =>
-    note(ports, context, { lane, tx, result: results[index] as SubmitResult }),
-  );
+  const planned = sendable.flatMap((tx, index) => {
+    const answered = { lane, tx, result: results[index] as SubmitResult };
+    note(ports, context, answered);
+    return planAnswer(answered);
+  });
   if (planned.length > 0) void quietly(commitAnswers(ports, lane, planned));
 }
 

@@ -29,7 +29,7 @@ import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnContractPorts } from "../../lane/own-contract.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { identify, type Tracked } from "../../lane/tracked.ts";
+import type { Tracked } from "../../lane/tracked.ts";
 import { mineForeign, saysTheSame } from "../5-receipt/external-use.ts";
 
 export interface GrayZonePorts extends LaneWriterPorts, OwnContractPorts {
@@ -49,10 +49,10 @@ export async function loseSight(
   { tx, why }: { readonly tx: Tracked; readonly why: string },
 ): Promise<void> {
   happened(tx, sightLost, ports.clock.monotonicMs());
-  tx.lastError = why;
-  if (tx.status.state === "TRACKING" && tx.status.subState !== "UNKNOWN_SUBMIT_RESULT") {
-    await commitPlanned(ports, lane, [plan(tx, "loseSight", { lastError: why, reason: why })]);
-  }
+  const { state, subState } = tx.status;
+  const isLost = state === "TRACKING" && subState !== "UNKNOWN_SUBMIT_RESULT";
+  const event = isLost ? "loseSight" : "submitFailed";
+  await commitPlanned(ports, lane, [plan(tx, event, { lastError: why, reason: why })]);
   report(ports, lane, { tx, result: "entered", detail: why });
 }
 
@@ -163,15 +163,13 @@ async function adopt(
 ): Promise<void> {
   const ordinal = tx.pace.sendOrdinal as number;
   const { txHash } = found;
-  identify(tx, ordinal, txHash);
-  lane.follow(tx);
   happened(tx, sightRegained);
-  tx.acceptedOrdinal = Math.max(tx.acceptedOrdinal ?? 0, ordinal);
-  tx.lastError = null;
   const change = { identified: { ordinal, txHash }, accepted: { ordinal }, lastError: null };
   const reason = `found by sender and nonce: ${txHash}`;
   const event = tx.status.state === "STUCK" ? "resubmit" : "adopt";
-  await commitPlanned(ports, lane, [plan(tx, event, { ...change, reason })]);
+  const planned = plan(tx, event, { ...change, reason });
+  lane.follow(tx);
+  await commitPlanned(ports, lane, [planned]);
   report(ports, lane, { tx, result: "adopted", detail: txHash });
   lane.broadcasting?.kick();
 }

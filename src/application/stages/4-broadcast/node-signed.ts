@@ -17,10 +17,10 @@ import type { ChainContext } from "../../chain/chain-context.ts";
 import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { identify, type Tracked } from "../../lane/tracked.ts";
+import type { Tracked } from "../../lane/tracked.ts";
 import { type GrayZonePorts, isOutOfSight, loseSight } from "./gray-zone.ts";
 import type { LearnPorts } from "./learn.ts";
-import { note } from "./note-answer.ts";
+import { type Answered, note, planAnswer } from "./note-answer.ts";
 import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
 
 export interface NodeSignedPorts extends GrayZonePorts, ResubmitPorts, LearnPorts {
@@ -94,41 +94,27 @@ async function conclude(
 ): Promise<void> {
   const { lane, tx, result } = work;
   const { txHash, ...said } = result;
-  const known = toSend(tx)?.txHash ?? null;
-  const planned = note(ports, context, { lane, tx, result: said });
-  const unnamed = known === null && txHash === null;
+  const sent = toSend(tx) as Attempt;
+  note(ports, context, { lane, tx, result: said });
+  const unnamed = sent.txHash === null && txHash === null;
   if (unnamed && (isTaken(said.answer) || said.answer === "nonceConsumed" || said.answer === "unknown")) {
     const why = `the node said no hash: ${said.answer}${said.detail === null ? "" : `: ${said.detail}`}`;
     return loseSight(ports, lane, { tx, why });
   }
-  const named = txHash === null || tx.receipt !== null ? planned : nameIt(lane, { tx, known, txHash, planned });
-  if (named.length > 0) await commitPlanned(ports, lane, named);
+  const planned = planNamed({ lane, tx, result: said }, sent, txHash);
+  if (planned.length > 0) await commitPlanned(ports, lane, planned);
   await ports.failpoint("broadcast.committed");
 }
 
 /** A node that signed the same payload in other bytes than before has made another attempt of it. */
-function nameIt(
-  lane: OwnedLane,
-  work: {
-    readonly tx: Tracked;
-    readonly known: Hash | null;
-    readonly txHash: Hash;
-    readonly planned: readonly Planned[];
-  },
-): readonly Planned[] {
-  const { tx, known, txHash, planned } = work;
-  if (known === txHash) return planned;
-  const attempt = toSend(tx) as Attempt;
-  if (known !== null) {
-    const again: SignedAttempt = { ...attempt, ordinal: tx.attempts.length + 1, txHash, rawTransaction: null };
-    tx.attempts.push(again);
-    lane.follow(tx);
-    return [...planned, plan(tx, "resubmit", { attempt: again, claim: { ordinal: again.ordinal } })];
+function planNamed(answered: Answered, sent: Attempt, txHash: Hash | null): readonly Planned[] {
+  const { lane, tx } = answered;
+  if (txHash === null || txHash === sent.txHash || tx.receipt !== null) return planAnswer(answered);
+  const planned = [...planAnswer(answered, sent.txHash === null ? { ordinal: sent.ordinal, txHash } : undefined)];
+  if (sent.txHash !== null) {
+    const again: SignedAttempt = { ...sent, ordinal: tx.attempts.length + 1, txHash, rawTransaction: null };
+    planned.push(plan(tx, "resubmit", { attempt: again, claim: { ordinal: again.ordinal } }));
   }
-  const { ordinal } = attempt;
-  identify(tx, ordinal, txHash);
   lane.follow(tx);
-  return planned.map((move, index) =>
-    index > 0 ? move : { ...move, item: { ...move.item, identified: { ordinal, txHash } } },
-  );
+  return planned;
 }

@@ -9,6 +9,7 @@ import { sendableAttempts } from "../../../domain/attempts.ts";
 import { futureTaken } from "../../../domain/pace/lane-pace.ts";
 import { refused, spent, taken, turnedTo } from "../../../domain/pace/transaction-pace.ts";
 import { afterInterval } from "../../../domain/pace/when.ts";
+import type { TransitionItem } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { happened } from "../../lane/happened.ts";
 import { type Planned, plan } from "../../lane/lane-writer.ts";
@@ -22,13 +23,13 @@ export interface Answered {
   readonly result: SubmitResult;
 }
 
-/** Notes one answer in memory; returns what the database must be told. */
-export function note(ports: LearnPorts, context: ChainContext, work: Answered): readonly Planned[] {
+/** Notes what follows for the pace of the lane and of the transaction. */
+export function note(ports: LearnPorts, context: ChainContext, work: Answered): void {
   const { lane, tx, result } = work;
   report(ports, work);
   if (tx.receipt !== null) {
     happened(tx, spent);
-    return [];
+    return;
   }
   const { answer } = result;
   const nowMs = ports.clock.monotonicMs();
@@ -38,13 +39,24 @@ export function note(ports: LearnPorts, context: ChainContext, work: Answered): 
     learn(ports, work);
     if (tx.nonce !== lane.headOfLine()) happened(lane, futureTaken);
     else if (lane.takesHeadAlone) context.lookSoon();
-    return planTaken(tx);
+    return;
   }
   happened(tx, refused, answer, { nowMs, random: ports.entropy.random() });
   learn(ports, work);
   if (result.gasCap !== undefined) context.gasLimits.learn(result.gasCap, gasAsked(tx));
   if (answer === "insufficientFunds" || answer === "rejected") fallBack(tx);
-  return planFailed(tx, `${answer}${result.detail === null ? "" : `: ${result.detail}`}`);
+}
+
+/** What the database must be told of an answer. `identified`: the node that signed has also said what it made. */
+export function planAnswer(
+  { tx, result: { answer, detail } }: Answered,
+  identified?: TransitionItem["identified"],
+): readonly Planned[] {
+  if (tx.receipt !== null) return [];
+  const named = identified === undefined ? {} : { identified };
+  return isTaken(answer)
+    ? planTaken(tx, named)
+    : planFailed(tx, `${answer}${detail === null ? "" : `: ${detail}`}`, named);
 }
 
 function gasAsked({ attempts, pace }: Tracked): bigint {
@@ -57,22 +69,22 @@ function fallBack(tx: Tracked): void {
   if (known !== undefined) happened(tx, turnedTo, known.ordinal);
 }
 
-function planTaken(tx: Tracked): readonly Planned[] {
+type Named = Pick<TransitionItem, "identified">;
+
+function planTaken(tx: Tracked, named: Named): readonly Planned[] {
   const accepted = { ordinal: tx.pace.sendOrdinal as number };
-  const isNews = (tx.acceptedOrdinal ?? 0) < accepted.ordinal || tx.lastError !== null;
-  const isPending = tx.status.subState === "PENDING";
-  tx.acceptedOrdinal = Math.max(tx.acceptedOrdinal ?? 0, accepted.ordinal);
-  tx.lastError = null;
+  const isFirst = (tx.acceptedOrdinal ?? 0) < accepted.ordinal;
+  const isNews = isFirst || tx.lastError !== null || named.identified !== undefined;
   // A stale one that a node knows is stale still; and only the chain or a repair leads out of STUCK.
-  if (!isNews && !isPending) return [];
-  return [plan(tx, tx.status.state === "STUCK" ? "resubmit" : "broadcast", { accepted, lastError: null })];
+  if (!isNews && tx.status.subState !== "PENDING") return [];
+  return [plan(tx, tx.status.state === "STUCK" ? "resubmit" : "broadcast", { accepted, lastError: null, ...named })];
 }
 
 /** The same words again, but for the numbers in them, are not written again: an outage must not fill the history. */
-function planFailed(tx: Tracked, lastError: string): readonly Planned[] {
-  if (tx.lastError !== null && withoutNumbers(tx.lastError) === withoutNumbers(lastError)) return [];
-  tx.lastError = lastError;
-  return [plan(tx, "submitFailed", { lastError, reason: lastError })];
+function planFailed(tx: Tracked, lastError: string, named: Named): readonly Planned[] {
+  const isHeard = tx.lastError !== null && withoutNumbers(tx.lastError) === withoutNumbers(lastError);
+  if (isHeard && named.identified === undefined) return [];
+  return [plan(tx, "submitFailed", { lastError, reason: lastError, ...named })];
 }
 
 function withoutNumbers(text: string): string {

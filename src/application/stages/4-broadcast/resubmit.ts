@@ -29,10 +29,7 @@ export async function claimAgain(
   await lane.term.during(fetchBytes(ports, unclaimed));
   const planned = unclaimed.map((tx) => plan(tx, "resubmit", { claim: { ordinal: tx.pace.sendOrdinal as number } }));
   await commitPlanned(ports, lane, planned);
-  for (const tx of unclaimed) {
-    happened(tx, claimed);
-    tx.submitAttempts++;
-  }
+  for (const tx of unclaimed) happened(tx, claimed);
   await ports.failpoint("resubmit.claimed");
 }
 

@@ -122,14 +122,17 @@ function mineMisnamed(
   lane: OwnedLane,
   { tx, sent }: { readonly tx: Tracked; readonly sent: Mined },
 ): Planned {
-  const { txHash, gas, fees } = sent.transaction;
-  const ordinal = tx.attempts.length + 1;
-  const attempt = { ordinal, kind: "external", txHash, gas, fees, rawTransaction: null } as const;
-  tx.attempts.push(attempt);
+  const attempt = externalAttempt(tx, sent.transaction);
   const receipt = withOwnContract(ports, { lane, tx }, sent.receipt);
-  lane.mine(tx, receipt);
+  const reason = `found by nonce: ${attempt.txHash}`;
+  const planned = plan(tx, "mine", { attempt, receipt, lastError: null, reason });
+  lane.mine(tx);
   lane.follow(tx);
-  return plan(tx, "mine", { attempt, receipt, lastError: null, reason: `found by nonce: ${txHash}` });
+  return planned;
+}
+
+function externalAttempt({ attempts }: Tracked, { txHash, gas, fees }: ChainTransaction): SignedAttempt {
+  return { ordinal: attempts.length + 1, kind: "external", txHash, gas, fees, rawTransaction: null };
 }
 
 /** A node that shows a receipt for one of ours as well contradicts itself: then nothing is decided. */
@@ -150,19 +153,13 @@ export function mineForeign(
   const reason = `nonce ${tx.nonce} was used by ${txHash}, which is not ours`;
   // A reorg may have taken it away before, and brought it back now.
   const known = tx.attempts.some((attempt) => attempt.txHash === txHash);
-  const attempt = known ? {} : { attempt: foreignAttempt(tx, sent.transaction) };
+  const attempt = known ? {} : { attempt: { ...externalAttempt(tx, sent.transaction), foreign: true as const } };
   const receipt = withOwnContract(ports, { lane, tx }, sent.receipt);
-  lane.mine(tx, receipt);
+  const planned = plan(tx, "mine", { ...attempt, receipt, lastError: reason, reason });
+  lane.mine(tx);
   lane.follow(tx);
   alert(ports, lane, { tx, txHash });
-  return plan(tx, "mine", { ...attempt, receipt, lastError: reason, reason });
-}
-
-function foreignAttempt(tx: Tracked, { txHash, gas, fees }: ChainTransaction): SignedAttempt {
-  const ordinal = tx.attempts.length + 1;
-  const attempt = { ordinal, kind: "external", txHash, gas, fees, foreign: true, rawTransaction: null } as const;
-  tx.attempts.push(attempt);
-  return attempt;
+  return planned;
 }
 
 function alert(

@@ -187,15 +187,15 @@ async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: r
       continue;
     }
     const receipt = withOwnContract(ports, { lane, tx }, found);
-    lane.mine(tx, receipt);
+    const planned = byLane.get(lane) ?? [];
+    byLane.set(lane, planned);
+    planned.push(plan(tx, "mine", { receipt, lastError: null }));
+    lane.mine(tx);
     if (lane.takesHeadAlone) {
       // The node takes the next nonce now: the rest of the pass need not be waited for.
       lane.signing?.kick();
       lane.broadcasting?.kick();
     }
-    const planned = byLane.get(lane) ?? [];
-    byLane.set(lane, planned);
-    planned.push(plan(tx, "mine", { receipt, lastError: null }));
   }
   for (const [lane, planned] of byLane) void quietly(commitReceipts(ports, lane, planned));
 }

@@ -35,8 +35,9 @@ export async function withdraw(
   const planned = transactions.map((tx) => {
     const reason = `block ${tx.receipt?.blockNumber} ${tx.receipt?.blockHash} ${because}`;
     sendAgain(tx, nowMs);
+    const withdrawal = plan(tx, "withdraw", { receipt: null, reason });
     lane.unmine(tx);
-    return plan(tx, "withdraw", { receipt: null, reason });
+    return withdrawal;
   });
   await commitPlanned(ports, lane, planned);
   await ports.failpoint("withdraw.committed");
@@ -49,13 +50,9 @@ export async function reviseWatched(ports: ReorgPorts, lane: OwnedLane, gone: re
   const nowMs = ports.clock.monotonicMs();
   const planned = records.map((record) => {
     const tx = resumed(record);
-    const reorged = plan(tx, "reorg", {
-      receipt: null,
-      reason: `block ${record.receipt?.blockHash} left the canonical chain`,
-    });
     sendAgain(tx, nowMs);
-    tx.receipt = null;
-    return reorged;
+    const reason = `block ${record.receipt?.blockHash} left the canonical chain`;
+    return plan(tx, "reorg", { receipt: null, reason });
   });
   ports.telemetry.emit({
     type: "alert",

@@ -36,7 +36,8 @@ export async function requeueLost(
   for (const tx of decided) {
     const mayMove = isLost(tx) && (await lane.term.during(mayGetAnother(ports, context, { lane, tx })));
     if (mayMove === false) others.push(tx);
-    else if (mayMove && (tx.receipt?.blockNumber ?? Number.POSITIVE_INFINITY) <= deepEnough) planned.push(move(tx));
+    else if (mayMove && (tx.receipt?.blockNumber ?? Number.POSITIVE_INFINITY) <= deepEnough)
+      planned.push(move(lane, tx));
   }
   if (planned.length > 0) await commitMoves(ports, lane, planned);
   return others;
@@ -110,9 +111,10 @@ async function differs(
   );
 }
 
-function move(tx: Tracked): Planned {
+function move(lane: OwnedLane, tx: Tracked): Planned {
   const reason = `nonce ${tx.nonce} was used by ${tx.receipt?.txHash}, past recall; the transaction gets another`;
   const decision = { actor: "policy", audit: { policy: "requeue", nonce: tx.nonce, usedBy: tx.receipt?.txHash } };
+  lane.leave(tx);
   return plan(tx, "requeue", { receipt: null, lastError: null, reason, decision });
 }
 

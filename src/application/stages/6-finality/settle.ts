@@ -87,15 +87,15 @@ async function settleBlock(
 }
 
 export interface Decided {
-  /** To be completed by the receipts that they have now. */
+  /** To be completed, by the receipts that they have or by those of `corrected`. */
   readonly settled: readonly Tracked[];
-  /** Of those: the database holds another receipt; "false": one that would have decided something else. */
+  /** Of those: the database holds another receipt. */
   readonly corrected: ReadonlyMap<Tracked, Correction>;
   /** Said to be mined, and not in that block. */
   readonly absent: readonly Tracked[];
 }
 
-/** Applies the verdicts to transactions of one lane: each that may be decided has the receipt it is decided by. */
+/** What follows from the verdicts for transactions of one lane. */
 export function applyVerdicts(
   ports: OwnContractPorts,
   lane: OwnedLane,
@@ -110,10 +110,8 @@ export function applyVerdicts(
     if (verdict?.kind === "unproven" || verdict?.kind === "agreed") settled.push(tx);
     if (verdict?.kind !== "agreed") continue;
     const receipt = withOwnContract(ports, { lane, tx }, verdict.receipt);
-    const correction = difference(tx.receipt, receipt);
-    if (correction === null) continue;
-    tx.receipt = receipt;
-    corrected.set(tx, correction);
+    const stored = difference(tx.receipt, receipt);
+    if (stored !== null) corrected.set(tx, { receipt, stored });
   }
   return { settled, corrected, absent };
 }
@@ -122,7 +120,7 @@ export function applyVerdicts(
  * But for its place in the block, by which nothing is decided, and which nodes count each in their own way. Not every node
  * tells the price that was paid: who told none, or told another one than is known now, has not lied about the outcome.
  */
-function difference(stored: Receipt | null, agreed: Receipt): Correction | null {
+function difference(stored: Receipt | null, agreed: Receipt): Correction["stored"] | null {
   const isTrue =
     stored?.status === agreed.status &&
     stored.gasUsed === agreed.gasUsed &&

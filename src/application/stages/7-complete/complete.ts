@@ -6,6 +6,7 @@
  * state, commit order = sequence order. A crash before the commit leaves TRACKING/MINED, decided again by the next owner;
  * after it, everything is said.
  */
+import type { Receipt } from "../../../domain/transaction.ts";
 import type { TransitionEvent } from "../../../domain/transitions.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
@@ -24,8 +25,12 @@ export interface Completing {
   readonly corrected: ReadonlyMap<Tracked, Correction>;
 }
 
-/** "false": the receipt that is stored would have decided something else. */
-export type Correction = keyof typeof REASONS;
+export interface Correction {
+  /** What it is decided by. */
+  readonly receipt: Receipt;
+  /** "false": the receipt that is stored would have decided something else. */
+  readonly stored: keyof typeof REASONS;
+}
 
 const REASONS = {
   false: "the receipt that was found first was false, and is replaced by the one that could be settled",
@@ -37,8 +42,9 @@ export function complete(ports: CompletePorts, lane: OwnedLane, { settled, corre
   const planned = settled.map((tx) => {
     lane.settle(tx);
     const correction = corrected.get(tx);
-    const receipt = correction === undefined ? {} : { receipt: tx.receipt, reason: REASONS[correction] };
-    return plan(tx, outcomeOf(tx), receipt);
+    if (correction === undefined) return plan(tx, outcomeOf(tx, tx.receipt));
+    const { receipt, stored } = correction;
+    return plan(tx, outcomeOf(tx, receipt), { receipt, reason: REASONS[stored] });
   });
   const tell = (): void | Promise<void> => {
     ports.feedGrew();
@@ -48,7 +54,7 @@ export function complete(ports: CompletePorts, lane: OwnedLane, { settled, corre
 }
 
 /** Decided by whose payload was mined, and only for the caller's own also by how it ended. */
-function outcomeOf({ attempts, receipt }: Tracked): TransitionEvent {
+function outcomeOf({ attempts }: Tracked, receipt: Receipt | null): TransitionEvent {
   const mined = attempts.find((attempt) => attempt.txHash === receipt?.txHash);
   if (mined?.foreign === true) return "loseNonce";
   if (mined?.kind === "cancel" || mined?.kind === "placeholder") return "confirmCancel";

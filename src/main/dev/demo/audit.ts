@@ -3,19 +3,8 @@ import type { Transaction } from "../../../contract/transactions.ts";
 import type { DevChain } from "../embedded/start-chain.ts";
 import type { Accepted } from "./callers.ts";
 
-export interface Audit {
-  readonly accepted: number;
-  readonly confirmed: number;
-  /** Answered 202, and not confirmed. */
-  readonly lost: number;
-  /** On the chain more often than they were asked for. */
-  readonly duplicate: number;
-  /** Nonces below the highest one that no transaction of ours has. */
-  readonly gaps: number;
-}
-
 /** Asks the database what was accepted and the chain what was executed, and compares: neither is believed alone. */
-export async function audit(client: FencepostClient, chain: DevChain, accepted: readonly Accepted[]): Promise<Audit> {
+export async function audit(client: FencepostClient, chain: DevChain, accepted: readonly Accepted[]) {
   const stored = await everything(client);
   const states = new Map(stored.map(({ signer, requestId, state }) => [`${signer} ${requestId}`, state]));
   const confirmed = accepted.filter(({ signer, requestId }) => states.get(`${signer} ${requestId}`) === "CONFIRMED");

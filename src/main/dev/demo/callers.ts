@@ -17,7 +17,7 @@ const CALLERS = 16;
 const PATIENCE_MS = 5_000;
 const AGAIN_MS = 100;
 
-/** Callers that hand in every transfer exactly once, whatever happens: the same request id again, at the next node. */
+/** Callers that hand in every transfer exactly once: after a failure, the same request id again, at the next node. */
 export async function sendAll(plan: LoadPlan, onAccepted: (accepted: Accepted) => void): Promise<void> {
   let next = 0;
   const caller = async (): Promise<void> => {

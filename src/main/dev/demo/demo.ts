@@ -1,30 +1,18 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { DemoReport } from "../../../adapters/cli/present.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
 import type { LaneLease } from "../../../client/index.ts";
 import { listenForStop } from "../../stop-signals.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../embedded/postgres.ts";
 import { type DevChain, startEmbeddedChain } from "../embedded/start-chain.ts";
-import { type Audit, audit } from "./audit.ts";
+import { audit } from "./audit.ts";
 import { type Accepted, sendAll } from "./callers.ts";
 import { type NodeChild, startNodeChild } from "./node-child.ts";
 import { createProgress, type Progress, type ProgressOutput } from "./progress.ts";
 
-export interface DemoReport extends Audit {
-  readonly takeovers: number;
-  readonly fencedWrites: number;
-  /** From the kill until a create on one of its lanes was accepted again. */
-  readonly takeOverSeconds: number | null;
-  readonly seconds: number;
-}
-
-interface Stage {
-  readonly chain: DevChain;
-  readonly nodes: readonly NodeChild[];
-  readonly signers: readonly string[];
-  readonly progress: Progress;
-}
+type Stage = Awaited<ReturnType<typeof setUp>> & { readonly progress: Progress };
 
 const NODES = 3;
 const SIGNERS = 6;
@@ -51,7 +39,7 @@ export async function demo(transactions: number, output: ProgressOutput): Promis
   }
 }
 
-/** Whatever is up when the demo is interrupted is taken down again, last first. */
+/** Every part that is up when the demo is interrupted is taken down again, last first. */
 async function setUp(directory: string, undo: (() => Promise<unknown>)[], signal: AbortSignal) {
   const postgres = await startEmbeddedPostgres({ directory, clock: systemClock, log: () => undefined });
   undo.unshift(() => postgres.stop());
@@ -134,16 +122,13 @@ function sumOfTokens(leases: readonly LaneLease[]): number {
   return leases.reduce((sum, { fencingToken }) => sum + fencingToken, 0);
 }
 
-interface Disaster {
-  /** Of all lanes together, before it struck. */
-  readonly tokens: number;
-  readonly killedAtMs: number;
-  /** Signers that the killed node acted for. */
-  readonly orphans: ReadonlySet<string>;
-}
+type Disaster = Awaited<ReturnType<typeof strike>>;
 
-/** Kills the node that holds most lanes, and freezes another for longer than its lease. */
-async function strike({ nodes, progress }: Stage): Promise<Disaster> {
+/**
+ * Kills the node that holds most lanes, and freezes another for longer than its lease. Returns the tokens of all lanes
+ * together, as they were before, and the signers that the killed node acted for.
+ */
+async function strike({ nodes, progress }: Stage) {
   const leases = await (nodes[0] as NodeChild).client.leases();
   const held = (node: NodeChild) => leases.filter(({ nodeId }) => nodeId === node.nodeId);
   const [busiest, frozen] = [...nodes].sort((a, b) => held(b).length - held(a).length) as [NodeChild, NodeChild];
@@ -168,7 +153,7 @@ function takeOverSeconds(struck: Disaster | null, accepted: readonly Accepted[])
   return first === undefined ? null : (first.atMs - struck.killedAtMs) / 1_000;
 }
 
-/** Follows the feed of whichever node answers. */
+/** Follows the feed of any node that answers. */
 function followConfirmed({ nodes }: Stage): { count(): number; stop(): void } {
   const confirmed = new Set<string>();
   let stopped = false;

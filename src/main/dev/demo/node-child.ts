@@ -1,22 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import { createClient, type FencepostClient } from "../../../client/index.ts";
+import { createClient } from "../../../client/index.ts";
+
+export type NodeChild = Awaited<ReturnType<typeof startNodeChild>>;
 
 /** A node of the demonstration: a real process that can be killed and paused like any other. */
-export interface NodeChild {
-  readonly name: string;
-  readonly url: string;
-  readonly nodeId: string;
-  readonly client: FencepostClient;
-  /** False once it was killed or has ended. */
-  alive(): boolean;
-  signal(name: NodeJS.Signals): void;
-  stop(): Promise<void>;
-}
-
-export async function startNodeChild(name: string, variables: Readonly<Record<string, string>>): Promise<NodeChild> {
+export async function startNodeChild(name: string, variables: Readonly<Record<string, string>>) {
   const { PATH = "", HOME = "" } = process.env;
-  // Whatever this process was started by starts a node, too.
+  // The launcher that this process was started by starts a node, too.
   const launcher = process.argv[1] as string;
   const child = spawn(process.execPath, [...inherited(process.execArgv), launcher, "start"], {
     env: { PATH, HOME, ...variables },
@@ -30,8 +21,9 @@ export async function startNodeChild(name: string, variables: Readonly<Record<st
     url,
     nodeId,
     client: createClient({ url }),
+    /** False once it was killed or has ended. */
     alive: () => child.exitCode === null && child.signalCode === null,
-    signal: (signal) => void child.kill(signal),
+    signal: (signal: NodeJS.Signals) => void child.kill(signal),
     stop: async () => {
       child.kill("SIGCONT");
       child.kill("SIGTERM");
@@ -45,13 +37,16 @@ export function inherited(options: readonly string[]): readonly string[] {
   return options.filter((option) => /^--(max[-_]semi[-_]space[-_]size=|no[-_]parallel[-_]scavenge$)/.test(option));
 }
 
-async function readyLine(name: string, child: ChildProcess): Promise<Pick<NodeChild, "url" | "nodeId">> {
+async function readyLine(
+  name: string,
+  child: ChildProcess,
+): Promise<{ readonly url: string; readonly nodeId: string }> {
   const said: string[] = [];
   child.stderr?.on("data", (chunk: Buffer) => said.push(chunk.toString()));
   if (child.stdout === null) throw new Error(`${name} has no standard output`);
   for await (const line of createInterface({ input: child.stdout })) {
     child.stderr?.removeAllListeners("data");
-    return JSON.parse(line) as { url: string; nodeId: string };
+    return JSON.parse(line);
   }
   throw new Error(`${name} ended before it was ready: ${said.join("").trim().split("\n").at(-1) ?? "it said nothing"}`);
 }

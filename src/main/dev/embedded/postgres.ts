@@ -2,9 +2,9 @@ import type { Clock } from "../../../ports/clock.ts";
 import { lockDirectory } from "./directory-lock.ts";
 import { EmbeddedError } from "./embedded-error.ts";
 import { assertPortFree, freePort, LOOPBACK } from "./loopback-port.ts";
-import { type Binaries, locateNative, prepareBinaries } from "./postgres/binaries.ts";
-import { type Cluster, openCluster, SUPERUSER } from "./postgres/cluster.ts";
-import { choosePlace, makeDirectory, type Place } from "./postgres/place.ts";
+import { locateNative, prepareBinaries } from "./postgres/binaries.ts";
+import { openCluster, SUPERUSER } from "./postgres/cluster.ts";
+import { choosePlace, makeDirectory } from "./postgres/place.ts";
 import { clearLeftover } from "./postgres/postmaster-file.ts";
 import { PredecessorAlive, type RunningServer, type Settings, type StopMode, startServer } from "./postgres/server.ts";
 
@@ -26,34 +26,11 @@ export interface EmbeddedPostgresOptions {
   readonly native?: string | undefined;
 }
 
-export interface EmbeddedPostgres {
-  /** Superuser on the database `postgres`, password included. */
-  readonly url: string;
-  readonly port: number;
-  /** As the server says it, such as "18.4". */
-  readonly version: string;
-  /** Of the postmaster; another one after a restart. */
-  readonly pid: number;
-  /** Where the data really lies: not always below `directory` when run as root. */
-  readonly home: string;
-  /** Ends the server and frees the directory. Safe to call twice, also after the server died. */
-  stop(): Promise<void>;
-  /** On the same port. "immediate" is a crash: no checkpoint, recovery at start. */
-  restart(mode?: StopMode): Promise<void>;
-}
+export type EmbeddedPostgres = ReturnType<typeof supervise>;
 
 /** Everything that a (re)start needs and that was made ready before. */
-interface Prepared {
-  readonly place: Place;
-  readonly binaries: Binaries;
-  readonly cluster: Cluster;
-  readonly options: EmbeddedPostgresOptions;
-}
-
-interface Started {
-  readonly server: RunningServer;
-  readonly port: number;
-}
+type Prepared = Awaited<ReturnType<typeof prepare>>;
+type Started = Awaited<ReturnType<typeof startSomewhere>>;
 
 const PORT_TRIES = 5;
 const PREDECESSOR_POLL_MS = 100;
@@ -72,7 +49,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
 }
 
-async function prepare(directory: string, options: EmbeddedPostgresOptions): Promise<Prepared> {
+async function prepare(directory: string, options: EmbeddedPostgresOptions) {
   const place = await choosePlace(directory, options.log);
   const binaries = await prepareBinaries(options.native ?? locateNative(), place);
   options.signal?.throwIfAborted();
@@ -82,7 +59,7 @@ async function prepare(directory: string, options: EmbeddedPostgresOptions): Pro
 }
 
 /** A port that was asked for is the port or an error; one that we chose ourselves may be lost to another process. */
-async function startSomewhere(prepared: Prepared): Promise<Started> {
+async function startSomewhere(prepared: Prepared) {
   const asked = prepared.options.port;
   if (asked !== undefined) {
     await assertPortFree(asked);
@@ -116,7 +93,7 @@ async function startOn({ place, binaries, cluster, options }: Prepared, port: nu
   }
 }
 
-function supervise(prepared: Prepared, { server, port }: Started, unlock: () => Promise<void>): EmbeddedPostgres {
+function supervise(prepared: Prepared, { server, port }: Started, unlock: () => Promise<void>) {
   const { binaries, cluster, options, place } = prepared;
   // The start signal has done its duty: aborting it later must not disturb a restart.
   const again: Prepared = { ...prepared, options: { ...options, signal: undefined } };
@@ -149,18 +126,24 @@ function supervise(prepared: Prepared, { server, port }: Started, unlock: () => 
 
   watch(current);
   return {
+    /** Superuser on the database `postgres`, password included. */
     url: `postgres://${SUPERUSER}:${cluster.password}@${LOOPBACK}:${port}/postgres`,
     port,
+    /** As the server says it, such as "18.4". */
     version: binaries.version,
+    /** Where the data really lies: not always below `directory` when run as root. */
     home: place.home,
+    /** Of the postmaster; another one after a restart. */
     get pid() {
       return current.pid;
     },
+    /** Ends the server and frees the directory. Safe to call twice, also after the server died. */
     stop: () => {
       stopping ??= stop();
       return stopping;
     },
-    restart: (mode = "fast") => {
+    /** On the same port. "immediate" is a crash: no checkpoint, recovery at start. */
+    restart: (mode: StopMode = "fast") => {
       restarting = restarting.catch(() => undefined).then(() => restart(mode));
       return restarting;
     },

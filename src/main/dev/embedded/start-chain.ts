@@ -1,10 +1,19 @@
-import { DEV_MNEMONIC, type DevAccount, deriveAccounts } from "./chain/accounts.ts";
+import { defined } from "../../../domain/defined.ts";
 import { createEngine } from "./chain/edr.ts";
 import { resultOf } from "./chain/json-rpc.ts";
 import { speakLikeANode } from "./chain/node-dialect.ts";
 import { serveRpc } from "./chain/rpc-server.ts";
 import { spareEdr } from "./chain/spare-edr.ts";
+import { EmbeddedError } from "./embedded-error.ts";
 import { LOOPBACK } from "./loopback-port.ts";
+
+/** The phrase that hardhat and anvil use too: the same ten accounts everywhere, and no secret. */
+export const DEV_MNEMONIC = "test test test test test test test test test test test junk";
+
+export interface DevAccount {
+  readonly address: `0x${string}`;
+  readonly privateKey: `0x${string}`;
+}
 
 export interface DevChain {
   readonly url: string;
@@ -36,15 +45,11 @@ export type ChainOptions = { readonly [K in keyof ChainSettings]?: ChainSettings
   readonly port?: number | undefined;
 };
 
+const MINES_BY_HAND = { blockTimeMs: null, automine: false };
+const DEFAULTS = { ...MINES_BY_HAND, chainId: 31337, mnemonic: DEV_MNEMONIC, accounts: 10, balanceEther: 10_000 };
+
 export function chainSettings(options: ChainOptions): ChainSettings {
-  return {
-    blockTimeMs: options.blockTimeMs ?? null,
-    automine: options.automine ?? false,
-    chainId: options.chainId ?? 31337,
-    mnemonic: options.mnemonic ?? DEV_MNEMONIC,
-    accounts: options.accounts ?? 10,
-    balanceEther: options.balanceEther ?? 10_000,
-  };
+  return { ...DEFAULTS, ...defined(options) };
 }
 
 /** A real EVM chain in this process behind a JSON-RPC endpoint on the loopback address; gone when it stops. */
@@ -73,4 +78,20 @@ export async function startEmbeddedChain(options: ChainOptions = {}): Promise<De
       await stopMining();
     },
   };
+}
+
+/** Where wallets look first (BIP-44); the accounts are its children 0, 1, 2, … */
+const DERIVATION_PATH = "m/44'/60'/0'/0";
+
+/** viem's accounts are loaded here and not above, because importing them takes longer than starting the chain. */
+export async function deriveAccounts(mnemonic: string, count: number): Promise<readonly DevAccount[]> {
+  const { mnemonicToAccount, privateKeyToAddress } = await import("viem/accounts");
+  // Stretching the phrase into a seed is the slow part: done once, not per account.
+  const parent = mnemonicToAccount(mnemonic, { path: DERIVATION_PATH }).getHdKey();
+  return Array.from({ length: count }, (_, index) => {
+    const key = parent.deriveChild(index).privateKey;
+    if (key === null) throw new EmbeddedError("START_FAILED", "the mnemonic yields no private key");
+    const privateKey = `0x${Buffer.from(key).toString("hex")}` as const;
+    return { address: privateKeyToAddress(privateKey), privateKey };
+  });
 }

@@ -4,10 +4,8 @@ import { join } from "node:path";
 import { decryptKeystoreJson, encryptKeystoreJsonSync } from "ethers";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { BadKey } from "../../../../src/adapters/evm/signers/errors.ts";
-import { decryptKeystore } from "../../../../src/adapters/evm/signers/keystore.ts";
-import { loadKeystoreDirectory } from "../../../../src/adapters/evm/signers/keystore-directory.ts";
-import { parsePrivateKeys, type SigningKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
+import { decryptKeystore, loadKeystoreDirectory } from "../../../../src/adapters/evm/signers/keystore.ts";
+import { BadKey, parsePrivateKeys, type SigningKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
 import type { Hex } from "../../../../src/domain/lane.ts";
 import { encryptKeystore } from "../../../support/keystore-writer.ts";
 

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { bytesToHex, numberToBytes } from "viem";
 import { privateKeyToAddress } from "viem/accounts";
 import { describe, expect, it } from "vitest";
-import { BadKey } from "../../../../src/adapters/evm/signers/errors.ts";
-import { toSigningKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
+import { BadKey, toSigningKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
 
 const GROUP_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const keyOf = (scalar: bigint) => numberToBytes(scalar, { size: 32 });

@@ -314,9 +314,9 @@ describe("bounded queues", () => {
 
   it("of the lane count what others have under way", async () => {
     const made = bench({ perLane: 3 });
-    made.lane.creating = 2;
+    made.lane.count("creating", 2);
     expect(await ask(made, transfer(), transfer())).toMatchObject([{ nonce: 100 }, { code: "QUEUE_FULL" }]);
-    made.lane.creating = 5;
+    made.lane.count("creating", 3);
     expect(await ask(made, transfer())).toMatchObject([{ code: "QUEUE_FULL" }]);
   });
 
@@ -350,7 +350,7 @@ describe("what stands before a create", () => {
   it("on the lane does so for the first too", async () => {
     const made = bench();
     made.simulated.setBalance(SIGNER, 0n);
-    made.lane.creating = 1;
+    made.lane.count("creating", 1);
     expect(await ask(made, transfer({ payload: broke }))).toMatchObject([{ outcome: "created" }]);
   });
 });

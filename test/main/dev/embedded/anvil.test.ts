@@ -2,7 +2,7 @@ import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../../../src/adapters/system/clock.ts";
-import { type AnvilOptions, startAnvil } from "../../../../src/main/dev/embedded/anvil.ts";
+import { type AnvilOptions, startAnvil } from "../../../../src/main/dev/embedded/chain/child.ts";
 import { findProcess } from "../../../../src/main/dev/embedded/processes.ts";
 import type { DevChain } from "../../../../src/main/dev/embedded/start-chain.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../../../support/temporary-directory.ts";

@@ -2,8 +2,7 @@ import { createPublicClient, createWalletClient, type Hash, http, parseEther } f
 import { privateKeyToAccount } from "viem/accounts";
 import { foundry } from "viem/chains";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { DevAccount } from "../../../../src/main/dev/embedded/chain/accounts.ts";
-import { type DevChain, startEmbeddedChain } from "../../../../src/main/dev/embedded/start-chain.ts";
+import { type DevAccount, type DevChain, startEmbeddedChain } from "../../../../src/main/dev/embedded/start-chain.ts";
 import { waitUntil } from "../../../support/wait-until.ts";
 
 /** Init code that reverts: with 0xdeadbeef, and with Error("no funds"). */

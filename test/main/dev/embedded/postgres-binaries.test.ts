@@ -3,8 +3,11 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../../../src/adapters/system/clock.ts";
-import { locateNative, prepareBinaries } from "../../../../src/main/dev/embedded/postgres/binaries.ts";
-import { makeLibraryLinks } from "../../../../src/main/dev/embedded/postgres/library-links.ts";
+import {
+  locateNative,
+  makeLibraryLinks,
+  prepareBinaries,
+} from "../../../../src/main/dev/embedded/postgres/binaries.ts";
 import { choosePlace, handOver, isRoot, type Place } from "../../../../src/main/dev/embedded/postgres/place.ts";
 import { startEmbeddedPostgres } from "../../../../src/main/dev/embedded/postgres.ts";
 import { findProcess, run } from "../../../../src/main/dev/embedded/processes.ts";

@@ -13,6 +13,7 @@ import {
 import { findProcess, run, sendSignal } from "../../../../src/main/dev/embedded/processes.ts";
 import { everyCommand } from "../../../support/every-command.ts";
 import { query } from "../../../support/query.ts";
+import { seedCluster } from "../../../support/seed-cluster.ts";
 import { type PostgresProcess, spawnEmbeddedPostgres } from "../../../support/spawn-embedded-postgres.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../../../support/temporary-directory.ts";
 import { waitUntil } from "../../../support/wait-until.ts";
@@ -33,6 +34,8 @@ afterEach(async () => {
 });
 
 describe("one Fencepost per directory", () => {
+  beforeEach(() => seedCluster(temporary.path));
+
   test("a second one in the same process is refused in one line", async () => {
     await start();
     await expect(start()).rejects.toMatchObject({
@@ -59,6 +62,7 @@ describe("one Fencepost per directory", () => {
 
 describe("a supervisor that is killed", () => {
   test("takes its server with it", async () => {
+    await seedCluster(temporary.path);
     const supervisor = spawnPostgres();
     const { pid = 0 } = await supervisor.next("url");
     expect(await findProcess(pid)).not.toBeNull();
@@ -67,6 +71,7 @@ describe("a supervisor that is killed", () => {
   });
 
   test("leaves a directory that can be used again at once, with everything in it", async () => {
+    await seedCluster(temporary.path);
     const supervisor = spawnPostgres();
     const { url } = await supervisor.next("url");
     await query(url, "CREATE TABLE kept AS SELECT 1 AS n");
@@ -87,6 +92,8 @@ describe("a supervisor that is killed", () => {
 });
 
 describe("what an earlier run left behind", () => {
+  beforeEach(() => seedCluster(temporary.path));
+
   test("an orphaned server is stopped, cleanly, and replaced", async () => {
     const before = await start();
     await query(before.url, "CREATE TABLE kept AS SELECT 1 AS n");
@@ -176,7 +183,7 @@ describe("Ctrl-C", () => {
   });
 
   test("while the server comes up: rejects with the reason and leaves no server", async () => {
-    await (await start()).stop();
+    await seedCluster(temporary.path);
     const controller = new AbortController();
     // The clock is read once before the server is launched, and again when it has been: however fast it comes up.
     let readings = 0;
@@ -197,6 +204,7 @@ describe("Ctrl-C", () => {
   });
 
   test("in the terminal reaches the supervisor alone, so that it can drain before the database goes", async () => {
+    await seedCluster(temporary.path);
     const supervisor = spawnPostgres();
     const { url, pid = 0 } = await supervisor.next("url");
     // The terminal sends it to every process of the foreground group.

@@ -1,7 +1,6 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { DevAccount } from "../../../../src/main/dev/embedded/chain/accounts.ts";
-import { type DevChain, startEmbeddedChain } from "../../../../src/main/dev/embedded/start-chain.ts";
+import { type DevAccount, type DevChain, startEmbeddedChain } from "../../../../src/main/dev/embedded/start-chain.ts";
 
 const CALLS = ["eth_call", "eth_estimateGas", "debug_traceCall"];
 const MOST = 2n ** 256n - 1n;

@@ -48,7 +48,7 @@ export function quantity(value) {
   return integerFromHex(value.slice(2).toLowerCase());
 }
 
-/** Nobody: a contract is created. @param {unknown} value */
+/** Absent: a contract is created. @param {unknown} value */
 export function receiver(value) {
   return value === null || value === undefined ? EMPTY : data(value);
 }

@@ -1,11 +1,9 @@
-/** Chains that run in a process of their own. Whatever happens to them, we are there to say so, and they end when we do. */
+/** Chains that run in a process of their own. When one ends, we say so, and they all end when we do. */
 import type { Clock } from "../../../../ports/clock.ts";
 import { EmbeddedError, messageOf, systemCode } from "../embedded-error.ts";
-import { type Ending, endChild, launch } from "../guard.ts";
-import { LOOPBACK } from "../loopback-port.ts";
-import { settlesWithin } from "../processes.ts";
-import type { ChainSettings, DevChain } from "../start-chain.ts";
-import { deriveAccounts } from "./accounts.ts";
+import { assertPortFree, freePort, LOOPBACK } from "../loopback-port.ts";
+import { type Ending, endChild, launch, settlesWithin } from "../processes.ts";
+import { type ChainOptions, type ChainSettings, chainSettings, type DevChain, deriveAccounts } from "../start-chain.ts";
 import { type Answer, resultOf } from "./json-rpc.ts";
 
 export interface ChildSpec {
@@ -79,4 +77,37 @@ async function post(url: string, request: unknown): Promise<Answer> {
     body: JSON.stringify(request),
   });
   return (await response.json()) as Answer;
+}
+
+export type AnvilOptions = ChainOptions & {
+  readonly clock: Clock;
+  /** Looked up on PATH; another name or a path where several are installed. */
+  readonly command?: string | undefined;
+};
+
+/** Foundry's anvil, where it is installed, instead of the embedded chain. */
+export async function startAnvil(options: AnvilOptions): Promise<DevChain> {
+  const settings = chainSettings(options);
+  if (options.port !== undefined) await assertPortFree(options.port);
+  const port = options.port ?? (await freePort());
+  return startChildChain({
+    name: "anvil",
+    command: options.command ?? "anvil",
+    args: commandLine(settings, port),
+    port,
+    settings,
+    mineMethod: "anvil_mine",
+    notInstalled: "anvil is not on PATH: install Foundry (https://getfoundry.sh), or use the embedded chain",
+    clock: options.clock,
+  });
+}
+
+function commandLine(settings: ChainSettings, port: number): string[] {
+  const { accounts, automine, balanceEther, blockTimeMs, chainId, mnemonic } = settings;
+  const mining = blockTimeMs !== null ? ["--block-time", String(blockTimeMs / 1000)] : automine ? [] : ["--no-mining"];
+  return [
+    ...["--host", LOOPBACK, "--port", String(port), "--chain-id", String(chainId)],
+    ...["--mnemonic", mnemonic, "--accounts", String(accounts), "--balance", String(balanceEther)],
+    ...mining,
+  ];
 }

@@ -1,6 +1,5 @@
 import { EmbeddedError } from "../embedded-error.ts";
-import type { ChainSettings } from "../start-chain.ts";
-import type { DevAccount } from "./accounts.ts";
+import type { ChainSettings, DevAccount } from "../start-chain.ts";
 import { type Answer, fault, type Handle, INTERNAL_ERROR } from "./json-rpc.ts";
 
 type Edr = typeof import("@nomicfoundation/edr");
@@ -17,7 +16,7 @@ const BLOCK_GAS_LIMIT = 60_000_000n;
 const TRANSACTION_GAS_CAP = 16_777_216n;
 const INITIAL_BASE_FEE_WEI = 1_000_000_000n;
 
-/** EDR wants one context per process, whatever the number of chains in it. */
+/** EDR wants one context per process, also for several chains. */
 let context: Promise<EdrContext> | null = null;
 
 /** An EVM chain inside this process; what comes back answers JSON-RPC calls. */

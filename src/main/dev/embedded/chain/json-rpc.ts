@@ -14,7 +14,7 @@ export const PARSE_ERROR = -32700;
 export const INVALID_REQUEST = -32600;
 export const INVALID_PARAMS = -32602;
 export const INTERNAL_ERROR = -32603;
-/** What nodes use for whatever a transaction or call runs into. */
+/** Nodes use it for every failure of a transaction or call that is no revert. */
 export const EXECUTION_ERROR = -32000;
 export const REVERTED = 3;
 
@@ -28,6 +28,10 @@ export class ChainRpcError extends Error {
     this.code = fault.code;
     this.data = fault.data;
   }
+}
+
+export function fieldOf(object: unknown, name: string): unknown {
+  return typeof object === "object" && object !== null ? (object as Record<string, unknown>)[name] : undefined;
 }
 
 export function fault(code: number, message: string): Answer {

@@ -1,4 +1,4 @@
-import { type Answer, type Handle, INVALID_PARAMS, REVERTED, type RpcFault } from "./json-rpc.ts";
+import { type Answer, fieldOf, type Handle, INVALID_PARAMS, REVERTED, type RpcFault } from "./json-rpc.ts";
 
 /** EDR speaks Hardhat's dialect. Where that differs from what nodes say in a way that clients depend on, we translate. */
 export function speakLikeANode(edr: Handle): Handle {
@@ -29,10 +29,8 @@ function translateUndecodable(answer: Answer): Answer {
 }
 
 function revertData({ data }: RpcFault): string | null {
-  if (typeof data !== "object" || data === null || !("reason" in data) || !("data" in data)) return null;
-  const { reason } = data;
-  const reverted = typeof reason === "object" && reason !== null && "Revert" in reason;
-  return reverted && typeof data.data === "string" ? data.data : null;
+  const bytes = fieldOf(data, "data");
+  return fieldOf(fieldOf(data, "reason"), "Revert") !== undefined && typeof bytes === "string" ? bytes : null;
 }
 
 /** EDR lacks the method, every node has it: collected from the receipts of the block's transactions. */
@@ -61,6 +59,6 @@ function blockQuery(params: unknown): [method: string, params: unknown[]] {
 }
 
 function transactionHashes(block: unknown): readonly unknown[] {
-  const found = typeof block === "object" && block !== null && "transactions" in block ? block.transactions : [];
+  const found = fieldOf(block, "transactions");
   return Array.isArray(found) ? found : [];
 }

@@ -1,31 +1,30 @@
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { messageOf, systemCode } from "../embedded-error.ts";
 import { LOOPBACK, portOf, portTaken } from "../loopback-port.ts";
 import { type Answer, fault, type Handle, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "./json-rpc.ts";
 
-export interface RpcServer {
-  readonly port: number;
-  close(): Promise<void>;
-}
+export type RpcServer = Awaited<ReturnType<typeof serveRpc>>;
 
 const BODY_LIMIT_BYTES = 10_000_000;
 const BATCH_LIMIT = 1_000;
 
 /** Answers JSON-RPC over HTTP on the loopback address, single requests and batches; port 0 takes a free one. */
-export function serveRpc(handle: Handle, port: number): Promise<RpcServer> {
+export async function serveRpc(handle: Handle, port: number) {
   const server = createServer((request, response) => {
     // A client that went away in the middle of its request is owed nothing.
     respond(handle, request, response).catch(() => response.destroy());
   });
-  return new Promise((resolve, reject) => {
-    server.once("error", (error) => reject(systemCode(error) === "EADDRINUSE" ? portTaken(port) : error));
-    const close = () =>
-      new Promise<void>((closed) => {
-        server.close(() => closed());
-        server.closeAllConnections();
-      });
-    server.listen(port, LOOPBACK, () => resolve({ port: portOf(server), close }));
+  server.listen(port, LOOPBACK);
+  await once(server, "listening").catch((error: unknown) => {
+    throw systemCode(error) === "EADDRINUSE" ? portTaken(port) : error;
   });
+  const close = () =>
+    new Promise<void>((closed) => {
+      server.close(() => closed());
+      server.closeAllConnections();
+    });
+  return { port: portOf(server), close };
 }
 
 async function respond(handle: Handle, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -88,7 +87,7 @@ async function answerOne(handle: Handle, request: unknown): Promise<unknown> {
   return "id" in request ? envelope(idOf(request.id), answer) : null;
 }
 
-/** Whatever else came as an id, too deep to be written again perhaps, is answered as none. */
+/** An id of any other kind is answered as null: it may be nested too deeply to be written again. */
 function idOf(id: unknown): unknown {
   return typeof id === "string" || typeof id === "number" ? id : null;
 }

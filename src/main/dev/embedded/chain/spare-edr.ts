@@ -1,4 +1,4 @@
-import { type Answer, EXECUTION_ERROR, fault, type Handle, INVALID_PARAMS, REVERTED } from "./json-rpc.ts";
+import { type Answer, EXECUTION_ERROR, fault, fieldOf, type Handle, INVALID_PARAMS, REVERTED } from "./json-rpc.ts";
 
 /**
  * EDR is native code in this process: where it panics, the process ends, and while it counts, the chain stands still. What is
@@ -40,10 +40,6 @@ const QUANTITY = /^0x[0-9a-f]+$/i;
 function toQuantity(given: unknown): bigint {
   if (typeof given === "number" && Number.isInteger(given)) return BigInt(given);
   return typeof given === "string" && /^(?:0x[0-9a-f]+|[0-9]+)$/i.test(given) ? BigInt(given) : 0n;
-}
-
-function fieldOf(object: unknown, name: string): unknown {
-  return typeof object === "object" && object !== null ? (object as Record<string, unknown>)[name] : undefined;
 }
 
 function refuseCall([call, , overrides]: readonly unknown[]): Answer | null {

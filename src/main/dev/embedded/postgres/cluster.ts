@@ -3,19 +3,14 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { EmbeddedError } from "../embedded-error.ts";
-import { launch } from "../guard.ts";
-import { CHILD_ENVIRONMENT } from "../processes.ts";
+import { CHILD_ENVIRONMENT, launch } from "../processes.ts";
 import type { Binaries } from "./binaries.ts";
 import { handOver, handOverTree, type Place } from "./place.ts";
 
 export const SUPERUSER = "fencepost";
 
 /** A data directory that is known to be whole and of the right version. */
-export interface Cluster {
-  readonly data: string;
-  readonly logFile: string;
-  readonly password: string;
-}
+export type Cluster = Awaited<ReturnType<typeof openCluster>>;
 
 export interface ClusterRequest {
   readonly place: Place;
@@ -30,7 +25,7 @@ const DRAFT = "postgres.draft-";
  * Opens the cluster in the place's home, or makes it. It is made aside and renamed when whole, with its password inside:
  * an `initdb` that was interrupted leaves a draft that the next start sweeps away, never half a database.
  */
-export async function openCluster(request: ClusterRequest): Promise<Cluster> {
+export async function openCluster(request: ClusterRequest) {
   const root = join(request.place.home, "postgres");
   await sweepDrafts(request.place.home);
   if (existsSync(root)) await assertUsable(root, request);

@@ -24,7 +24,7 @@ export async function makeDirectory(directory: string): Promise<string> {
   const path = resolve(directory);
   try {
     const created = await mkdir(path, { recursive: true });
-    // What we made ourselves must be passable for the server's account, whatever the umask says.
+    // The umask may have closed the new directory to other accounts; the server's account must pass through it.
     if (created !== undefined && isRoot()) await chmod(path, 0o755);
     return path;
   } catch (error) {

@@ -1,9 +1,8 @@
 import { open, readFile, stat } from "node:fs/promises";
 import type { Clock } from "../../../../ports/clock.ts";
 import { EmbeddedError } from "../embedded-error.ts";
-import { type Child, endChild, launch } from "../guard.ts";
 import { LOOPBACK, portTaken } from "../loopback-port.ts";
-import { type Account, CHILD_ENVIRONMENT, settlesWithin } from "../processes.ts";
+import { type Account, CHILD_ENVIRONMENT, type Child, endChild, launch, settlesWithin } from "../processes.ts";
 import type { Cluster } from "./cluster.ts";
 import { readPostmasterFile, STOP_SIGNALS } from "./postmaster-file.ts";
 
@@ -11,12 +10,7 @@ export type Settings = Readonly<Record<string, string>>;
 export type StopMode = keyof typeof STOP_SIGNALS;
 
 /** A server that accepts connections. */
-export interface RunningServer {
-  readonly pid: number;
-  /** Resolves with a few words about how it ended, also where we did not end it. */
-  readonly exited: Promise<string>;
-  stop(mode: StopMode): Promise<void>;
-}
+export type RunningServer = Awaited<ReturnType<typeof startServer>>;
 
 export interface ServerRequest {
   readonly postgres: string;
@@ -35,12 +29,13 @@ const READY_POLL_MS = 20;
 const READY_TIMEOUT_MS = 120_000;
 const LOG_KEPT_BYTES = 10_000_000;
 
-export async function startServer(request: ServerRequest): Promise<RunningServer> {
+export async function startServer(request: ServerRequest) {
   const logFrom = await startOfLog(request.cluster.logFile);
   const child = await launchServer(request);
+  /** Resolves with a few words about how it ended, also where we did not end it. */
   const exited = child.ended.then(({ how }) => how);
   const stop = (mode: StopMode) => endChild(child, request.clock, STOP_SIGNALS[mode]);
-  const server: RunningServer = { pid: child.handle.pid ?? 0, exited, stop };
+  const server = { pid: child.handle.pid ?? 0, exited, stop };
   const outcome = await waitUntilReady(server, request);
   if (outcome === "ready") return server;
   await server.stop("fast");

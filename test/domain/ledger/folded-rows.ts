@@ -1,0 +1,40 @@
+import {
+  type Change,
+  type KeptTransaction,
+  keptTransaction,
+  type LedgerTransaction,
+  stepAcknowledged,
+  stepPlanned,
+  type TransactionRow,
+  UNSIGNED,
+} from "../../../src/domain/ledger/index.ts";
+
+/** What an owner that planned every step of a lane keeps of its transactions, folded from what commits acknowledged. */
+export class FoldedRows {
+  private readonly rows = new Map<string, KeptTransaction>();
+
+  fold(changes: readonly Change[]): void {
+    for (const change of changes) {
+      if (change.kind === "allocated") this.read(change.intent.txId, UNSIGNED);
+      const before = change.kind === "moved" ? this.rows.get(change.item.txId) : undefined;
+      if (change.kind !== "moved" || before === undefined) continue;
+      this.rows.set(change.item.txId, stepAcknowledged(stepPlanned(before, change.item), change));
+    }
+  }
+
+  read(txId: string, row: TransactionRow): void {
+    this.rows.set(txId, keptTransaction(row));
+  }
+
+  /** Undefined: it was allocated before anybody looked. */
+  of(txId: string): TransactionRow | undefined {
+    return this.rows.get(txId)?.acknowledged;
+  }
+}
+
+/** The same of a transaction as a whole ledger has it. */
+export function rowIn({ state, subState, attempts = [], acceptedOrdinal, details }: LedgerTransaction) {
+  const { receipt, submitAttempts, lastError } = details ?? {};
+  const bare = attempts.map(({ firstSentAt: _, ...attempt }) => attempt);
+  return { status: { state, subState }, attempts: bare, receipt, submitAttempts, acceptedOrdinal, lastError };
+}
