@@ -78,8 +78,6 @@ const CREATES_ALONE = 1.25;
 const MOVES_EVERY_MS = 32;
 /** What was left, because callers wait or its lanes are in flight, is looked at again so often. */
 const LOOK_AGAIN_MS = 20;
-/** So much longer do writes wait for company where they would only wait in the queue. */
-const LONGER_MS = 1_800;
 const nothing = async (): Promise<void> => undefined;
 const BUSY_RETRIES = 8;
 const BUSY_BACKOFF = { firstMs: 10, mostMs: 250 };
@@ -165,8 +163,8 @@ export class Committer {
     this.schedule(entry);
   }
 
-  /** Sends writes that have waited for company long enough: behind a full batch that is a while longer, and saves more. */
-  private leaveLater(leastMs = 0): void {
+  /** Sends writes that have waited for company long enough. */
+  private leaveLater(): void {
     const { clock } = this.ports;
     const atMs = this.rooms.nextLeaveMs;
     const isNobodyHere = atMs === Number.POSITIVE_INFINITY;
@@ -176,11 +174,10 @@ export class Committer {
     if (isNobodyHere) return;
     const leave = (): void => {
       this.leaving = null;
-      const moreMs = this.queuedItems < this.settings.batchSize ? 0 : LONGER_MS;
-      this.queueAll(this.rooms.leaveBefore(clock.monotonicMs() - moreMs));
-      this.leaveLater(LOOK_AGAIN_MS);
+      this.queueAll(this.rooms.leaveBefore(clock.monotonicMs()));
+      this.leaveLater();
     };
-    this.leaving = { atMs, cancel: clock.after(Math.max(leastMs, atMs - clock.monotonicMs()), leave) };
+    this.leaving = { atMs, cancel: clock.after(Math.max(0, atMs - clock.monotonicMs()), leave) };
   }
 
   private tellIdle(): void {

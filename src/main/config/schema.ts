@@ -129,7 +129,7 @@ export const SETTINGS = {
     clockSkewAllowance: time(1000, 0),
     batchSize: whole(200, [1, 10_000]),
     batchTimeout: time(2, 0),
-    writerWorkers: whole(16_384, [1, 65_536]),
+    writerWorkers: whole(256, [1, 65_536]),
     queueLimit: whole(10_000, [1, MAX_COUNT]),
     drainTimeout: time(5000, 0),
     /** Decides what becomes of stuck transactions: a module with a default export, or an https URL. */

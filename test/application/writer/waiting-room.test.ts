@@ -60,23 +60,6 @@ describe("the answer of a node that took a transaction", () => {
     expect(store.call(0).writes.map(idsOf)).toEqual([["a"]]);
   });
 
-  it("waits for it longer where it would only wait in a full queue, and for two seconds at most", async () => {
-    const { clock, store, committer } = bench();
-    store.reply = null;
-    for (const n of [1, 2]) {
-      void committer.write(moves(n, `m${n}`));
-      await clock.advance(50);
-    }
-    const full = Array.from({ length: 100 }, (_, at) => `q${at}`);
-    void committer.write(moves(3, ...full));
-    const queued = committer.depth;
-    void committer.write(answer(4, answered("a")));
-    await clock.advance(1_900);
-    expect([store.calls.length, committer.depth]).toEqual([2, queued]);
-    await clock.advance(200);
-    expect(committer.depth).toBe(queued + 1);
-  });
-
   it("leaves with the next write of its lane, and before it", async () => {
     const { clock, store, committer } = bench();
     void committer.write(answer(1, answered("a")));
