@@ -28,6 +28,28 @@ export async function within<T>(
   }
 }
 
+/** Who goes through many items looks at the clock after so many of them, and lets others have a turn after so long. */
+const LOOK_AFTER = 16;
+const TURN_MS = 5;
+
+/** Whatever arrives meanwhile is looked at in between: who has many to go through keeps no caller waiting. */
+export async function fewAtATime<T>(
+  clock: Pick<Clock, "soon" | "monotonicMs">,
+  items: readonly T[],
+  work: (item: T) => void,
+): Promise<void> {
+  let sinceMs = clock.monotonicMs();
+  for (let from = 0; from < items.length; from += LOOK_AFTER) {
+    // What the last ones have set off counts as well: promises that are kept already go on here.
+    if (from > 0) await Promise.resolve();
+    if (clock.monotonicMs() - sinceMs >= TURN_MS) {
+      await new Promise<void>((resolve) => clock.soon(resolve));
+      sinceMs = clock.monotonicMs();
+    }
+    for (const item of items.slice(from, from + LOOK_AFTER)) work(item);
+  }
+}
+
 /** Waits for the work, but not beyond the deadline; what it fails with is its own affair. */
 export async function bounded(clock: Clock, work: Promise<unknown>, deadlineMs: number): Promise<void> {
   const ms = Math.max(0, deadlineMs - clock.monotonicMs());

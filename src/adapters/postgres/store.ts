@@ -38,8 +38,8 @@ export class UnsuitableServer extends Error {
 
 const OLDEST_VERSION = 150_000;
 const READING = 8;
-/** The committer has two transactions in flight; the others are for looking up what became of one. */
-const WRITING = 4;
+/** The committer has three transactions in flight; the others are for looking up what became of one. */
+const WRITING = 5;
 const LEASING = 3;
 /** Renewals and registrations never queue behind anything else; one to use, one to look up what became of a commit. */
 const RENEWING = 2;

@@ -335,9 +335,17 @@ export class OwnedLane {
   kick(): void {
     if (!this.backlog.isEmpty) this.signing?.kick();
     if (this.unmined.size > 0) this.broadcasting?.kick();
+    if (this.isTended) this.tending?.kick();
+  }
+
+  /** Whether a kick wakes anything. */
+  get hasWork(): boolean {
+    return !this.backlog.isEmpty || this.isTended;
+  }
+
+  private get isTended(): boolean {
     const hasHead = this.pace.head.kind === "at";
-    const isTended = this.unmined.size > 0 || hasHead || !this.nonces.isWhole || this.nonces.reserved > 0;
-    if (isTended) this.tending?.kick();
+    return this.unmined.size > 0 || hasHead || !this.nonces.isWhole || this.nonces.reserved > 0;
   }
 
   /** Resolves when nothing of this lane is under way any more. */

@@ -12,6 +12,7 @@ import { shardOf } from "../../domain/lane.ts";
 import { chainLookOwed, comparisonSet } from "../../domain/pace/lane-pace.ts";
 import { lookOwed } from "../../domain/pace/transaction-pace.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
+import { fewAtATime } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { HeadChange, Subscription } from "../chain/head-follower.ts";
 import { trustedLanes } from "../chain/trust.ts";
@@ -161,7 +162,11 @@ export class ChainLoop {
       );
     } finally {
       // Also after a pass that failed half-way: mined transactions have made room for the next ones to be sent.
-      for (const lane of lanes) lane.kick();
+      await fewAtATime(
+        ports.clock,
+        lanes.filter((lane) => lane.hasWork),
+        (lane) => lane.kick(),
+      );
     }
   }
 
@@ -232,14 +237,14 @@ export class ChainLoop {
       if (!(error instanceof ChainUnavailable || error instanceof TermOver)) lane.term.readAgain(String(error));
     };
     const underWay: Promise<void>[] = [];
-    for (const lane of lanes) {
+    await fewAtATime(this.ports.clock, lanes, (lane) => {
       try {
         const working = lane.term.begin(() => work(lane));
         if (working !== null) underWay.push(working.catch((error: unknown) => fail(lane, error)));
       } catch (error) {
         fail(lane, error);
       }
-    }
+    });
     if (underWay.length > 0) await Promise.all(underWay);
     return failed;
   }

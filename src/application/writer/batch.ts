@@ -15,6 +15,8 @@ export interface Entry {
   readonly weight: number;
   /** When it was given to the writer, and then when it joined the queue. */
   sinceMs: number;
+  /** How often its turn came while creates of its lane were under way. */
+  passedBy: number;
   readonly resolve: (outcome: WriteOutcome) => void;
   readonly reject: (error: unknown) => void;
 }

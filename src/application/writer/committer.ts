@@ -1,6 +1,7 @@
 /**
  * The one writer of a node. Every kind of lane write, of every lane, passes through this queue and leaves in group
- * commits: at most two database transactions in flight. Where none is, the next one leaves with everything that has arrived by
+ * commits: at most two database transactions in flight, and one of creates alone beside them. Where none is, the next one
+ * leaves with everything that has arrived by
  * the end of this turn of the event loop: what comes while it is under way gathers by itself, and waiting for more would
  * only leave the database idle. Creates that are worth it alone do not even wait for that. Beside one that is under way,
  * another leaves when it is full, when its oldest entry is old enough, or when the one before it has committed. Where small
@@ -9,7 +10,7 @@
  *
  * Order: hash(lane) picks a shard, and a shard is never in two transactions at once, so the writes of a lane commit in
  * the order they were given; only allocations may overtake (turn.ts). Completions share one counter row in the database,
- * so at most one of the two transactions carries any: a node that is paused there holds up the others no longer than a lock
+ * so at most one of the transactions carries any: a node that is paused there holds up the others no longer than a lock
  * timeout.
  */
 import { backoffMs } from "../../domain/backoff.ts";
@@ -38,6 +39,7 @@ import {
   WORTH_A_COMMIT,
   weightOf,
 } from "./batch.ts";
+import { Telling } from "./telling.ts";
 import { createsOf, isMove, type Turn, Turns } from "./turn.ts";
 import { WaitingRooms } from "./waiting-room.ts";
 
@@ -65,6 +67,7 @@ interface IdleWaiter {
   readonly resolve: () => void;
 }
 
+/** Beside one of creates alone. */
 const MAX_IN_FLIGHT = 2;
 /** Five writes follow a transaction from its create to the end of its watch; at this pace a thousand a second share. */
 const COMMIT_EVERY_MS = 16;
@@ -103,12 +106,14 @@ export class Committer {
   private readonly underWay = new Set<readonly Entry[]>();
   private idleWaiters: IdleWaiter[] = [];
   private tellingSoon: Promise<void> | null = null;
+  private readonly telling: Telling;
 
   constructor(ports: CommitterPorts, settings: WriterSettings, events: CommitterEvents) {
     this.ports = ports;
     this.settings = settings;
     this.events = events;
     this.turns = new Turns(settings.batchSize);
+    this.telling = new Telling(ports.clock, events);
   }
 
   /** Items queued, not yet in a transaction. */
@@ -122,7 +127,7 @@ export class Committer {
     return new Promise((resolve, reject) => {
       const shard = shardOf(key, this.settings.shards);
       const sinceMs = this.ports.clock.monotonicMs();
-      const entry = { write, key, shard, weight: weightOf(write), sinceMs, resolve, reject };
+      const entry = { write, key, shard, weight: weightOf(write), sinceMs, passedBy: 0, resolve, reject };
       if (this.rooms.admit(key, entry)) {
         this.leaveLater();
         return;
@@ -185,8 +190,13 @@ export class Committer {
     for (const waiter of ready) waiter.resolve();
   }
 
+  /** Two transactions are under way, and not of creates alone: nothing but creates may leave. */
+  private get isOnlyForCreates(): boolean {
+    return this.inFlight - (this.creating ? 1 : 0) >= MAX_IN_FLIGHT;
+  }
+
   private schedule({ write, shard }: Entry): void {
-    if (this.inFlight >= MAX_IN_FLIGHT) return;
+    if (this.isOnlyForCreates && (this.creating || write.kind !== "allocate")) return;
     const isHeldUp = this.creating || (this.isHeldUp && this.busyShards.has(shard));
     const isFull = this.queuedItems >= this.settings.batchSize && !isHeldUp;
     if (isFull || (isWorthACommit(write) && this.inFlight === 0)) {
@@ -231,7 +241,7 @@ export class Committer {
   }
 
   private flush(): void {
-    if (this.inFlight >= MAX_IN_FLIGHT) return;
+    if (this.isOnlyForCreates && this.creating) return;
     const { taken: batch, cargo } = this.take();
     this.isHeldUp = batch.length === 0;
     if (batch.length === 0) {
@@ -269,7 +279,9 @@ export class Committer {
     const { busyShards, completing, creating, ports } = this;
     const callersWait = ports.callersWait?.() ?? false;
     const isHurried = (shard: number) => this.idleWaiters.some((each) => each.shard === null || each.shard === shard);
-    const underWay = { busyShards, completing, creating, callersWait, isHurried, nowMs: ports.clock.monotonicMs() };
+    const nowMs = ports.clock.monotonicMs();
+    const onlyCreates = this.isOnlyForCreates;
+    const underWay = { busyShards, completing, creating, onlyCreates, callersWait, isHurried, nowMs };
     const turn = this.turns.next(this.queue, underWay);
     this.queue = turn.left;
     for (const { weight } of turn.taken) this.queuedItems -= weight;
@@ -285,20 +297,17 @@ export class Committer {
       () => null,
       (error: unknown) => ({ error }),
     );
+    const durationMs = this.ports.clock.monotonicMs() - started;
     if (failure === null) over();
-    this.tell(untold);
+    await this.telling.tell(untold);
     if (failure !== null) {
       this.fail(batch, failure.error, untold.length > 0);
       over();
     }
     this.underWay.delete(batch);
     if (this.idleWaiters.length > 0) this.tellIdle();
-    this.ports.telemetry.emit({
-      type: "writer.flushed",
-      items: batch.reduce((sum, entry) => sum + entry.weight, 0),
-      writes: batch.length,
-      durationMs: this.ports.clock.monotonicMs() - started,
-    });
+    const items = batch.reduce((sum, entry) => sum + entry.weight, 0);
+    this.ports.telemetry.emit({ type: "writer.flushed", items, writes: batch.length, durationMs });
   }
 
   /**
@@ -354,17 +363,6 @@ export class Committer {
     for (const { weight } of taken) this.queuedItems -= weight;
     batch.splice(0, batch.length, ...moves);
     await this.commit(creates, () => undefined);
-  }
-
-  private tell(untold: readonly Untold[]): void {
-    for (const { changes } of untold) for (const each of changes) this.events.onCommitted(each);
-    for (const { entries, outcomes } of untold) {
-      entries.forEach((entry, index) => {
-        const outcome = outcomes[index] as WriteOutcome;
-        if (outcome.status === "fenced") this.events.onFenced(entry.write.fence, entry.write.kind);
-        entry.resolve(outcome);
-      });
-    }
   }
 
   /**

@@ -18,8 +18,8 @@ const PATIENCE_MS = 1_000;
  */
 const MANY_LANES = 8;
 
-/** A move that has waited for so long, behind creates that keep coming, leaves with the next ones of its lane. */
-const LATE_MS = 100;
+/** A move whose turn came so often while creates of its lane were under way leaves with the next of them. */
+const PASSED_BY_AT_MOST = 3;
 
 /** What a transaction is for. */
 export type Cargo = "creates" | "moves" | "all";
@@ -31,6 +31,8 @@ export interface UnderWay {
   readonly completing: boolean;
   /** A transaction of creates alone. */
   readonly creating: boolean;
+  /** As many others as there may be: creates alone may leave, of however few lanes. */
+  readonly onlyCreates: boolean;
   /** More callers want to create something than the node has had time to read. */
   readonly callersWait: boolean;
   /** A hand-over, reload or stop waits until nothing of these lanes is open. */
@@ -76,6 +78,7 @@ export class Turns {
         if (survey.hasStrict || !isPassedBy) hold(held, entry, turn.cargo);
         turn.left.push(entry);
       } else if (this.mustWait(entry, held, underWay)) {
+        if (turn.cargo === "moves" && underWay.busyShards.has(entry.shard)) entry.passedBy++;
         hold(held, entry, turn.cargo);
         turn.left.push(entry);
       } else {
@@ -130,37 +133,41 @@ export class Turns {
 interface Survey {
   /** How many transactions. */
   readonly creates: number;
-  readonly hasMany: boolean;
+  /** They leave in a transaction of their own. */
+  readonly areAlone: boolean;
   readonly hasStrict: boolean;
-  /** Shards with a move that has waited for too long: their creates leave with it, not before it. */
+  /** Shards with a move that was passed by too often: their creates leave with it, not before it. */
   readonly late: ReadonlySet<number>;
 }
 
-function surveyOf(queue: readonly Entry[], underWay: UnderWay): Survey {
+function surveyOf(queue: readonly Entry[], { busyShards, onlyCreates }: UnderWay): Survey {
   let creates = 0;
   let hasStrict = false;
   const late = new Set<number>();
-  for (const { write, shard, weight, sinceMs } of queue) {
+  for (const { write, shard, weight, passedBy } of queue) {
     if (write.kind === "allocate") creates += weight;
     else if (!isMove(write)) hasStrict = true;
-    else if (underWay.nowMs - sinceMs >= LATE_MS) late.add(shard);
+    else if (passedBy >= PASSED_BY_AT_MOST) late.add(shard);
   }
-  return { creates, hasMany: hasMany(queue, underWay, late), hasStrict, late };
+  const areAlone = areThere(queue, onlyCreates ? 1 : MANY_LANES, [busyShards, late]);
+  return { creates, areAlone, hasStrict, late };
 }
 
-/** Whether creates of many lanes can leave now, and without those that a late move waits for. */
-function hasMany(queue: readonly Entry[], { busyShards }: UnderWay, late: ReadonlySet<number>): boolean {
+/** Whether creates of so many lanes can leave now: those of shards that are not taken, and behind nothing that keeps its place. */
+function areThere(queue: readonly Entry[], least: number, taken: readonly ReadonlySet<number>[]): boolean {
   const lanes = new Set<LaneKey>();
+  const strict = new Set<number>();
   for (const { write, key, shard } of queue) {
-    if (write.kind !== "allocate" || busyShards.has(shard) || late.has(shard)) continue;
-    if (lanes.add(key).size >= MANY_LANES) return true;
+    if (isStrict(write)) strict.add(shard);
+    if (write.kind !== "allocate" || strict.has(shard) || taken.some((shards) => shards.has(shard))) continue;
+    if (lanes.add(key).size >= least) return true;
   }
   return false;
 }
 
-function cargoOf({ hasMany }: Survey, { creating }: UnderWay): Cargo {
+function cargoOf({ areAlone }: Survey, { creating, onlyCreates }: UnderWay): Cargo {
   if (creating) return "moves";
-  return hasMany ? "creates" : "all";
+  return areAlone || onlyCreates ? "creates" : "all";
 }
 
 /** Shards of which something was left: what must not overtake it waits as well. */

@@ -8,6 +8,7 @@ import type { Hash } from "../../../src/domain/lane.ts";
 import { AT_ONCE } from "../../../src/domain/pace/when.ts";
 import type { Attempt, Receipt } from "../../../src/domain/transaction.ts";
 import { type Chain, ChainUnavailable, type ReceiptVerdict, type Settling } from "../../../src/ports/chain.ts";
+import type { LaneWrite } from "../../../src/ports/lane-store.ts";
 import { createOwnedLane } from "../../support/chain-bench.ts";
 import { hashNumber } from "../../support/naive-chain.ts";
 import {
@@ -168,7 +169,23 @@ describe("what is final", () => {
     mined(bench, 1, 10);
     bench.control.answer = () => ({ status: "fenced" });
     await decide(bench);
+    await bench.clock.advance(1);
     expect([bench.control.feedGrew, bench.passed]).toEqual([0, ["finality.decided"]]);
+  });
+
+  it("is written behind the pass, which goes on; readers are woken once it is durable", async () => {
+    const bench = await at(20);
+    mined(bench, 1, 10);
+    const { write } = bench.ports.writer;
+    let commit = (): void => undefined;
+    const durable = new Promise<void>((resolve) => {
+      commit = resolve;
+    });
+    Object.assign(bench.ports.writer, { write: (each: LaneWrite) => durable.then(() => write(each)) });
+    expect([await decide(bench), bench.control.feedGrew]).toEqual([[], 0]);
+    commit();
+    await bench.clock.advance(1);
+    expect([eventsOf(bench.writes), bench.control.feedGrew]).toEqual([["confirm tx 1"], 1]);
   });
 });
 

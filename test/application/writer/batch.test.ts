@@ -22,6 +22,7 @@ function entry(write: LaneWrite): Entry & { readonly heard: Heard } {
     key: laneKey(write.fence.lane),
     shard: 0,
     sinceMs: 0,
+    passedBy: 0,
     weight: weightOf(write),
     resolve: (outcome) => {
       heard.outcome = outcome;

@@ -53,6 +53,43 @@ function watch<T>(promise: Promise<T>): { state: "open" | "done" | "failed"; err
   return seen;
 }
 
+describe("what callers wait for", () => {
+  it("finds room beside as many transactions of moves as there may be", async () => {
+    const { committer, store, clock } = bench({ shards: 4_096 });
+    for (const n of [1, 2]) {
+      void committer.write(moves(n, `m${n}`));
+      await clock.advance(20);
+    }
+    void committer.write(moves(3, "m3"));
+    void committer.write(allocation(4, "a"));
+    await clock.advance(40);
+    expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["m1"]], [["m2"]], [["a"]]]);
+    void committer.write(allocation(5, "b"));
+    await clock.advance(40);
+    expect(store.inFlight, "creates share a transaction, and wait for the one under way").toBe(3);
+  });
+
+  it("is told at once; what goes on behind moves takes turns, and the lane is idle when all of it is told", async () => {
+    const { committer, store, clock } = bench({ batchSize: 100, shards: 4_096 });
+    const turn: string[] = [];
+    const tell = (name: string) => () => void turn.push(name);
+    for (const [at, name] of names(40).entries()) void committer.write(moves(at + 1, name)).then(tell("move"));
+    void committer.write(allocation(50, "a")).then(tell("create"));
+    await clock.advance(0);
+    const idle = watch(committer.idle());
+    const told: number[] = [];
+    clock.soon(function look() {
+      told.push(turn.filter((name) => name === "move").length);
+      if (told.length < 9) clock.soon(look);
+    });
+    store.call(0).answer();
+    await clock.advance(1);
+    expect(turn[0]).toBe("create");
+    expect([...new Set(told.filter((count) => count > 0))]).toEqual([16, 32, 40]);
+    expect(idle.state).toBe("done");
+  });
+});
+
 describe("while callers wait to be read", () => {
   it("what follows transactions waits, with nothing else to wake it, until no caller does", async () => {
     let waiting = 100;

@@ -168,7 +168,7 @@ async function decideAsked(
   if (settled.length > 0) {
     await ports.failpoint("finality.decided");
     const others = await requeueLost(ports, context, { lane, decided: settled });
-    if (others.length > 0) await complete(ports, lane, { settled: others, corrected });
+    if (others.length > 0) complete(ports, lane, { settled: others, corrected });
   }
 }
 

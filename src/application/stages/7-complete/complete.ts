@@ -11,6 +11,7 @@ import type { TransitionEvent } from "../../../domain/transitions.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+import { quietly } from "../../lane/term.ts";
 
 export interface CompletePorts extends LaneWriterPorts {
   readonly failpoint: Failpoints;
@@ -36,11 +37,8 @@ const REASONS = {
   imprecise: "the price that was paid is what could be settled of it",
 } as const;
 
-export async function complete(
-  ports: CompletePorts,
-  lane: OwnedLane,
-  { settled, corrected }: Completing,
-): Promise<void> {
+/** The pass goes on: whatever comes next is written behind this, in the lane's order, and a failure reloads the lane. */
+export function complete(ports: CompletePorts, lane: OwnedLane, { settled, corrected }: Completing): void {
   const planned = settled.map((tx) => {
     lane.settle(tx);
     const correction = corrected.get(tx);
@@ -48,9 +46,11 @@ export async function complete(
     const { receipt, stored } = correction;
     return plan(tx, outcomeOf(tx, receipt), { receipt, reason: REASONS[stored] });
   });
-  await commitPlanned(ports, lane, planned);
-  ports.feedGrew();
-  await ports.failpoint("complete.committed");
+  const tell = (): void | Promise<void> => {
+    ports.feedGrew();
+    return ports.failpoint("complete.committed");
+  };
+  void quietly(commitPlanned(ports, lane, planned).then(tell));
 }
 
 /** Decided by whose payload was mined, and only for the caller's own also by how it ended. */

@@ -1,0 +1,53 @@
+import type { Clock } from "../../ports/clock.ts";
+import type { WriteOutcome } from "../../ports/lane-store.ts";
+import type { Entry, Untold } from "./batch.ts";
+import type { CommitterEvents } from "./committer.ts";
+import { isMove } from "./turn.ts";
+
+interface Told {
+  readonly entry: Entry;
+  readonly outcome: WriteOutcome;
+}
+
+/** What goes on behind so many moves keeps the event loop busy for a few milliseconds. */
+const TOLD_AT_ONCE = 16;
+
+/**
+ * Tells what became of writes. Lanes hear of it at once, in the order of their commits, and so do callers. What goes on behind
+ * a move takes its time on the event loop, and no caller waits for it: of many moves a few are told at a time.
+ */
+export class Telling {
+  private readonly clock: Pick<Clock, "soon">;
+  private readonly events: Pick<CommitterEvents, "onCommitted" | "onFenced">;
+  private moves: Promise<void> = Promise.resolve();
+
+  constructor(clock: Pick<Clock, "soon">, events: Pick<CommitterEvents, "onCommitted" | "onFenced">) {
+    this.clock = clock;
+    this.events = events;
+  }
+
+  /** Resolves when everybody was told. */
+  async tell(untold: readonly Untold[]): Promise<void> {
+    for (const { changes } of untold) for (const each of changes) this.events.onCommitted(each);
+    const told = untold.flatMap(({ entries, outcomes }) =>
+      entries.map((entry, index): Told => ({ entry, outcome: outcomes[index] as WriteOutcome })),
+    );
+    for (const each of told) if (!isMove(each.entry.write)) this.tellOne(each);
+    const moves = told.filter(({ entry }) => isMove(entry.write));
+    if (moves.length === 0) return;
+    this.moves = this.moves.then(() => this.tellInTurns(moves));
+    await this.moves;
+  }
+
+  private async tellInTurns(moves: readonly Told[]): Promise<void> {
+    for (let from = 0; from < moves.length; from += TOLD_AT_ONCE) {
+      if (from > 0) await new Promise<void>((resolve) => this.clock.soon(resolve));
+      for (const each of moves.slice(from, from + TOLD_AT_ONCE)) this.tellOne(each);
+    }
+  }
+
+  private tellOne({ entry, outcome }: Told): void {
+    if (outcome.status === "fenced") this.events.onFenced(entry.write.fence, entry.write.kind);
+    entry.resolve(outcome);
+  }
+}
