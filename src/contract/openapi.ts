@@ -35,7 +35,7 @@ type Lift = (schema: unknown) => JsonSchema;
 const JSON_TYPE = "application/json";
 const PROBLEM_TYPE = "application/problem+json";
 /** What any route behind a key may answer besides its own errors. */
-const COMMON_ERRORS: readonly ErrorCode[] = ["UNAUTHENTICATED", "INTERNAL", "UNAVAILABLE"];
+const COMMON_ERRORS: readonly ErrorCode[] = ["UNAUTHENTICATED", "FORBIDDEN", "INTERNAL", "UNAVAILABLE"];
 /** What the names in paths stand for. */
 const PATH_PARAMETERS: Readonly<Record<string, object>> = { txId: TxId, reservationId: TxId, signer: Address };
 /** Members of a schema that hold plain values, not schemas. */

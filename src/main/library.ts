@@ -97,6 +97,9 @@ const LOOK_EVERY_MS = 100;
 const POLL_MS = 20_000;
 const DEFAULT_DEPTH = 20;
 
+/** It listens nowhere: what a configuration that a service uses as well says of that is not looked at. */
+const NOT_SERVED = { auth: "none", host: "127.0.0.1" };
+
 /**
  * The same node that `fencepost start` runs, inside this process and without HTTP. It takes its creates to nodes that can
  * be reached, but cannot be reached itself: it advertises no URL, and owns a lane only where no node with a URL serves it.
@@ -109,7 +112,7 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
   }
   const keys = Array.isArray(signers) ? { privateKeys: signers as readonly string[] } : signers;
   const entropy = createEntropy(systemClock);
-  const file = { name: "createFencepost", content: { auth: "none", ...settings, ...keys } };
+  const file = { name: "createFencepost", content: { ...settings, ...keys, ...NOT_SERVED } };
   const { config } = configFrom({ command: "start", variables: {}, flags: {}, file }, `embedded-${entropy.uuid()}`);
   const own = repricing === undefined ? {} : { repricing };
   const chains = config.chains.map((chain) => ({ ...chain, settings: { ...chain.settings, ...own } }));

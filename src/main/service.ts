@@ -118,7 +118,7 @@ async function serve({ config, logger, sharesPort = false }: ServiceOptions, { f
     logger: { error: (fields, message) => logger.log("error", { ...fields }, message) },
     onResponse: metrics.httpRequest,
     peer: face.peer.face,
-    wire: { hosts: hostsOf(config), origins: config.allowedOrigins },
+    wire: { hosts: hostsOf(config), origins: [config.advertiseUrl ?? [], config.allowedOrigins].flat() },
     door: doorOf({ config, logger, reception: () => face.reception }),
   });
   const { url } = await http.listen(config.host, sharesPort ? 0 : config.port);

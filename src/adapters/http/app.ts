@@ -159,7 +159,7 @@ export function addHooks(
     const takesIn = route.config?.takesIn === true;
     const isPeer = route.config?.peer === true;
     const asksForKey = route.config?.open !== true && !isPeer;
-    const entry = { open: route.config?.open === true, anyHost: UNDER_ANY_NAME.has(url) };
+    const entry = { open: route.config?.open === true, anyHost: UNDER_ANY_NAME.has(url) || isPeer };
     const own = [route.onRequest ?? []].flat();
     // Known here once; Fastify puts a request's `routeOptions` together at every look.
     const before: OnRequest = (request, reply, done) => {

@@ -18,7 +18,7 @@ export interface WireOptions {
 export interface Entry {
   /** Without a key: says nothing that a page should not see. */
   readonly open: boolean;
-  /** Asked by probes under any name. */
+  /** Asked by probes under any name, or by other nodes with a secret of their own. */
   readonly anyHost: boolean;
 }
 
@@ -56,12 +56,14 @@ export function wire({ hosts, origins }: WireOptions): Wire {
 
 /** The page came from the host that it now asks. The scheme is left out: a proxy in front may end TLS. */
 function isSame(origin: string, host: string): boolean {
-  return URL.canParse(origin) && new URL(origin).host === hostOf(host)?.host;
+  if (!URL.canParse(origin)) return false;
+  const { protocol, host: own } = new URL(origin);
+  return own !== "" && own === hostOf(host, protocol)?.host;
 }
 
 function hostCheck(hosts: Exclude<WireOptions["hosts"], "any">): (host: string) => boolean {
   const names = "own" in hosts ? ["localhost", "127.0.0.1", "[::1]", ...hosts.own] : hosts;
-  const known = new Set(names.map((name) => name.toLowerCase()));
+  const known = new Set(names.map((name) => hostOf(name)?.host));
   // No name leads to a page under a bare address but the address itself: behind a wildcard, each of this machine's may be asked.
   const anyAddress = "own" in hosts && hosts.own.some((name) => WILDCARDS.has(name));
   return (said) => {
@@ -73,8 +75,9 @@ function hostCheck(hosts: Exclude<WireOptions["hosts"], "any">): (host: string) 
   };
 }
 
-function hostOf(said: string): URL | null {
-  const url = URL.canParse(`http://${said}`) ? new URL(`http://${said}`) : null;
+/** As browsers spell it, without the port that goes without saying. */
+function hostOf(said: string, protocol = "http:"): URL | null {
+  const url = URL.canParse(`${protocol}//${said}`) ? new URL(`${protocol}//${said}`) : null;
   return url !== null && url.username === "" && url.pathname === "/" && said !== "" ? url : null;
 }
 

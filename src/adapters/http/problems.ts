@@ -50,7 +50,7 @@ function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpL
   const refused = REFUSED.get((error as { readonly code?: unknown } | null)?.code);
   if (refused !== undefined) return refused();
   // It hung up in the middle of its body: no caller is left to answer, and nothing of ours went wrong.
-  if (request.raw.readableAborted) return invalid("", "ended before it was complete");
+  if (request.raw.readableAborted && !request.raw.complete) return invalid("", "ended before it was complete");
   const route = request.routeOptions.url ?? null;
   logger?.error({ err: error, method: request.method, route }, "a request failed for an unforeseen reason");
   return new FencepostError("INTERNAL", "something unforeseen happened; the node's log says what");

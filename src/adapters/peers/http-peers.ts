@@ -33,7 +33,7 @@ const CONNECTIONS_PER_ORIGIN = 32;
 const CONNECT_TIMEOUT_MS = 1_000;
 const IDLE_MS = 30_000;
 /** No such route, or not for us: the handler did not run. */
-const TURNED_AWAY: readonly number[] = [401, 404, 405];
+const TURNED_AWAY: readonly number[] = [401, 403, 404, 405];
 /** The request reached a node, which could not even read it: asking again would end the same. */
 const UNREADABLE: readonly string[] = ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE"];
 /** Failures that exist only before there is a connection. */

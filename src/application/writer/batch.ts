@@ -15,7 +15,7 @@ export interface Entry {
   readonly weight: number;
   /** When it was given to the writer, and then when it joined the queue. */
   sinceMs: number;
-  /** How often its turn came while creates of its lane were under way. */
+  /** How often its turn came while its shard was in flight. */
   passedBy: number;
   readonly resolve: (outcome: WriteOutcome) => void;
   readonly reject: (error: unknown) => void;

@@ -35,7 +35,8 @@ export class Telling {
     for (const each of told) if (!isMove(each.entry.write)) this.tellOne(each);
     const moves = told.filter(({ entry }) => isMove(entry.write));
     if (moves.length === 0) return;
-    this.moves = this.moves.then(() => this.tellInTurns(moves));
+    const tellThese = () => this.tellInTurns(moves);
+    this.moves = this.moves.then(tellThese, tellThese);
     await this.moves;
   }
 

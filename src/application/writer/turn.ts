@@ -18,7 +18,7 @@ const PATIENCE_MS = 1_000;
  */
 const MANY_LANES = 8;
 
-/** A move whose turn came so often while creates of its lane were under way leaves with the next of them. */
+/** A move whose turn came so often while its shard was in flight leaves with the next creates of the shard. */
 const PASSED_BY_AT_MOST = 3;
 
 /** What a transaction is for. */
@@ -115,9 +115,12 @@ export class Turns {
   }
 
   /** Only where nothing strict waits: what has to keep its place must not stand behind what has none yet. */
-  private isBehind({ shard, write, sinceMs }: Entry, movesHeld: ReadonlySet<number>, underWay: UnderWay): boolean {
+  private isBehind(entry: Entry, movesHeld: ReadonlySet<number>, underWay: UnderWay): boolean {
+    const { shard, write, sinceMs } = entry;
     if (write.kind === "allocate") return false;
     if (movesHeld.has(shard)) return true;
+    // Its shard's creates wait for it: no share of theirs can grow until it has left.
+    if (isLate(entry)) return false;
     if ((this.shares.get(shard) ?? 1) > 0 || underWay.isHurried(shard)) return false;
     return !underWay.callersWait || underWay.nowMs - sinceMs < PATIENCE_MS;
   }
@@ -136,19 +139,22 @@ interface Survey {
   /** They leave in a transaction of their own. */
   readonly areAlone: boolean;
   readonly hasStrict: boolean;
-  /** Shards with a move that was passed by too often: their creates leave with it, not before it. */
+  /** Shards with a move that was passed by too often and may leave: their creates leave with it, not before it. */
   readonly late: ReadonlySet<number>;
 }
 
-function surveyOf(queue: readonly Entry[], { busyShards, onlyCreates }: UnderWay): Survey {
+function surveyOf(queue: readonly Entry[], { busyShards, completing, onlyCreates }: UnderWay): Survey {
   let creates = 0;
   let hasStrict = false;
   const late = new Set<number>();
-  for (const { write, shard, weight, passedBy } of queue) {
+  for (const entry of queue) {
+    const { write, shard, weight } = entry;
     if (write.kind === "allocate") creates += weight;
     else if (!isMove(write)) hasStrict = true;
-    else if (passedBy >= PASSED_BY_AT_MOST) late.add(shard);
+    else if (isLate(entry) && !(completing && hasCompletion(write))) late.add(shard);
   }
+  // What keeps its place may stand between the two: creates that waited for such a move would wait for themselves.
+  if (hasStrict) for (const { write, shard } of queue) if (isStrict(write)) late.delete(shard);
   const areAlone = areThere(queue, onlyCreates ? 1 : MANY_LANES, [busyShards, late]);
   return { creates, areAlone, hasStrict, late };
 }
@@ -188,6 +194,10 @@ function hold({ all, moves, creates }: Held, { shard, write }: Entry, cargo: Car
 function belongs(cargo: Cargo, { write, shard }: Entry, { late }: Survey): boolean {
   if (cargo === "all") return true;
   return cargo === "moves" ? write.kind !== "allocate" : write.kind === "allocate" && !late.has(shard);
+}
+
+function isLate({ passedBy }: Entry): boolean {
+  return passedBy >= PASSED_BY_AT_MOST;
 }
 
 /** In places of a batch. */

@@ -60,19 +60,21 @@ export const rpcUrl: Parser<string, string> = (raw) => {
   return isSocket ? { mistake: "WebSocket endpoints are not supported yet" } : endpointUrl(raw);
 };
 
-/** Without path or credentials. */
-function origin(mistake: string): Parser<string, string> {
-  return (raw) => {
-    const url = parseUrl(asText(raw) ?? "");
-    const isOrigin = url !== null && /^https?:$/.test(url.protocol) && url.pathname === "/" && url.search === "";
-    return isOrigin && url.username === "" && url.password === "" ? { value: url.origin } : { mistake };
-  };
-}
+/** Where other nodes and callers reach this one: an origin, without path or credentials. */
+export const originUrl: Parser<string, string> = (raw) => {
+  const url = parseUrl(asText(raw) ?? "");
+  const isOrigin = url !== null && /^https?:$/.test(url.protocol) && url.pathname === "/" && url.search === "";
+  if (!isOrigin || url.username !== "" || url.password !== "") {
+    return { mistake: "is not the URL of a node (use http://host:3000)" };
+  }
+  return { value: url.origin };
+};
 
-/** Where other nodes and callers reach this one. */
-export const originUrl = origin("is not the URL of a node (use http://host:3000)");
-
-export const webOrigin = origin("is not the origin of a web page (use https://wallet.example)");
+/** Literally as browsers send it: an extension's or an app's has a scheme of its own. */
+export const webOrigin = matching(
+  /^[a-z][a-z\d+.-]*:\/\/[^\s/@?#]+$/,
+  "is not the origin of a web page (use https://wallet.example)",
+);
 
 export const hostName = matching(
   /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i,

@@ -10,6 +10,7 @@ import type { Attempt, Receipt } from "../../../src/domain/transaction.ts";
 import { type Chain, ChainUnavailable, type ReceiptVerdict, type Settling } from "../../../src/ports/chain.ts";
 import type { LaneWrite } from "../../../src/ports/lane-store.ts";
 import { createOwnedLane } from "../../support/chain-bench.ts";
+import { deferred } from "../../support/deferred.ts";
 import { hashNumber } from "../../support/naive-chain.ts";
 import {
   createStageBench,
@@ -482,6 +483,27 @@ describe("what left the chain", () => {
     expect(bench.context.hashes.has(hashNumber(1))).toBe(true);
     expect(bench.telemetry.of("alert")).toMatchObject([{ code: "DEEP_REORG", severity: "CRITICAL" }]);
     expect(bench.control.feedGrew).toBe(1);
+  });
+
+  it("as its outcome is being written is found by that outcome: the row is looked for once it is settled", async () => {
+    const bench = await at(20);
+    mined(bench, 1, 10);
+    const { write } = bench.ports.writer;
+    const durable = deferred();
+    Object.assign(bench.ports.writer, { write: (each: LaneWrite) => durable.promise.then(() => write(each)) });
+    await decide(bench);
+    const receipt = receiptOf(1, { number: 10, hash: hashNumber(77) });
+    const row = trackedRecord(1, { state: "CONFIRMED", subState: null, receipt });
+    const loadWatched = async () => (eventsOf(bench.writes).includes("confirm tx 1") ? [row] : []);
+    Object.assign(bench.ports.store, { loadWatched });
+    bench.lane.watched.clear();
+    bench.lane.watched.set(hashNumber(77), 10);
+    const withdrawing = withdraw(bench);
+    await bench.clock.advance(1);
+    durable.resolve();
+    await withdrawing;
+    expect(eventsOf(bench.writes)).toEqual(["confirm tx 1", "reorg tx 1"]);
+    expect(bench.lane.unmined.has(1)).toBe(true);
   });
 
   it("after it was final is not tracked where that was not committed", async () => {

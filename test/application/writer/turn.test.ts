@@ -93,6 +93,29 @@ describe("creates of many lanes", () => {
     expect(passedBy).toBe(3);
   });
 
+  const late = (write: LaneWrite): Entry => ({ ...entry(write), passedBy: 3 });
+
+  it("do not wait for a move that was passed by where that waits for what keeps its place behind them", () => {
+    const queue = [...many.map(entry), entry(suspension(1)), late(moves(1, "m"))];
+    const { taken } = new Turns(100).next(queue, FREE);
+    expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 8));
+  });
+
+  it("do not wait for an outcome that was passed by where another transaction is at the feed's counter", () => {
+    const queue = [late(completion(1, "m")), ...many.map(entry)];
+    const { taken } = new Turns(100).next(queue, { ...FREE, completing: true });
+    expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 8));
+  });
+
+  it("that press wait for a move that was passed by, and so it leaves beyond its share", () => {
+    const turns = new Turns(20);
+    const creates = ids("p", 40).map((id) => entry(allocation(1, id)));
+    const first = late(moves(1, "m0"));
+    expect(turns.next([first, ...creates], { ...FREE, creating: true }).taken).toEqual([first]);
+    const second = late(moves(1, "m1"));
+    expect(turns.next([second, ...creates], { ...FREE, creating: true }).taken).toEqual([second]);
+  });
+
   it("do not wait for moves that only wait for their turn, however many and however long", () => {
     const turns = new Turns(20);
     const line = ids("m", 100).map((id, at) => moves(at + 1, id));

@@ -50,7 +50,7 @@ export function complete(ports: CompletePorts, lane: OwnedLane, { settled, corre
     ports.feedGrew();
     return ports.failpoint("complete.committed");
   };
-  void quietly(commitPlanned(ports, lane, planned).then(tell));
+  lane.behindThePass(quietly(commitPlanned(ports, lane, planned).then(tell)));
 }
 
 /** Decided by whose payload was mined, and only for the caller's own also by how it ended. */
