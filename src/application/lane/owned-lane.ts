@@ -17,6 +17,7 @@ import type { Activity } from "./activity.ts";
 import { Backlog } from "./backlog.ts";
 import { happened } from "./happened.ts";
 import { LaneNonces } from "./lane-nonces.ts";
+import { Outcomes } from "./outcomes.ts";
 import type { Ending, Term } from "./term.ts";
 import { resumed, type Tracked } from "./tracked.ts";
 
@@ -68,7 +69,7 @@ export class OwnedLane {
   readonly mined = new Map<number, Tracked>();
   /** Blocks that hold settled transactions still under watch. By hash: a height may have had two, one of them gone. */
   readonly watched = new Map<Hash, number>();
-  private readonly completing = new Set<Promise<unknown>>();
+  readonly outcomes = new Outcomes();
   /** Steps that the database has not acknowledged yet, and whose they are. */
   private readonly underWay = new Map<TransitionItem, Tracked>();
   /** Not signed yet. */
@@ -268,19 +269,6 @@ export class OwnedLane {
   settle(tx: Tracked): void {
     this.leave(tx);
     if (tx.receipt !== null) this.watched.set(tx.receipt.blockHash, tx.receipt.blockNumber);
-  }
-
-  /** Outcomes that a pass decided and does not wait for. */
-  behindThePass(writing: Promise<unknown>): void {
-    const ended = writing
-      .catch((error: unknown) => this.term.readAgain(String(error)))
-      .finally(() => this.completing.delete(ended));
-    this.completing.add(ended);
-  }
-
-  /** Until what was settled stands in the database as settled: who asks it for those rows before would find none. */
-  async whenCompleted(): Promise<void> {
-    await Promise.all(this.completing);
   }
 
   /** Nonces that nothing holds, for the next transactions: none that the chain has used, as far as anybody has seen. */

@@ -52,13 +52,14 @@ export class Mistakes {
 
 const LONGEST_QUOTE = 24;
 /** A number, one with a unit, or a word: what a slip looks like. */
-const PLAIN_WORD = /^(?:\d{1,12}[a-z]{0,3}|[a-z]{1,12})$/i;
+const PLAIN_WORD = /^(?:[+-]?\d{1,12}[a-z]{0,3}|[a-z]{1,12})$/i;
 
-/** One short line. A value that may be a password or a key, put into the wrong variable, is not shown. */
+/** One short line. A value that looks like a password or a key, put into the wrong variable, is not shown. */
 export function quote(raw: unknown): string {
   if (Array.isArray(raw)) return raw.length === 0 ? "an empty list" : "a list";
   if (typeof raw === "object" && raw !== null) return "an object";
   if (typeof raw !== "string") return String(raw);
-  const isPlain = raw.length <= LONGEST_QUOTE && raw.split(/[ ,._-]+/).every((word) => PLAIN_WORD.test(word));
-  return raw === "" || isPlain ? `"${raw}"` : "the value";
+  const said = raw.trim();
+  const isPlain = said.length <= LONGEST_QUOTE && said.split(/[ ,._]+|(?<=\w)-/).every((word) => PLAIN_WORD.test(word));
+  return said === "" || isPlain ? `"${said}"` : "the value";
 }

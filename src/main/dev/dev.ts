@@ -26,6 +26,8 @@ export type DevReady = Omit<ReadyDevNode, "needsKey">;
 type Undo = () => Promise<void>;
 
 const BLOCK_TIME_MS = 500;
+/** A server that ends again and again would do so for ever. */
+const MOST_RESTARTS = 10;
 
 /** `fencepost dev`: a real PostgreSQL, a real EVM chain and a node on them, all children of this process. */
 export async function dev(request: DevRequest, ready: (node: DevReady) => void): Promise<void> {
@@ -43,12 +45,13 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
       await dropSchema(databaseUrl);
     }
     const completed = withChain({ ...config, databaseUrl }, chain);
-    const service = await startService({ config: completed, logger, waitUntil: stop.signal });
+    const lost = Promise.race([database?.lost ?? NEVER, chain?.ended?.then(chainLost) ?? NEVER]);
+    const starting = startService({ config: completed, logger, waitUntil: stop.signal });
+    const service = await Promise.race([starting, lost.then((error) => Promise.reject(error))]);
     undo.push(() => service.stop());
     stop.signal.throwIfAborted();
     const { url, nodeId, signers, chainIds } = service;
     const node = { url, nodeId, chainId: chainIds[0] as number, signers };
-    const lost = Promise.race([database?.lost ?? NEVER, chain?.ended?.then(chainLost) ?? NEVER]);
     const over = Promise.race([stop.received, lost.then(() => undefined)]);
     await runUntilStopped(service, over, { logger, ready: () => ready(node) });
     if (!stop.signal.aborted) throw await lost;
@@ -80,20 +83,26 @@ async function embeddedDatabase(request: DevRequest, stop: StopSignals, undo: Un
   const lost = new Promise<EmbeddedError>((resolve) => {
     giveUp = resolve;
   });
-  const startAgain = (how: string): void => {
-    request.logger.log("error", {}, `${how}; it is started again`);
-    postgres.restart("immediate").then(
-      () => request.say(`PostgreSQL is back on port ${postgres.port}`),
-      (cause) => giveUp(new EmbeddedError("ENDED", `${how}, and does not start again: ${messageOf(cause)}`, { cause })),
-    );
+  let restarts = 0;
+  const startAgain = async (how: string): Promise<void> => {
+    try {
+      if (++restarts > MOST_RESTARTS) throw new Error(`it ended ${restarts} times`);
+      request.logger.log("error", {}, `${how}; it is started again`);
+      const { port, restart } = await starting;
+      await restart("immediate");
+      request.say(`PostgreSQL is back on port ${port}`);
+    } catch (cause) {
+      giveUp(new EmbeddedError("ENDED", `${how}, and is not started again: ${messageOf(cause)}`, { cause }));
+    }
   };
-  const postgres = await startEmbeddedPostgres({
+  const starting = startEmbeddedPostgres({
     directory: request.directory,
     clock: systemClock,
     log: request.say,
     signal: stop.signal,
-    onUnexpectedExit: startAgain,
+    onUnexpectedExit: (how) => void startAgain(how),
   });
+  const postgres = await starting;
   undo.push(() => postgres.stop());
   request.say(`PostgreSQL ${postgres.version} on port ${postgres.port}, data in ${postgres.home}`);
   return { url: postgres.url, lost };

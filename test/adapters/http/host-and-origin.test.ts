@@ -54,8 +54,16 @@ describe("the name that a request is for", () => {
     ["inner.example:3000", 200],
     ["inner.example:3001", 403],
     ["localhost", 403],
+    ["plain.example", 200],
+    ["plain.example:80", 200],
+    ["[::1]:3000", 200],
   ])("is one of those that are configured: %s is answered %i", async (host, status) => {
-    expect(await statusOf({ hosts: ["Relay.example", "inner.example:3000"], origins: [] }, { host })).toBe(status);
+    expect(
+      await statusOf(
+        { hosts: ["Relay.example", "inner.example:3000", "plain.example:80", "[0:0:0:0:0:0:0:1]"], origins: [] },
+        { host },
+      ),
+    ).toBe(status);
   });
 
   it("is not looked at where keys are asked for and none is configured", async () => {
@@ -82,6 +90,7 @@ describe("a web page", () => {
   it.each([
     ["the node's own", { host: "relay.example", origin: "https://relay.example" }, 200],
     ["the node's own, with its port", { host: "localhost:3000", origin: "http://localhost:3000" }, 200],
+    ["the node's own, behind what ends TLS", { host: "relay.example:443", origin: "https://relay.example" }, 200],
     ["another port of the same machine", { host: "localhost:3000", origin: "http://localhost:5173" }, 403],
     ["another site", { host: "localhost:3000", origin: "https://attacker.example" }, 403],
     ["a sandboxed frame or a file", { host: "localhost:3000", origin: "null" }, 403],

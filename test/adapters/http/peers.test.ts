@@ -34,6 +34,11 @@ function bench(
 const sound = { creates: [{ txId: sampleTxId(1), request: { signer: "0x00" } }], repeat: false };
 
 describe("who is let in", () => {
+  it("a node that knows the secret, under whatever name it reached us", async () => {
+    const { post } = bench(undefined, { wire: { hosts: ["relay.example"], origins: [] } });
+    expect((await post(sound)).statusCode).toBe(200);
+  });
+
   it("a node that knows the secret", async () => {
     const { post, create } = bench();
     expect((await post(sound)).statusCode).toBe(200);

@@ -13,7 +13,7 @@ export function checkSimulation(simulation: Simulation): void {
   const { world, callers, consumer, crew } = simulation;
   const promises =
     "I2: tokens only grow; I3: no lie moves a cursor; nothing is signed above the ceilings, or final too early";
-  expect(crew.violations, promises).toEqual([]);
+  expect(crew.violations, `${promises}: ${crew.violations.join("; ")}`).toEqual([]);
   expect(consumer.violations, "I8: every number once, in order").toEqual([]);
   expect(consumer.seen, "I8: the consumer saw what was said").toEqual(world.database.state.completions);
   const absurd = [

@@ -45,7 +45,7 @@ export async function withdraw(
 
 /** Outcomes that were final and watched: a reorg deeper than finality. */
 export async function reviseWatched(ports: ReorgPorts, lane: OwnedLane, gone: readonly Hash[]): Promise<void> {
-  await lane.term.during(lane.whenCompleted());
+  await lane.term.during(lane.outcomes.written());
   const records = await lane.term.during(ports.store.loadWatched(lane.lane, gone));
   for (const hash of gone) lane.watched.delete(hash);
   const nowMs = ports.clock.monotonicMs();

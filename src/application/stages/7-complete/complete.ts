@@ -50,7 +50,8 @@ export function complete(ports: CompletePorts, lane: OwnedLane, { settled, corre
     ports.feedGrew();
     return ports.failpoint("complete.committed");
   };
-  lane.behindThePass(quietly(commitPlanned(ports, lane, planned).then(tell)));
+  const writing = quietly(commitPlanned(ports, lane, planned).then(tell));
+  lane.outcomes.add(writing, (error) => lane.term.readAgain(String(error)));
 }
 
 /** Decided by whose payload was mined, and only for the caller's own also by how it ended. */

@@ -19,6 +19,8 @@ export async function serveRpc(handle: Handle, port: number) {
   await once(server, "listening").catch((error: unknown) => {
     throw systemCode(error) === "EADDRINUSE" ? portTaken(port) : error;
   });
+  // A connection that could not be taken is that client's loss, not the chain's.
+  server.on("error", () => undefined);
   const close = () =>
     new Promise<void>((closed) => {
       server.close(() => closed());
