@@ -102,9 +102,9 @@ describe("creates of many lanes", () => {
   });
 
   it("do not wait for an outcome that was passed by where another transaction is at the feed's counter", () => {
-    const queue = [late(completion(1, "m")), ...many.map(entry)];
+    const queue = [late(completion(1, "m")), ...[...many, allocation(9, "c8")].map(entry)];
     const { taken } = new Turns(100).next(queue, { ...FREE, completing: true });
-    expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 8));
+    expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 9));
   });
 
   it("that press wait for a move that was passed by, and so it leaves beyond its share", () => {
