@@ -285,6 +285,22 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await context.store.transaction(intent.txId)).toMatchObject({ requestId: null, nonce });
   });
 
+  it("reserves a nonce anew that the same commit gives back, also one that it had reserved itself", async () => {
+    const fence = await hold();
+    const { reservationId: stored } = await reserved(fence);
+    const [second, third] = [randomUUID(), randomUUID()];
+    const wish = { kind: "reserve", fence, floor: 0, fill: [0], requestId: null, ttlMs: MINUTE } as const;
+    const { outcomes } = await context.store.commit([
+      { kind: "release", fence, reservationId: stored },
+      { ...wish, reservationId: second },
+      { kind: "release", fence, reservationId: second },
+      { ...wish, reservationId: third },
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(["released", "reserved", "released", "reserved"]);
+    expect((await snapshot(fence)).reservations).toMatchObject([{ reservationId: third, nonce: 0 }]);
+    expect(await context.store.reservation(second)).toMatchObject({ state: "RELEASED", nonce: 0 });
+  });
+
   it("closes a hole with a placeholder, and tells the reservation that left it", async () => {
     const fence = await hold();
     const { reservationId, nonce } = await reserved(fence, { ttlMs: 0 });

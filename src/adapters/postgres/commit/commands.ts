@@ -176,16 +176,22 @@ function confirmations(chainId: number, chain: ChainPlan): readonly Command[] {
   ];
 }
 
+/** Of one commit: a nonce may be reserved that was released before, also one that the same commit had reserved. */
 function reservations({ reserved, settled }: Plan): readonly Command[] {
-  const opened = reserved.map(({ reservationId, lane, nonce, requestId, expiresAt }) => {
-    return { ...lane, reservationId, nonce, requestId, expiresAt };
+  const opened = reserved.map(({ reservationId, lane, nonce, requestId, expiresAt, ...own }) => {
+    const { state, txId } = settled.get(reservationId)?.reservation ?? own;
+    return { ...lane, reservationId, nonce, requestId, expiresAt, state, txId };
   });
-  const over = [...settled.values()].map(({ from, reservation: { reservationId, state, txId } }) => {
-    return { reservationId, fromState: from, state, txId };
-  });
+  const isNew = new Set(reserved.map(({ reservationId }) => reservationId));
+  const over = [...settled.values()]
+    .filter(({ reservation }) => !isNew.has(reservation.reservationId))
+    .map(({ from, reservation: { reservationId, state, txId } }) => {
+      return { reservationId, fromState: from, state, txId };
+    });
+  const ids = over.map(({ reservationId }) => reservationId).sort();
   return [
+    ...some(settleReservations, over, () => [recordset(over), ids, over.length]),
     ...some(insertReservations, opened, () => [recordset(opened)]),
-    ...some(settleReservations, over, () => [recordset(over), [...settled.keys()].sort(), over.length]),
   ];
 }
 

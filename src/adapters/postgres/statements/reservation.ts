@@ -3,7 +3,7 @@ import { type Flat, names } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
 
 const OPENED =
-  "reservation_id uuid, chain_id bigint, signer text, nonce bigint, request_id text, expires_at timestamptz";
+  "reservation_id uuid, chain_id bigint, signer text, nonce bigint, request_id text, expires_at timestamptz, state text, tx_id uuid";
 
 /** Plain inserts: a nonce or a request id that is reserved already must end the commit. */
 export const insertReservations = statement("insert-reservations")`
