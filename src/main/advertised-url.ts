@@ -15,12 +15,13 @@ export function advertisedUrl(listening: string, machine: Machine = thisMachine(
   if (url.hostname !== "0.0.0.0" && url.hostname !== "[::]") return listening;
   const visible = machine.addresses.filter(({ internal, address }) => !internal && !address.startsWith("fe80:"));
   const chosen = visible.find(({ family }) => family === "IPv4") ?? visible[0];
-  url.hostname = chosen === undefined ? machine.hostname : literal(chosen);
+  url.hostname = literalHost(chosen?.address ?? machine.hostname);
   return url.origin;
 }
 
-function literal({ address, family }: Machine["addresses"][number]): string {
-  return family === "IPv6" ? `[${address}]` : address;
+/** As it stands in a URL: an IPv6 address in brackets. */
+export function literalHost(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
 }
 
 function thisMachine(): Machine {

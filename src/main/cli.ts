@@ -66,9 +66,9 @@ function createActions(environment: Environment, output: Output): CliActions {
     async connect(options) {
       const { config } = await load("config", options);
       const { createClient } = await import("../client/index.ts");
-      const { advertisedUrl } = await import("./advertised-url.ts");
-      const host = config.host.includes(":") ? `[${config.host}]` : config.host;
-      const url = options.url ?? config.advertiseUrl ?? advertisedUrl(`http://${host}:${config.port}`);
+      const { advertisedUrl, literalHost } = await import("./advertised-url.ts");
+      const url =
+        options.url ?? config.advertiseUrl ?? advertisedUrl(`http://${literalHost(config.host)}:${config.port}`);
       const configured = config.apiKeys === "none" ? undefined : config.apiKeys[0]?.secret;
       const apiKey = options.apiKey ?? configured;
       output.hide(apiKey === undefined ? [] : [apiKey]);

@@ -14,7 +14,7 @@ import type { Reception } from "../application/loops/reception.ts";
 import { unavailable } from "../domain/errors.ts";
 import type { Address } from "../domain/lane.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
-import { advertisedUrl } from "./advertised-url.ts";
+import { advertisedUrl, literalHost } from "./advertised-url.ts";
 import type { Patience } from "./await-database.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
 import type { Config, ConfigFor } from "./config/config.ts";
@@ -131,10 +131,6 @@ function hostsOf({ allowedHosts, apiKeys, host, advertiseUrl }: Config): WireOpt
   if (apiKeys !== "none") return "any";
   const advertised = new URL(advertiseUrl ?? advertisedUrl(`http://${literalHost(host)}`)).hostname;
   return { own: [literalHost(host), advertised] };
-}
-
-function literalHost(host: string): string {
-  return host.includes(":") ? `[${host}]` : host;
 }
 
 type Receiving = Pick<Reception, "admittance" | "waiting">;
