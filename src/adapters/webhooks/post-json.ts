@@ -83,8 +83,9 @@ async function readLimited(response: Response): Promise<string> {
   return Buffer.concat(bytes).toString("utf8");
 }
 
-/** `fetch failed` says nothing; what it failed of is in the cause. */
+/** `fetch failed` says nothing, and what it failed of names the address; the code of that says enough. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? error.cause.message : error.message;
+  const { cause } = Object(error) as { readonly cause?: unknown };
+  const { code } = Object(cause) as { readonly code?: unknown };
+  return `it cannot be reached (${typeof code === "string" ? code : "no connection"})`;
 }

@@ -88,7 +88,8 @@ export const webhookUrl = urlOf(/^https?:$/, "is not an http:// or https:// URL"
 export const hookPlace: Parser<string, string> = (raw) => {
   const value = asText(raw) ?? "";
   if (value === "") return { mistake: "is neither a module nor a URL" };
-  const url = /^[a-z]+:\/\//i.test(value) ? parseUrl(value) : undefined;
+  // A slip in the scheme must not make it a module: its path would be quoted where that cannot be loaded.
+  const url = /^https?:|:\/\//i.test(value) ? parseUrl(value) : undefined;
   if (url === undefined) return { value };
   const isLocal = url !== null && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
   if (url?.protocol === "https:" || (url?.protocol === "http:" && isLocal)) return { value };
