@@ -44,7 +44,7 @@ const NAME = "(?:key|token|secret|passw(?:or)?d|passphrase|mnemonic|seed)";
 /** Each with what stands before the secret, which stays. */
 const SHAPES = [
   // user:password@ of a URL, or a token alone in front of the @
-  String.raw`(:\/\/)[^\s/?#"'<>\\]{1,512}(?=@)`,
+  String.raw`(:\/\/(?:[^\s/?#"'<>\\:@]{1,128}:(?!@))?)[^\s/?#"'<>\\]{1,512}(?=@)`,
   // Authorization: Bearer …
   String.raw`(\b(?:bearer|basic|fencepost-node)\s{1,4})[\w.~+/=-]{8,}`,
   // ?apiKey=…, password=…

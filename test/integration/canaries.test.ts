@@ -113,8 +113,10 @@ function everySecret({ canaries, gateway, receiver, directory, databaseUrls }: S
     FENCEPOST_API_KEYS: `ops:${canaries.make("API key")}`,
     FENCEPOST_AUTH: "keys",
     FENCEPOST_STUCK_HOOK: place("hook"),
+    FENCEPOST_HOOK_NETWORKS: "127.0.0.1",
     FENCEPOST_STUCK_HOOK_SECRET: canaries.make("hook secret"),
     FENCEPOST_ALERT_WEBHOOK_URL: place("alert"),
+    FENCEPOST_ALERT_WEBHOOK_FORMAT: "feishu",
     // An origin: one with credentials in it is refused.
     FENCEPOST_ADVERTISE_URL: "http://127.0.0.1:3999",
     FENCEPOST_LOG_LEVEL: "trace",
@@ -162,7 +164,7 @@ async function endpointQuotes(asked: Asked, gateway: Gateway): Promise<string> {
   return txId;
 }
 
-/** In its failure and in its decision; people are told of the second. */
+/** In its failure and in its decision; people are told of the second, in a chat whose refusal quotes as well. */
 async function hookQuotes(
   asked: Asked,
   receiver: WebhookReceiver,
@@ -175,11 +177,12 @@ async function hookQuotes(
     const { FENCEPOST_STUCK_HOOK: place, FENCEPOST_STUCK_HOOK_SECRET: secret } = secrets;
     const audit = { asked: path, with: { headers, secret } };
     const decision = { action: "NOOP", reason: `${place} says so, by ${secret}`, severity: "ERROR", audit };
-    response.end(isHook(path) ? JSON.stringify(decision) : "{}");
+    response.end(JSON.stringify(isHook(path) ? decision : { code: 19_001, msg: `no chat at ${path}` }));
   };
   expect(await asked.ask(`/api/v1/tx/${txId}/resolve`, { reason: "look again" })).toMatch(/^202 /);
   const isTold = () => receiver.received.some(({ body }) => body.includes("STUCK_HOOK_DECISION"));
   await waitUntil(isTold, "people are told");
+  await waitUntil(() => asked.node.stderr().includes("no chat at"), "the chat's refusal is logged");
 }
 
 async function databaseQuotes(asked: Asked, database: Database, url: string): Promise<void> {

@@ -65,6 +65,8 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     secrets: secretsOf({ values, chains }),
     /** A module's path or a URL; null: only operators decide. */
     stuckHook: values.stuckHook === null ? null : { place: values.stuckHook, secret: values.stuckHookSecret },
+    /** Private networks that hook and alerts may lead to. */
+    hookNetworks: values.hookNetworks ?? [],
     /** `format` null: by the URL's host. */
     alertWebhook:
       values.alertWebhookUrl === null ? null : { url: values.alertWebhookUrl, format: values.alertWebhookFormat },

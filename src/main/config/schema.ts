@@ -146,6 +146,11 @@ export const SETTINGS = {
     stuckHook: optional({ parse: credentials.hookPlace, secrets: secretsOfHookPlace, show: maskHookPlace }),
     /** Signs what is asked of a URL. */
     stuckHookSecret: optional({ parse: text, secrets: (secret: string) => [secret], show: () => MASK }),
+    /** Private networks that the hook and the alerts' webhook may lead to: addresses, or as 10.0.0.0/8. */
+    hookNetworks: optional({
+      parse: list(credentials.network),
+      show: (networks: readonly string[]) => networks.join(", "),
+    }),
     /** Alerts are posted there. */
     alertWebhookUrl: optional({ parse: credentials.webhookUrl, secrets: secretsOfHookPlace, show: maskRpcUrl }),
     /** Without it, by the URL's host: Slack, DingTalk and Feishu are known, all else gets plain JSON. */
