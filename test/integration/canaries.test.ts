@@ -120,6 +120,7 @@ function everySecret({ canaries, gateway, receiver, directory, databaseUrls }: S
     // An origin: one with credentials in it is refused.
     FENCEPOST_ADVERTISE_URL: "http://127.0.0.1:3999",
     FENCEPOST_LOG_LEVEL: "trace",
+    FENCEPOST_ALERT_HEAD_AGE: "1s",
   } as const satisfies Variables;
 }
 
@@ -164,15 +165,16 @@ async function endpointQuotes(asked: Asked, gateway: Gateway): Promise<string> {
   return txId;
 }
 
-/** In its failure and in its decision; people are told of the second, in a chat whose refusal quotes as well. */
+/** In its nonsense and in its decision; people are told of both, in a chat whose refusal quotes as well. */
 async function hookQuotes(
   asked: Asked,
   receiver: WebhookReceiver,
   { txId, secrets }: { txId: string; secrets: Secrets },
 ) {
   const isHook = (path: string) => path.startsWith("/hook");
-  receiver.answer = (response, { path }) => void response.writeHead(isHook(path) ? 400 : 200).end(path);
+  const hasAlert = (code: string) => () => receiver.received.some(({ body }) => body.includes(code));
   expect(await asked.ask(`/api/v1/tx/${txId}/resolve`, { reason: "look" })).toMatch(/^503 /);
+  await waitUntil(hasAlert("STUCK_HOOK_FAILED"), "the hook was asked by itself, and talked nonsense");
   receiver.answer = (response, { path, headers }) => {
     const { FENCEPOST_STUCK_HOOK: place, FENCEPOST_STUCK_HOOK_SECRET: secret } = secrets;
     const audit = { asked: path, with: { headers, secret } };
@@ -180,8 +182,7 @@ async function hookQuotes(
     response.end(JSON.stringify(isHook(path) ? decision : { code: 19_001, msg: `no chat at ${path}` }));
   };
   expect(await asked.ask(`/api/v1/tx/${txId}/resolve`, { reason: "look again" })).toMatch(/^202 /);
-  const isTold = () => receiver.received.some(({ body }) => body.includes("STUCK_HOOK_DECISION"));
-  await waitUntil(isTold, "people are told");
+  await waitUntil(hasAlert("STUCK_HOOK_DECISION"), "people are told");
   await waitUntil(() => asked.node.stderr().includes("no chat at"), "the chat's refusal is logged");
 }
 
@@ -256,6 +257,7 @@ it("nothing that leaves a node has a secret in it, whatever its neighbours quote
   const node = await nodes.start(simulated.url, secrets);
   const asked = new Asked(node, secrets);
 
+  receiver.answer = (response, { path }) => void response.end(JSON.stringify({ [path]: 1 }));
   const txId = await endpointQuotes(asked, gateway);
   await hookQuotes(asked, receiver, { txId, secrets });
   await databaseQuotes(asked, database, secrets.FENCEPOST_DATABASE_URL);
