@@ -43,7 +43,7 @@ export interface ConfirmationsWrite {
 export type WriteOutcome =
   | { readonly status: "fenced" }
   | { readonly status: "confirmations"; readonly newFork: boolean }
-  /** Of the end of a watch: a part is written, the rest failed and is to be written again. */
+  /** Of the end of a watch: a part is written, and the rest is to be written again. The writer does. */
   | { readonly status: "unfinished" }
   | LedgerOutcome;
 
@@ -69,7 +69,6 @@ interface Answers {
   readonly realign: "aligned";
   readonly reconcile: "reconciled";
   readonly transition: "applied";
-  readonly unwatch: "done" | "unfinished";
   readonly reserve: "reserved";
   readonly release: "released";
   readonly expire: "expired";

@@ -27,6 +27,14 @@ export interface Untold extends Committed {
   readonly entries: readonly Entry[];
 }
 
+/** Those of which a part is written: the rest leaves with what comes next. */
+export function unfinishedOf({ entries, outcomes }: Untold): readonly Entry[] {
+  return entries.filter((_, index) => outcomes[index]?.status === "unfinished");
+}
+
+/** Of how many transactions the end of a lane's watch is, about: what is over within seconds, where a thousand lanes are busy. */
+const ENDED_AT_ONCE = 8;
+
 /** How many rows' worth of work a write is; what a batch is measured by. */
 export function weightOf(write: LaneWrite): number {
   switch (write.kind) {
@@ -35,6 +43,8 @@ export function weightOf(write: LaneWrite): number {
       return write.items.length;
     case "settleIntake":
       return write.fates.length;
+    case "unwatch":
+      return ENDED_AT_ONCE;
     default:
       return 1;
   }

@@ -36,6 +36,7 @@ import {
   mergeAllocations,
   splitEntry,
   type Untold,
+  unfinishedOf,
   WORTH_A_COMMIT,
   weightOf,
 } from "./batch.ts";
@@ -298,7 +299,10 @@ export class Committer {
       (error: unknown) => ({ error }),
     );
     const durationMs = this.ports.clock.monotonicMs() - started;
-    if (failure === null) over();
+    if (failure === null) {
+      over();
+      this.queueAll(untold.flatMap(unfinishedOf));
+    }
     await this.telling.tell(untold);
     if (failure !== null) {
       this.fail(batch, failure.error, untold.length > 0);

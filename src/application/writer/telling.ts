@@ -26,11 +26,14 @@ export class Telling {
     this.events = events;
   }
 
-  /** Resolves when everybody was told. */
+  /** Resolves when everybody was told, but for those whose write goes on. */
   async tell(untold: readonly Untold[]): Promise<void> {
     for (const { changes } of untold) for (const each of changes) this.events.onCommitted(each);
     const told = untold.flatMap(({ entries, outcomes }) =>
-      entries.map((entry, index): Told => ({ entry, outcome: outcomes[index] as WriteOutcome })),
+      entries.flatMap((entry, index): Told[] => {
+        const outcome = outcomes[index] as WriteOutcome;
+        return outcome.status === "unfinished" ? [] : [{ entry, outcome }];
+      }),
     );
     for (const each of told) if (!isMove(each.entry.write)) this.tellOne(each);
     const moves = told.filter(({ entry }) => isMove(entry.write));

@@ -174,7 +174,7 @@ describe("what a write is", () => {
     ["moves", moves(1, "a", "b", "c"), 3, false],
     ["an outcome", completion(1, "a"), 1, true],
     ["an alignment", { kind: "align", fence: fence(1), floor: 0 }, 1, false],
-    ["the end of a watch", { kind: "unwatch", fence: fence(1), throughBlock: 0 }, 1, false],
+    ["the end of a watch", { kind: "unwatch", fence: fence(1), throughBlock: 0 }, 8, false],
     ["confirmations", { kind: "confirmations", fence: fence(1), blocks: [], pruneBelow: 0 }, 1, false],
     ["a suspension", { kind: "suspend", fence: fence(1), suspended: true }, 1, false],
     ["an alias", { kind: "settleIntake", fence: fence(1), fates: [{ intakeId: 1, fate: "alias", of: "x" }] }, 1, false],

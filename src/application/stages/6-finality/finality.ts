@@ -181,9 +181,7 @@ function endWatch({ context, watchEnds: throughBlock }: FinalityPass, lane: Owne
   const watchOn = () => {
     for (const [hash, number] of past) lane.watched.set(hash, number);
   };
-  lane.term.write({ kind: "unwatch", throughBlock }).then(({ status }) => {
-    if (status === "unfinished") watchOn();
-  }, watchOn);
+  lane.term.write({ kind: "unwatch", throughBlock }).catch(watchOn);
   return null;
 }
 
