@@ -2,7 +2,6 @@ import type { Clock } from "../../ports/clock.ts";
 import type { WriteOutcome } from "../../ports/lane-store.ts";
 import type { Entry, Untold } from "./batch.ts";
 import type { CommitterEvents } from "./committer.ts";
-import { isMove } from "./turn.ts";
 
 interface Told {
   readonly entry: Entry;
@@ -35,8 +34,8 @@ export class Telling {
         return outcome.status === "unfinished" ? [] : [{ entry, outcome }];
       }),
     );
-    for (const each of told) if (!isMove(each.entry.write)) this.tellOne(each);
-    const moves = told.filter(({ entry }) => isMove(entry.write));
+    for (const each of told) if (each.entry.sort !== "move") this.tellOne(each);
+    const moves = told.filter(({ entry }) => entry.sort === "move");
     if (moves.length === 0) return;
     const tellThese = () => this.tellInTurns(moves);
     this.moves = this.moves.then(tellThese, tellThese);

@@ -1,5 +1,5 @@
 import type { LaneKey } from "../../domain/lane.ts";
-import type { LaneWrite, TransitionItem } from "../../ports/lane-store.ts";
+import type { TransitionItem } from "../../ports/lane-store.ts";
 import { type Entry, rejecting } from "./batch.ts";
 
 /**
@@ -41,7 +41,8 @@ class WaitingRoom {
     this.apartMs = apartMs;
   }
 
-  admit(key: LaneKey, entry: Entry, nowMs = entry.sinceMs): void {
+  admit(entry: Entry, nowMs = entry.sinceMs): void {
+    const { key } = entry;
     const guests = this.lanes.get(key) ?? { entries: [], leaveAtMs: this.nextPlace(nowMs) };
     this.lanes.set(key, guests);
     const last = guests.entries.at(-1);
@@ -93,16 +94,16 @@ export class WaitingRooms {
   private readonly rooms = [this.answers, this.receipts, this.endings];
 
   /** False: this write does not wait. */
-  admit(key: LaneKey, entry: Entry): boolean {
-    const room = this.roomFor(key, entry.write);
-    if (room === this.receipts) for (const answer of this.answers.leave(key)) room.admit(key, answer, entry.sinceMs);
-    room?.admit(key, entry);
+  admit(entry: Entry): boolean {
+    const room = this.roomFor(entry);
+    if (room === this.receipts) for (const answer of this.answers.leave(entry.key)) room.admit(answer, entry.sinceMs);
+    room?.admit(entry);
     return room !== null;
   }
 
   /** What must be written before this: allocations overtake, and what ends a watch is about rows that nothing else moves. */
-  before(key: LaneKey, { kind }: LaneWrite): readonly Entry[] {
-    return kind === "allocate" ? NOBODY : this.movesOf(key);
+  before({ key, sort }: Entry): readonly Entry[] {
+    return sort === "create" ? NOBODY : this.movesOf(key);
   }
 
   /** Answers and receipts: where a write of the lane failed, they were planned on top of it. */
@@ -128,7 +129,7 @@ export class WaitingRooms {
     return Math.min(...this.rooms.map((room) => room.nextLeaveMs));
   }
 
-  private roomFor(key: LaneKey, write: LaneWrite): WaitingRoom | null {
+  private roomFor({ key, write }: Entry): WaitingRoom | null {
     if (write.kind === "unwatch") return this.endings;
     if (write.kind !== "transition") return null;
     if (write.items.every(isPlainReceipt)) return this.receipts;
