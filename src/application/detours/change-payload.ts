@@ -76,7 +76,7 @@ export async function changeTracked(ports: ChangePorts, context: ChainContext, w
   refuseImpossible(tx, payload.kind);
   const { thenStuck = false } = change;
   const another = { ...payload, over, thenStuck, ...decided(change) };
-  const fate = await signing(() => signAnother(ports, lane, { tx, payload: another }));
+  const fate = await signing(() => signAnother(ports, lane, tx, another));
   if (fate === "mined") refuseMined(tx);
   return fate === "committed" ? "done" : "movedOn";
 }
@@ -90,7 +90,7 @@ export async function changeQueued(
   const { lane, record, change } = work;
   if (change.kind === "reprice") throw conflict(record.txId, "is not signed yet: it is priced when its turn comes");
   if (change.signed !== undefined) throw conflict(record.txId, "is not signed yet: give a payload, and it is signed");
-  const { payload, gas } = await lane.term.during(askingChain(() => queuedPayload(context, lane, work)));
+  const { payload, gas } = await lane.term.during(askingChain(() => queuedPayload(context, lane, record, change)));
   lane.count("amending", 1);
   try {
     if (lane.signing !== null) await lane.term.during(lane.signing.settled());
@@ -137,7 +137,8 @@ async function signing<T>(work: () => Promise<T>): Promise<T> {
 async function queuedPayload(
   context: ChainContext,
   lane: OwnedLane,
-  { record, change }: { readonly record: TransactionRecord; readonly change: PayloadChange },
+  record: TransactionRecord,
+  change: PayloadChange,
 ): Promise<{ readonly payload: Payload; readonly gas: bigint }> {
   const { signer } = lane.lane;
   if (change.kind !== "replace" || change.payload === undefined) {
@@ -146,7 +147,7 @@ async function queuedPayload(
     return { payload: { ...nothing(signer), ...change.fees }, gas };
   }
   const behindPending = lane.cursor === null || record.nonce !== lane.headOfLine();
-  return { payload: change.payload, gas: await gasOf(context, lane, { payload: change.payload, behindPending }) };
+  return { payload: change.payload, gas: await gasOf(context, lane, change.payload, behindPending) };
 }
 
 /** A transfer of nothing to oneself: the cheapest way to use up a nonce. */
@@ -177,9 +178,9 @@ export async function gasOfNothing(context: ChainContext, signer: Address): Prom
 async function gasOf(
   context: ChainContext,
   { lane }: OwnedLane,
-  work: { readonly payload: Payload; readonly behindPending: boolean },
+  payload: Payload,
+  behindPending: boolean,
 ): Promise<bigint> {
-  const { payload, behindPending } = work;
   const intent = { txId: "", lane, requestId: null, payload, fingerprint: "0x", metadata: null } as const;
   return (await prepare(context, intent, { behindPending, laneKnown: true })).gas;
 }
@@ -201,7 +202,7 @@ async function anotherPayload(ports: ChangePorts, context: ChainContext, work: T
   if (change.kind === "replace" && change.payload !== undefined) {
     const { to, data, value, accessList = [] } = change.payload;
     const behindPending = tx.nonce !== lane.headOfLine();
-    const gas = await gasOf(context, lane, { payload: change.payload, behindPending });
+    const gas = await gasOf(context, lane, change.payload, behindPending);
     return finished(context, { ...work, kind: "replace", content: { to, data, value, accessList, gas } });
   }
   if (change.kind === "cancel" || change.kind === "placeholder") {
@@ -273,7 +274,7 @@ async function priced(context: ChainContext, tx: Tracked, pricing: Pricing): Pro
   const standing = standingOffer(tx);
   const least = feeCap(leastReplacement(standing));
   const limit = feeLimit(ceilings, costs);
-  if (least > limit.most) throw overCeiling(ceilings, costs, { cap: least, limit });
+  if (least > limit.most) throw overCeiling(ceilings, costs, least, limit);
   if (first === undefined || Object.keys(wishes).length > 0) return wished(context, standing, pricing);
   const ceiling = repricingLimit(ceilings, costs, first.fees);
   const fees = replacementFees(standing, await context.feeMarket(), ceiling.most);

@@ -87,7 +87,7 @@ async function tendOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane
   }
   happened(lane, blockedBy, hole.nonce, askedAtMs);
   if (askedAtMs - (lane.pace.blocking?.sinceMs ?? askedAtMs) < context.settings.pollIntervalMs) return;
-  if (heals(ports, context, lane)) await heal(ports, context, { lane, hole });
+  if (heals(ports, context, lane)) await heal(ports, context, lane, hole);
   else await stickHead(ports, lane, hole);
 }
 
@@ -96,15 +96,10 @@ function heals({ signer }: HolePorts, { settings }: ChainContext, { lane }: Owne
   return settings.holePolicy === "heal" && signer.custody(lane.signer) === "local";
 }
 
-async function heal(
-  ports: HolePorts,
-  context: ChainContext,
-  { lane, hole }: { readonly lane: OwnedLane; readonly hole: Hole },
-): Promise<void> {
+async function heal(ports: HolePorts, context: ChainContext, lane: OwnedLane, hole: Hole): Promise<void> {
   const decision = { actor: "policy", audit: { policy: "heal", action: "PLACEHOLDER", hole: hole.why } };
-  await placeHolder(ports, context, {
-    ...{ lane, hole, decision, reason: `a placeholder for nonce ${hole.nonce}: ${hole.detail}` },
-  });
+  const reason = `a placeholder for nonce ${hole.nonce}: ${hole.detail}`;
+  await placeHolder(ports, context, { lane, hole, decision, reason });
 }
 
 interface Lowest {
@@ -120,7 +115,8 @@ async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLa
   const atMostMs = heals(ports, context, lane) ? 0 : context.settings.pollIntervalMs;
   const { count, askedAtMs } = await lane.term.during(context.counts.mined(lane.lane.signer, { atMostMs }));
   happened(lane, countSeen, count);
-  await closePassed(ports, context, { lane, passedHoles: holes.filter(({ nonce }) => nonce < count) });
+  const passed = holes.filter(({ nonce }) => nonce < count).map(({ nonce }) => nonce);
+  await closePassed(ports, context, lane, passed);
   return { hole: holes.find(({ nonce }) => nonce >= count) ?? null, askedAtMs };
 }
 
@@ -133,10 +129,10 @@ function mayBePassed(lane: OwnedLane, nonce: number): boolean {
 async function closePassed(
   ports: HolePorts,
   { chain, follower, settings }: ChainContext,
-  { lane, passedHoles }: { readonly lane: OwnedLane; readonly passedHoles: readonly Hole[] },
+  lane: OwnedLane,
+  nonces: readonly number[],
 ): Promise<void> {
   const head = follower.head?.number ?? 0;
-  const nonces = passedHoles.map(({ nonce }) => nonce);
   for (const nonce of nonces) if (!lane.pace.passedHoles.has(nonce)) reportPassed(ports, lane, nonce);
   happened(lane, holesPassed, nonces, head);
   const { passedHoles: seen } = lane.pace;
@@ -168,7 +164,7 @@ async function stickHead(ports: HolePorts, lane: OwnedLane, { nonce, detail }: H
   if (head === undefined) return;
   const text = `nonce ${nonce} below it is held by nothing: ${detail}`;
   establish(head, "NONCE_HOLE", { text, since: ports.clock.now() });
-  await stick(ports, lane, { tx: head, reason: text });
+  await stick(ports, lane, head, text);
 }
 
 /** Nothing below the head of the line is missing. */
@@ -195,19 +191,21 @@ function tendRefused(ports: HolePorts, context: ChainContext, lane: OwnedLane): 
   for (const tx of lane.unmined.values()) {
     if (isRefusedForGood(tx) && !tx.pace.inHand && isOurs(tx) && !awaitsLessGas(context, tx)) refused.push(tx);
   }
-  return refused.length === 0 ? null : repairEach(ports, context, { lane, refused });
+  return refused.length === 0 ? null : repairEach(ports, context, lane, refused);
 }
 
 async function repairEach(
   ports: HolePorts,
   context: ChainContext,
-  { lane, refused }: { readonly lane: OwnedLane; readonly refused: readonly Tracked[] },
+  lane: OwnedLane,
+  refused: readonly Tracked[],
 ): Promise<void> {
   for (const tx of refused) {
     const reason = `no node will take it: ${tx.lastError ?? "it was refused"}`;
-    if (heals(ports, context, lane)) await cancel(ports, context, { lane, tx, reason });
+    const change = { kind: "cancel", fees: {}, reason, decision: CANCELLED } as const;
+    if (heals(ports, context, lane)) await changeTracked(ports, context, { lane, tx, change });
     else if (tx.nonce === lane.headOfLine()) {
-      await stick(ports, lane, { tx, reason: `nonce ${tx.nonce} is blocked: ${reason}` });
+      await stick(ports, lane, tx, `nonce ${tx.nonce} is blocked: ${reason}`);
     }
   }
 }
@@ -218,11 +216,4 @@ function isOurs({ attempts }: Tracked): boolean {
   return newest !== undefined && newest.kind !== "cancel" && newest.kind !== "placeholder" && newest.foreign !== true;
 }
 
-async function cancel(
-  ports: HolePorts,
-  context: ChainContext,
-  { lane, tx, reason }: { readonly lane: OwnedLane; readonly tx: Tracked; readonly reason: string },
-): Promise<void> {
-  const decision = { actor: "policy", audit: { policy: "heal", action: "CANCEL" } };
-  await changeTracked(ports, context, { lane, tx, change: { kind: "cancel", fees: {}, reason, decision } });
-}
+const CANCELLED = { actor: "policy", audit: { policy: "heal", action: "CANCEL" } };

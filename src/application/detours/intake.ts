@@ -122,7 +122,7 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
     else prepared.push(result);
   }
   if (prepared.length > 0) {
-    const outcome = await allocate(ports, context, { lane, items: prepared });
+    const outcome = await allocate(ports, context, lane, prepared);
     fates.push(...outcome.flatMap((fate, index) => duplicateFate(fate, prepared[index] as NewTransaction)));
   }
   await settle(ports, lane, fates);

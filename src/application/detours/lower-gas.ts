@@ -11,6 +11,7 @@ import { attemptToSend, repricedKind } from "../../domain/attempts.ts";
 import { type Bounded, bounded, feeLimit } from "../../domain/ceilings.ts";
 import { feeCap } from "../../domain/fees.ts";
 import { withMargin } from "../../domain/gas.ts";
+import type { Address } from "../../domain/lane.ts";
 import { gasJudged } from "../../domain/pace/transaction-pace.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
@@ -30,18 +31,19 @@ export interface LowerGasPorts extends AnotherAttemptPorts, StoredBytes {
 export function lowerGas(ports: LowerGasPorts, context: ChainContext, lane: OwnedLane): Working {
   if (context.gasLimits.cap === null) return null;
   const waiting = [...lane.unmined.values()].filter((each) => awaitsLessGas(context, each));
-  return waiting.length === 0 ? null : lowerEach(ports, context, { lane, waiting });
+  return waiting.length === 0 ? null : lowerEach(ports, context, lane, waiting);
 }
 
 async function lowerEach(
   ports: LowerGasPorts,
   context: ChainContext,
-  { lane, waiting }: { readonly lane: OwnedLane; readonly waiting: readonly Tracked[] },
+  lane: OwnedLane,
+  waiting: readonly Tracked[],
 ): Promise<void> {
   for (const tx of waiting) {
     if (lane.held) return;
     try {
-      await lowerOne(ports, context, { lane, tx });
+      await lowerOne(ports, context, lane, tx);
     } catch (error) {
       // Nothing was found out, so nothing is decided: it is looked at again.
       if (!(error instanceof ChainUnavailable)) throw error;
@@ -61,31 +63,31 @@ export function awaitsLessGas({ gasLimits, settings }: ChainContext, tx: Tracked
   return repricedKind(tx.attempts) === "reprice" && tx.attempts.every(({ gas }) => gas <= newest.gas);
 }
 
-interface Work {
-  readonly lane: OwnedLane;
-  readonly tx: Tracked;
-}
-
-async function lowerOne(ports: LowerGasPorts, context: ChainContext, { lane, tx }: Work): Promise<void> {
+async function lowerOne(ports: LowerGasPorts, context: ChainContext, lane: OwnedLane, tx: Tracked): Promise<void> {
   const { rejections } = tx.pace;
   const over = tx.attempts.length;
-  const unsigned = await lane.term.during(withLessGas(ports, context, { lane, tx }));
+  const unsigned = await lane.term.during(withLessGas(ports, context, lane.lane.signer, tx));
   if (tx.attempts.length !== over || tx.pace.rejections !== rejections) return;
   happened(tx, gasJudged, rejections);
   if (unsigned === null) return;
   const reason = `the chain takes no more than ${context.gasLimits.cap} gas in one transaction`;
-  await signAnother(ports, lane, { tx, payload: { kind: "reprice", unsigned, over, reason } });
+  await signAnother(ports, lane, tx, { kind: "reprice", unsigned, over, reason });
 }
 
 /** Null: the caller named the gas, what it needs does not fit, or a ceiling was lowered below its price since. */
-async function withLessGas(ports: LowerGasPorts, context: ChainContext, { lane, tx }: Work): Promise<Bounded | null> {
+async function withLessGas(
+  ports: LowerGasPorts,
+  context: ChainContext,
+  from: Address,
+  tx: Tracked,
+): Promise<Bounded | null> {
   const [stored] = await ports.store.loadPayloads([tx.txId]);
   if (stored === undefined || stored.payload.gas !== undefined) return null;
   const decoded = await decodedNewest(ports, tx);
   const unsigned = decoded === null ? null : rebuildable(decoded);
   if (unsigned === null) return null;
   const { to, data, value, accessList } = unsigned;
-  const simulation = await simulateWithin(context, { from: lane.lane.signer, to, data, value, accessList });
+  const simulation = await simulateWithin(context, { from, to, data, value, accessList });
   if (simulation.outcome !== "ok") return null;
   const gas = withMargin(simulation.gas, { to, data }, context.gasLimits.most?.gas ?? null);
   const isAllowed = feeCap(unsigned.fees) <= feeLimit(context.ceilings, { gas, value }).most;

@@ -51,7 +51,7 @@ export async function placeHolder(ports: PlaceholderPorts, context: ChainContext
   const fate = await bind(ports, lane, { ...bindingOf(placing), intent, attempt });
   if (fate !== "settled") return false;
   const tx = lane.find(txId);
-  if (reached !== null && tx !== null) holdAtCeiling(ports, { lane, tx }, reached);
+  if (reached !== null && tx !== null) holdAtCeiling(ports, lane, tx, reached);
   const message = `a placeholder takes nonce ${hole.nonce} of ${signer}: ${hole.detail}`;
   ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_FILLED", message, lane: lane.lane, txId });
   return true;

@@ -55,11 +55,6 @@ async function provenFloor({ counts, follower }: ChainContext, lane: OwnedLane):
 }
 
 function alertWaiting(telemetry: Telemetry, { lane }: OwnedLane): void {
-  telemetry.emit({
-    type: "alert",
-    severity: "CRITICAL",
-    code: "LANE_AWAITS_OPERATOR",
-    message: `commits may have been lost: ${lane.signer} gives no nonce and sends nothing until an operator resumes it`,
-    lane,
-  });
+  const message = `commits may have been lost: ${lane.signer} gives no nonce and sends nothing until an operator resumes it`;
+  telemetry.emit({ type: "alert", severity: "CRITICAL", code: "LANE_AWAITS_OPERATOR", message, lane });
 }

@@ -92,7 +92,7 @@ function judge(ports: RepricePorts, { lane, tx }: Work, { strategy, view, limit 
   const verdict = reprice(strategy, view, limit.most);
   if (verdict.verdict === "ceiling" || (verdict.verdict === "reprice" && verdict.reached)) {
     const text = `its fee has reached ${limitInWords(limit)}, and more is wanted`;
-    hold(ports, { lane, tx }, { code: "FEE_CEILING_REACHED", text });
+    hold(ports, lane, tx, { code: "FEE_CEILING_REACHED", text });
   } else tx.facts.delete("FEE_CEILING_REACHED");
   return verdict;
 }
@@ -107,17 +107,17 @@ function maySign(ports: RepricePorts, { context, lane, tx }: Work): boolean {
   const { maxAttempts } = context.settings;
   if (maxAttempts === 0 || tx.attempts.length < maxAttempts) return true;
   const text = `${tx.attempts.length} payloads were signed for it, which is all that is allowed`;
-  hold(ports, { lane, tx }, { code: "MAX_ATTEMPTS_REACHED", text });
+  hold(ports, lane, tx, { code: "MAX_ATTEMPTS_REACHED", text });
   return false;
 }
 
 async function signAt(ports: RepricePorts, { context, lane, tx }: Work, fees: Fees): Promise<RepriceFate> {
   const payload = await lane.term.during(payloadAt(ports, { context, lane, tx }, fees));
   if (payload === null) {
-    hold(ports, { lane, tx }, { code: "CANNOT_RESIGN", text: "its payload cannot be signed again here" });
+    hold(ports, lane, tx, { code: "CANNOT_RESIGN", text: "its payload cannot be signed again here" });
     return "kept";
   }
-  const fate = tx.receipt === null ? await signAnother(ports, lane, { tx, payload }) : "mined";
+  const fate = tx.receipt === null ? await signAnother(ports, lane, tx, payload) : "mined";
   return fate === "committed" ? "signed" : "kept";
 }
 

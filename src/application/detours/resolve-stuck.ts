@@ -69,7 +69,7 @@ export async function resolveStuck(
     const fate = await changeQueued(ports, context, { lane, record, change });
     return fate === "done" ? "applied" : "movedOn";
   }
-  if (await lane.term.during(isDone(ports, context, { tx, change }))) return "repeated";
+  if (await lane.term.during(isDone(ports, context, tx, change))) return "repeated";
   if ((await changeTracked(ports, context, { lane, tx, change })) === "movedOn") return "movedOn";
   if (tx.status.state === "STUCK") ports.feedGrew();
   return "applied";
@@ -128,7 +128,8 @@ async function changeOf(ports: ResolvePorts, resolution: Resolution): Promise<Pa
 async function isDone(
   ports: ResolvePorts,
   context: ChainContext,
-  { tx, change }: { readonly tx: Tracked; readonly change: PayloadChange },
+  tx: Tracked,
+  change: PayloadChange,
 ): Promise<boolean> {
   const standing = repricedKind(tx.attempts);
   if (change.signed !== undefined) return tx.attempts.some(({ txHash }) => txHash === change.signed?.txHash);

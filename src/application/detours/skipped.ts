@@ -30,13 +30,14 @@ export function findSkipped(ports: LaneWriterPorts, context: ChainContext, lane:
     memory.standing = head === null ? null : { head, atBlock, count: null, dueMs };
     return null;
   }
-  return nowMs < last.dueMs || lane.cursor === null ? null : lookAgain(ports, context, { lane, last });
+  return nowMs < last.dueMs || lane.cursor === null ? null : lookAgain(ports, context, lane, last);
 }
 
 async function lookAgain(
   ports: LaneWriterPorts,
   context: ChainContext,
-  { lane, last }: { readonly lane: OwnedLane; readonly last: StandingHead },
+  lane: OwnedLane,
+  last: StandingHead,
 ): Promise<void> {
   const { head } = last;
   const nowMs = ports.clock.monotonicMs();

@@ -206,7 +206,7 @@ export class Lanes {
   /** A write of ours was refused: somebody else holds the lane. */
   lose(fence: Fence, write: string): void {
     const lane = this.held.get(laneKey(fence.lane));
-    noteFenced(this.ports.telemetry, fence, { write, stoppedBy: "database" });
+    noteFenced(this.ports.telemetry, fence, write, "database");
     if (lane?.fence.token === fence.token) this.drop(lane, "fenced", "lost");
   }
 
@@ -214,7 +214,7 @@ export class Lanes {
   giveUp(fence: Fence, write: string): void {
     const { lease, telemetry } = this.ports;
     if (lease.mayAct() && lease.instanceId === fence.instanceId) return;
-    noteFenced(telemetry, fence, { write, stoppedBy: "deadline" });
+    noteFenced(telemetry, fence, write, "deadline");
   }
 
   /** The instance is over, and every term with it. */

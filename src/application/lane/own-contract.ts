@@ -13,10 +13,11 @@ export interface OwnContractPorts {
  */
 export function withOwnContract(
   { codec }: OwnContractPorts,
-  { lane, tx }: { readonly lane: OwnedLane; readonly tx: Tracked },
+  { lane }: OwnedLane,
+  { nonce }: Tracked,
   receipt: Receipt,
 ): Receipt {
   const deployed = receipt.contractAddress !== null && receipt.status === "success";
-  const contractAddress = deployed ? codec.contractAddress(lane.lane.signer, tx.nonce) : null;
+  const contractAddress = deployed ? codec.contractAddress(lane.signer, nonce) : null;
   return contractAddress === receipt.contractAddress ? receipt : { ...receipt, contractAddress };
 }

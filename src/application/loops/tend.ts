@@ -41,11 +41,11 @@ export function tend(ports: TendPorts, context: ChainContext, lane: OwnedLane): 
   const head = watchHead(ports, lane);
   if (head === null) return null;
   const due = lane.toJudge(ports.clock.monotonicMs());
-  if (due.length === 0) return judgeHead(ports, context, { lane, head });
-  return judgeAll(ports, context, { lane, due }).then(async () => {
+  if (due.length === 0) return judgeHead(ports, context, lane, head);
+  return judgeAll(ports, context, lane, due).then(async () => {
     // Looked at once more: who was repaired meanwhile has the lane's patience anew.
     const now = watchHead(ports, lane);
-    if (now?.nonce === head.nonce) await judgeHead(ports, context, { lane, head: now });
+    if (now?.nonce === head.nonce) await judgeHead(ports, context, lane, now);
   });
 }
 
@@ -65,7 +65,8 @@ function ageBefore(clock: Clock, { firstSentAt }: Tracked): number {
 async function judgeAll(
   ports: TendPorts,
   context: ChainContext,
-  { lane, due }: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
+  lane: OwnedLane,
+  due: readonly Tracked[],
 ): Promise<void> {
   await markStale(ports, lane, due);
   const executable = context.settings.repricing === null ? NONE : await lane.term.during(executableOf(context, lane));
@@ -121,11 +122,7 @@ function reportBlocked({ telemetry }: TendPorts, lane: OwnedLane, { txId, nonce 
   telemetry.emit({ type: "lane.blocked", lane: lane.lane, txId, nonce, behind });
 }
 
-function judgeHead(
-  ports: TendPorts,
-  { settings }: ChainContext,
-  { lane, head }: { readonly lane: OwnedLane; readonly head: HeadOfLine },
-): Working {
+function judgeHead(ports: TendPorts, { settings }: ChainContext, lane: OwnedLane, head: HeadOfLine): Working {
   const tx = lane.unmined.get(head.nonce);
   const nowMs = ports.clock.monotonicMs();
   const lookMs = Math.min(settings.resubmitIntervalMs ?? LEAST_LOOK_MS, settings.stuckAfterMs);
@@ -137,5 +134,5 @@ function judgeHead(
     happened(tx, lookWanted);
     return null;
   }
-  return stick(ports, lane, { tx, reason: reasonOf(tx, nowMs - head.sinceMs) });
+  return stick(ports, lane, tx, reasonOf(tx, nowMs - head.sinceMs));
 }

@@ -210,7 +210,7 @@ async function createAdmitted(
   await ports.failpoint("create.prepared");
   const transactions = prepared.map(({ intent }) => (mayExist ? { intent, mayExist } : { intent }));
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-  const allocateOn = (owned: OwnedLane) => allocate(ports, context, { lane: owned, items: transactions });
+  const allocateOn = (owned: OwnedLane) => allocate(ports, context, owned, transactions);
   // A lane lost while its creates waited is acquired once more; nothing had been consumed.
   const allocated = await underNextTerm(ports.lanes, lane, (owned) =>
     owned === lane ? allocateOn(owned) : counted(owned, transactions.length, () => allocateOn(owned)),

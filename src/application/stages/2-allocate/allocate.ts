@@ -30,9 +30,9 @@ export interface AllocatePorts extends NonceFloorPorts {
 export async function allocate(
   ports: AllocatePorts,
   context: ChainContext,
-  batch: { readonly lane: OwnedLane; readonly items: readonly NewTransaction[] },
+  lane: OwnedLane,
+  items: readonly NewTransaction[],
 ): Promise<readonly AllocateFate[]> {
-  const { lane, items } = batch;
   // A held lane gives no nonce; whether a request exists already, its database can still say.
   const floor = lane.heldByHistory ? null : await lane.term.during(nonceFloor(ports, context, lane), "allocate");
   const fill = lane.freeNonces(context.counts.of(lane.lane.signer).usedBelow);

@@ -17,11 +17,7 @@ export interface GiveUpPorts extends LaneWriterPorts {
   readonly feedGrew: () => void;
 }
 
-export async function giveUp(
-  ports: GiveUpPorts,
-  lane: OwnedLane,
-  { record, why }: { readonly record: AllocatedRecord; readonly why: string },
-): Promise<void> {
+export async function giveUp(ports: GiveUpPorts, lane: OwnedLane, record: AllocatedRecord, why: string): Promise<void> {
   const { txId, nonce } = record;
   const reason = `nonce ${nonce} is given up: ${why}`;
   const planned = plan(queued(record), "giveUp", { reason, lastError: why });

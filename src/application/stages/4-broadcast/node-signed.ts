@@ -37,23 +37,19 @@ export function isNodeSigned(tx: Tracked): boolean {
 export async function sendThroughNode(
   ports: NodeSignedPorts,
   context: ChainContext,
-  { lane, due }: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
+  lane: OwnedLane,
+  due: readonly Tracked[],
 ): Promise<void> {
-  for (const tx of due) if (tx.receipt === null) await sendOne(ports, context, { lane, tx });
+  for (const tx of due) if (tx.receipt === null) await sendOne(ports, context, lane, tx);
 }
 
-interface Work {
-  readonly lane: OwnedLane;
-  readonly tx: Tracked;
-}
-
-async function sendOne(ports: NodeSignedPorts, context: ChainContext, { lane, tx }: Work): Promise<void> {
+async function sendOne(ports: NodeSignedPorts, context: ChainContext, lane: OwnedLane, tx: Tracked): Promise<void> {
   if (isOutOfSight(tx) && tx.pace.answer === null) {
     happened(tx, scheduled, NEVER);
     return;
   }
   if (mayHaveBeenSent(tx)) {
-    return loseSight(ports, lane, { tx, why: "an earlier owner may have had it sent, and knew no hash" });
+    return loseSight(ports, lane, tx, "an earlier owner may have had it sent, and knew no hash");
   }
   if (isBehind(lane, tx)) {
     happened(tx, scheduled, at(ports.clock.monotonicMs() + BEHIND_MS));
@@ -87,19 +83,18 @@ function unsignedOf({ lane }: OwnedLane, tx: Tracked, { payload }: StoredPayload
   return { chainId: lane.chainId, nonce: tx.nonce, to, data, value, gas, fees, accessList };
 }
 
-async function conclude(
-  ports: NodeSignedPorts,
-  context: ChainContext,
-  work: Work & { readonly result: NodeSubmission },
-): Promise<void> {
-  const { lane, tx, result } = work;
+interface Concluded extends Answered {
+  readonly result: NodeSubmission;
+}
+
+async function conclude(ports: NodeSignedPorts, context: ChainContext, { lane, tx, result }: Concluded): Promise<void> {
   const { txHash, ...said } = result;
   const sent = toSend(tx) as Attempt;
   note(ports, context, { lane, tx, result: said });
   const unnamed = sent.txHash === null && txHash === null;
   if (unnamed && (isTaken(said.answer) || said.answer === "nonceConsumed" || said.answer === "unknown")) {
     const why = `the node said no hash: ${said.answer}${said.detail === null ? "" : `: ${said.detail}`}`;
-    return loseSight(ports, lane, { tx, why });
+    return loseSight(ports, lane, tx, why);
   }
   const planned = planNamed({ lane, tx, result: said }, sent, txHash);
   if (planned.length > 0) await commitPlanned(ports, lane, planned);

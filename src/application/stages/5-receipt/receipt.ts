@@ -45,26 +45,17 @@ export async function receiptsOfBlocks(
 
 async function receiptsOfBlock(ports: ReceiptPorts, context: ChainContext, block: Block): Promise<boolean> {
   const hashes = block.transactionHashes.filter((hash) => context.hashes.has(hash));
+  const { chainId } = context.chain;
   try {
     const receipts = await context.chain.receiptsInBlock(block, hashes);
-    ports.telemetry.emit({
-      type: "receipt.checked",
-      chainId: context.chain.chainId,
-      result: "found",
-      count: receipts.length,
-    });
+    ports.telemetry.emit({ type: "receipt.checked", chainId, result: "found", count: receipts.length });
     const canonical = receipts.filter(
       (receipt) => context.follower.window.contains(block) && receipt.blockHash === block.hash,
     );
     const isComplete = await record(ports, context, canonical);
     return isComplete && receipts.length === hashes.length;
   } catch {
-    ports.telemetry.emit({
-      type: "receipt.checked",
-      chainId: context.chain.chainId,
-      result: "error",
-      count: hashes.length,
-    });
+    ports.telemetry.emit({ type: "receipt.checked", chainId, result: "error", count: hashes.length });
     return false;
   }
 }
@@ -150,7 +141,7 @@ async function belonging(ports: ReceiptPorts, context: ChainContext, named: read
     if (sent === null) open++;
     else if (indexed === undefined) continue;
     else if (sent.from === indexed.lane.lane.signer && sent.nonce === indexed.tx.nonce) receipts.push(receipt);
-    else disown(ports, context, { tx: indexed.tx, sent });
+    else disown(ports, context, indexed.tx, sent);
   }
   return { receipts, open };
 }
@@ -164,14 +155,10 @@ function isNamed({ hashes }: ChainContext, receipt: Receipt): boolean {
 }
 
 /** Nothing more is to be learned from that hash; the transaction is still to be mined, by whatever comes at its nonce. */
-function disown(
-  ports: ReceiptPorts,
-  { hashes }: ChainContext,
-  { tx, sent }: { readonly tx: Tracked; readonly sent: ChainTransaction },
-): void {
+function disown({ clock }: ReceiptPorts, { hashes }: ChainContext, tx: Tracked, sent: ChainTransaction): void {
   hashes.delete(sent.txHash);
   const text = `${sent.txHash} is another transaction: nonce ${sent.nonce} of ${sent.from}`;
-  establish(tx, "HASH_OF_ANOTHER", { text, since: ports.clock.now() });
+  establish(tx, "HASH_OF_ANOTHER", { text, since: clock.now() });
 }
 
 async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: readonly Receipt[]): Promise<void> {
@@ -186,7 +173,7 @@ async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: r
       happened(tx, lookOwed);
       continue;
     }
-    const receipt = withOwnContract(ports, { lane, tx }, found);
+    const receipt = withOwnContract(ports, lane, tx, found);
     const planned = byLane.get(lane) ?? [];
     byLane.set(lane, planned);
     planned.push(plan(tx, "mine", { receipt, lastError: null }));

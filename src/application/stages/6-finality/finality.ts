@@ -151,7 +151,7 @@ export function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane: Owne
   for (const tx of lane.mined.values()) if (tx.receipt !== null && verdicts.has(tx.receipt.txHash)) asked.push(tx);
   if (asked.length === 0) return endWatch(pass, lane);
   return inTurn(
-    () => decideAsked(ports, pass, { lane, asked }),
+    () => decideAsked(ports, pass, lane, asked),
     () => endWatch(pass, lane),
   );
 }
@@ -159,15 +159,16 @@ export function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane: Owne
 async function decideAsked(
   ports: FinalityPorts,
   { context, verdicts }: FinalityPass,
-  { lane, asked }: { readonly lane: OwnedLane; readonly asked: readonly Tracked[] },
+  lane: OwnedLane,
+  asked: readonly Tracked[],
 ): Promise<void> {
   const hashAt = await lane.term.during(canonicalHashes(context, asked.map(blockNumberOf)), "finality");
   const candidates = asked.filter((tx) => hashAt.get(blockNumberOf(tx)) === tx.receipt?.blockHash);
-  const { settled, corrected, absent } = applyVerdicts(ports, lane, { candidates, verdicts });
+  const { settled, corrected, absent } = applyVerdicts(ports, lane, candidates, verdicts);
   if (absent.length > 0) await withdraw(ports, lane, { transactions: absent, because: "does not hold it" });
   if (settled.length > 0) {
     await ports.failpoint("finality.decided");
-    const others = await requeueLost(ports, context, { lane, decided: settled });
+    const others = await requeueLost(ports, context, lane, settled);
     if (others.length > 0) complete(ports, lane, { settled: others, corrected });
   }
 }

@@ -55,13 +55,8 @@ export async function reviseWatched(ports: ReorgPorts, lane: OwnedLane, gone: re
     const reason = `block ${record.receipt?.blockHash} left the canonical chain`;
     return plan(tx, "reorg", { receipt: null, reason });
   });
-  ports.telemetry.emit({
-    type: "alert",
-    severity: "CRITICAL",
-    code: "DEEP_REORG",
-    message: `${records.length} settled transactions were reorganised away; each is tracked and sent again`,
-    lane: lane.lane,
-  });
+  const message = `${records.length} settled transactions were reorganised away; each is tracked and sent again`;
+  ports.telemetry.emit({ type: "alert", severity: "CRITICAL", code: "DEEP_REORG", message, lane: lane.lane });
   await commitPlanned(ports, lane, planned);
   for (const { tx } of planned) lane.track(tx);
   ports.feedGrew();

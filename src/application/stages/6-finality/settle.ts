@@ -99,7 +99,8 @@ export interface Decided {
 export function applyVerdicts(
   ports: OwnContractPorts,
   lane: OwnedLane,
-  { candidates, verdicts }: { readonly candidates: readonly Tracked[]; readonly verdicts: Verdicts },
+  candidates: readonly Tracked[],
+  verdicts: Verdicts,
 ): Decided {
   const settled: Tracked[] = [];
   const corrected = new Map<Tracked, Correction>();
@@ -109,7 +110,7 @@ export function applyVerdicts(
     if (verdict?.kind === "absent") absent.push(tx);
     if (verdict?.kind === "unproven" || verdict?.kind === "agreed") settled.push(tx);
     if (verdict?.kind !== "agreed") continue;
-    const receipt = withOwnContract(ports, { lane, tx }, verdict.receipt);
+    const receipt = withOwnContract(ports, lane, tx, verdict.receipt);
     const stored = difference(tx.receipt, receipt);
     if (stored !== null) corrected.set(tx, { receipt, stored });
   }
