@@ -3,6 +3,7 @@ import type { Fence, Hash, Hex, Lane } from "../domain/lane.ts";
 import type {
   Change,
   ExistingTransaction,
+  Fenced,
   LedgerOutcome,
   LedgerWrite,
   QueuedChange,
@@ -23,16 +24,12 @@ export type * from "../domain/ledger/writes.ts";
 export type LaneWrite = LedgerWrite | IdentifyWrite | ConfirmationsWrite;
 
 /** Notes the first block of a chain, once; every later look is compared with it. */
-export interface IdentifyWrite {
-  readonly kind: "identify";
-  readonly fence: Fence;
+export interface IdentifyWrite extends Fenced<"identify"> {
   readonly genesisHash: Hash;
 }
 
 /** The canonical blocks of a chain as the deciding node saw them, stored once per chain, kept under the fence of a lane it decides for. */
-export interface ConfirmationsWrite {
-  readonly kind: "confirmations";
-  readonly fence: Fence;
+export interface ConfirmationsWrite extends Fenced<"confirmations"> {
   /** Hash-linked, ascending. A stored block with another hash at one of these heights is a new fork: replaced from there up. */
   readonly blocks: readonly { readonly number: number; readonly hash: Hash }[];
   /** Blocks below are no longer needed and may be removed. */

@@ -9,7 +9,6 @@
 import type { Bounded } from "../../domain/ceilings.ts";
 import { NO_DOUBT } from "../../domain/doubt.ts";
 import { laidDown, signedAnew, takenInHand } from "../../domain/pace/transaction-pace.ts";
-import type { Failpoints } from "../../ports/failpoints.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { BoundedSigner, SignedTransaction } from "../../ports/signer.ts";
 import { happened } from "../lane/happened.ts";
@@ -19,7 +18,6 @@ import { canStick } from "./stuck.ts";
 
 export interface AnotherAttemptPorts extends LaneWriterPorts {
   readonly signer: Pick<BoundedSigner, "sign">;
-  readonly failpoint: Failpoints;
 }
 
 export interface AnotherPayload {

@@ -18,16 +18,16 @@ import type { BoundedSigner } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
 import { happened } from "../lane/happened.ts";
-import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { establish, isRefusedForGood, type Tracked } from "../lane/tracked.ts";
 import { type ChangePorts, changeTracked } from "./change-payload.ts";
 import { awaitsLessGas } from "./lower-gas.ts";
 import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
 import { findSkipped } from "./skipped.ts";
-import { type StuckPorts, stick } from "./stuck.ts";
+import { stick } from "./stuck.ts";
 
-export interface HolePorts extends PlaceholderPorts, ChangePorts, StuckPorts {
+export interface HolePorts extends PlaceholderPorts, ChangePorts, FeedWriterPorts {
   readonly signer: BoundedSigner;
 }
 

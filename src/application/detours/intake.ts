@@ -11,15 +11,15 @@ import { grouped } from "../../domain/grouped.ts";
 import { laneKey } from "../../domain/lane.ts";
 import type { AllocateFate, IntakeFate, IntakeRow, LaneStore, NewTransaction } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { FeedWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { prepare, type Standing } from "../stages/1-create/prepare.ts";
-import { type AllocatePorts, allocate } from "../stages/2-allocate/allocate.ts";
+import { allocate } from "../stages/2-allocate/allocate.ts";
 
-export interface IntakePorts extends AllocatePorts {
+export interface IntakePorts extends FeedWriterPorts {
   readonly store: Pick<LaneStore, "hasIntake" | "loadIntake" | "findByRequestIds">;
   readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly feedGrew: () => void;
 }
 
 const AT_ONCE = 200;

@@ -9,20 +9,16 @@ import { bounded } from "../../domain/ceilings.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { PreparedIntent } from "../../domain/transaction.ts";
-import type { Entropy } from "../../ports/entropy.ts";
 import type { Decision } from "../../ports/lane-store.ts";
-import type { BoundedSigner } from "../../ports/signer.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { holdAtCeiling } from "../lane/hold.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { signOne } from "./another-attempt.ts";
-import { type Binding, type BindPorts, bind } from "./bind.ts";
+import { type AnotherAttemptPorts, signOne } from "./another-attempt.ts";
+import { type Binding, bind } from "./bind.ts";
 import { gasOfNothing, nothing } from "./change-payload.ts";
 
-export interface PlaceholderPorts extends BindPorts {
-  readonly signer: Pick<BoundedSigner, "sign">;
-  readonly entropy: Entropy;
-}
+export interface PlaceholderPorts extends AnotherAttemptPorts, Pick<Ports, "entropy"> {}
 
 export interface Placing {
   readonly lane: OwnedLane;

@@ -14,7 +14,7 @@ import type { Payload } from "../../domain/transaction.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
 import { decodedNewest } from "../lane/stored-bytes.ts";
 import { quietly, unlessOver } from "../lane/term.ts";
@@ -32,9 +32,7 @@ import {
 import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
 import { canStick } from "./stuck.ts";
 
-export interface ResolvePorts extends ChangePorts, Pick<PlaceholderPorts, "entropy"> {
-  readonly feedGrew: () => void;
-}
+export type ResolvePorts = ChangePorts & PlaceholderPorts & FeedWriterPorts;
 
 export interface Resolution {
   readonly lane: OwnedLane;

@@ -4,12 +4,10 @@
  */
 import { DatabaseSilent, FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Fence, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Failpoints } from "../../ports/failpoints.ts";
 import { HistoryChanged, type LaneChanges, type LaneStore, StoreUnavailable } from "../../ports/lane-store.ts";
 import { type Acquisition, InstanceOver, type LeaseStore } from "../../ports/lease-store.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { Signer } from "../../ports/signer.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainSettings } from "../settings.ts";
 import { sideBySide } from "./activity.ts";
 import { askAgain, type Patience } from "./ask-again.ts";
@@ -25,12 +23,9 @@ interface ServedChain {
   readonly counts: { forget(signer: Address): void };
 }
 
-export interface LanesPorts {
+export interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
   readonly store: LeaseStore & LaneStore;
   readonly signer: Pick<Signer, "addresses">;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  readonly failpoint: Failpoints;
   readonly lease: TermPorts["lease"] & { readonly instanceId: string; historyChanged(error: HistoryChanged): void };
   readonly writer: TermPorts["writer"] & { idle(lane?: Lane): Promise<void> };
   readonly chains: ReadonlyMap<number, ServedChain>;

@@ -14,42 +14,25 @@
  */
 import type { AlertCode } from "../../domain/alerts.ts";
 import { LOOKS_APART_MS, type OwnSession } from "../../domain/witness.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Entropy } from "../../ports/entropy.ts";
-import type { Failpoints } from "../../ports/failpoints.ts";
 import { BatchRefused, HistoryChanged, StoreUnavailable } from "../../ports/lane-store.ts";
-import {
-  type InstanceRecord,
-  type InstanceRegistration,
-  type LeaseStore,
-  SchemaTooNew,
-} from "../../ports/lease-store.ts";
-import type { LockSession, SessionLock } from "../../ports/session-lock.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import { type InstanceRegistration, type LeaseStore, SchemaTooNew } from "../../ports/lease-store.ts";
+import type { Ports } from "../../ports/ports.ts";
+import type { LockSession } from "../../ports/session-lock.ts";
 import type { NodeSettings } from "../settings.ts";
 import { Activity } from "./activity.ts";
-import { OtherInstances } from "./other-instances.ts";
+import { OtherInstances, type OtherInstancesEvents } from "./other-instances.ts";
 
-export interface LeasePorts {
+export interface LeasePorts extends Pick<Ports, "clock" | "entropy" | "telemetry" | "failpoint" | "sessionLock"> {
   readonly store: LeaseStore;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-  readonly telemetry: Telemetry;
-  readonly failpoint: Failpoints;
-  readonly sessionLock: SessionLock;
   /** What this node can serve, as it is now. */
   readonly serving: () => Pick<InstanceRegistration, "signers" | "chains" | "standsBack">;
 }
 
-export interface LeaseEvents {
-  /** Everybody who is registered, as just read. */
-  onInstances(instances: readonly InstanceRecord[]): Promise<void>;
+export interface LeaseEvents extends OtherInstancesEvents {
   /** The instance is over: every lane it held is lost, and must be claimed again under the new one. */
   onLost(): void;
   /** This instance was taken for dead, or expired: nothing was heard of it for too long. */
   onSilence(): void;
-  /** Some instance has ended, declared dead or by its own word: its lanes are free. */
-  onFreed(): void;
   /** Everybody who was there when this node came lives, or is over: what is free by now can be claimed. Once. */
   onAcquainted(): void;
 }

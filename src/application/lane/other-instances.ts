@@ -17,20 +17,19 @@ import {
   sight,
   UNSEEN,
 } from "../../domain/witness.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { DeathEvidence, InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Ports } from "../../ports/ports.ts";
 
-export interface OtherInstancesPorts {
+export interface OtherInstancesPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly store: Pick<LeaseStore, "instances" | "declareDead">;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
   /** Lease duration and skew: how long a counter must stand still. */
   readonly patienceMs: number;
 }
 
 export interface OtherInstancesEvents {
+  /** Everybody who is registered, as just read. */
   onInstances(instances: readonly InstanceRecord[]): Promise<void>;
+  /** Some instance has ended, declared dead or by its own word: its lanes are free. */
   onFreed(): void;
 }
 

@@ -14,14 +14,14 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { type HolePorts, tendHoles } from "../detours/holes.ts";
 import { type LowerGasPorts, lowerGas } from "../detours/lower-gas.ts";
 import { type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
-import { mayStick, reasonOf, type StuckPorts, stick } from "../detours/stuck.ts";
+import { mayStick, reasonOf, stick } from "../detours/stuck.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
 import { happened } from "../lane/happened.ts";
-import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
 
-export type TendPorts = RepricePorts & StuckPorts;
+export type TendPorts = RepricePorts & FeedWriterPorts;
 export type TendLanePorts = TendPorts & HolePorts & LowerGasPorts;
 
 /** Everything that keeps a lane going: what was sent, and the nonces that nothing holds. */

@@ -28,7 +28,7 @@ import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
 
-export interface ReservationPorts extends LaneWriterPorts, OwnerPorts, Pick<Ports, "entropy" | "failpoint" | "codec"> {
+export interface ReservationPorts extends LaneWriterPorts, OwnerPorts, Pick<Ports, "entropy" | "codec"> {
   readonly store: Pick<QueryStore, "reservation">;
   readonly intents: NormalisePorts;
   readonly chains: ReadonlyMap<number, ChainContext>;

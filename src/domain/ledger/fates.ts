@@ -1,5 +1,5 @@
 import type { Hex, Lane } from "../lane.ts";
-import type { State } from "../transitions.ts";
+import type { LedgerTransaction } from "./ledger.ts";
 import type { NonceOutcome } from "./nonce-writes.ts";
 import type { SuspendedBy } from "./writes.ts";
 
@@ -24,11 +24,7 @@ export type AllocateFate =
   /** The database cannot hold this item; found by bisecting, never answered by the store itself. */
   | { readonly fate: "refused"; readonly detail: string };
 
-export interface ExistingTransaction {
-  readonly txId: string;
+export interface ExistingTransaction extends Pick<LedgerTransaction, "txId" | "requestId" | "nonce" | "state"> {
   readonly lane: Lane;
-  readonly requestId: string | null;
-  readonly nonce: number | null;
-  readonly state: State;
   readonly fingerprint: Hex;
 }

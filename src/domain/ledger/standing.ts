@@ -2,10 +2,10 @@
 import type { Draft } from "./draft.ts";
 import type { LedgerOutcome } from "./fates.ts";
 import { loaded } from "./part.ts";
-import type { RealignWrite, ReconcileWrite, SuspendWrite } from "./writes.ts";
+import type { AlignWrite, RealignWrite, ReconcileWrite, SuspendWrite } from "./writes.ts";
 
 /** Raises the cursor, never lowers it. */
-export function align(draft: Draft, floor: number): LedgerOutcome {
+export function align(draft: Draft, { floor }: AlignWrite): LedgerOutcome {
   return { status: "aligned", cursor: raise(draft, floor) };
 }
 

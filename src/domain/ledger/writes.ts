@@ -15,17 +15,25 @@ export type LedgerWrite =
   | SettleIntakeWrite
   | NonceWrite;
 
-/**
- * Gives free holes first, lowest first, then consecutive nonces, in order, from max(cursor, floor). Repeats of a request
- * id, stored or within the batch, get none.
- */
-export interface AllocateWrite {
-  readonly kind: "allocate";
+/** What every write carries: what it is, and the proof that the lane is its writer's. */
+export interface Fenced<Kind extends string> {
+  readonly kind: Kind;
   readonly fence: Fence;
+}
+
+/** What a write says about the nonces that it wants. */
+export interface WantedNonces {
   /** The proven chain count; null where none is known (then the lane must already have a cursor). */
   readonly floor: number | null;
   /** Free holes that may be taken, lowest first; which of them still are is judged behind the lane's lock. */
   readonly fill?: readonly number[];
+}
+
+/**
+ * Gives free holes first, lowest first, then consecutive nonces, in order, from max(cursor, floor). Repeats of a request
+ * id, stored or within the batch, get none.
+ */
+export interface AllocateWrite extends Fenced<"allocate">, WantedNonces {
   readonly items: readonly NewTransaction[];
 }
 
@@ -41,17 +49,13 @@ export interface NewTransaction {
  * An operator's word that the cursor was pushed too far: lowered to `floor`, but never to a nonce that may have left, be
  * it a transaction's or a reservation's. Free holes above it are holes no more.
  */
-export interface RealignWrite {
-  readonly kind: "realign";
-  readonly fence: Fence;
+export interface RealignWrite extends Fenced<"realign"> {
   readonly floor: number;
   readonly decision?: LaneDecision;
 }
 
 /** Raises the cursor to a proven count (never lowers it), or gives a new lane its first. */
-export interface AlignWrite {
-  readonly kind: "align";
-  readonly fence: Fence;
+export interface AlignWrite extends Fenced<"align"> {
   readonly floor: number;
 }
 
@@ -59,9 +63,7 @@ export interface AlignWrite {
  * After the database's history changed: raises the cursor to what the chain has of this signer, mined or pending, and
  * lets the lane act in the feed's present epoch. Until then it allocates nothing and claims nothing.
  */
-export interface ReconcileWrite {
-  readonly kind: "reconcile";
-  readonly fence: Fence;
+export interface ReconcileWrite extends Fenced<"reconcile"> {
   /** The higher of the proven counts. */
   readonly floor: number;
 }
@@ -73,9 +75,7 @@ export interface ReconcileWrite {
 export type SuspendedBy = "OPERATOR" | "HISTORY";
 
 /** By an operator; taking it back also ends a stop by HISTORY. */
-export interface SuspendWrite {
-  readonly kind: "suspend";
-  readonly fence: Fence;
+export interface SuspendWrite extends Fenced<"suspend"> {
   readonly suspended: boolean;
   readonly decision?: LaneDecision;
 }
@@ -87,9 +87,7 @@ export interface LaneDecision {
   readonly reason: string;
 }
 
-export interface TransitionWrite {
-  readonly kind: "transition";
-  readonly fence: Fence;
+export interface TransitionWrite extends Fenced<"transition"> {
   readonly items: readonly TransitionItem[];
 }
 
@@ -146,16 +144,12 @@ export interface NewCompletion {
 }
 
 /** Everything settled of this lane and mined at or below the block is past its watch: no longer resumed or loaded. */
-export interface UnwatchWrite {
-  readonly kind: "unwatch";
-  readonly fence: Fence;
+export interface UnwatchWrite extends Fenced<"unwatch"> {
   readonly throughBlock: number;
 }
 
 /** Intake rows that get no nonce: refused (FAILED_FINAL with a completion), or an alias of a request that already exists. */
-export interface SettleIntakeWrite {
-  readonly kind: "settleIntake";
-  readonly fence: Fence;
+export interface SettleIntakeWrite extends Fenced<"settleIntake"> {
   readonly fates: readonly IntakeFate[];
 }
 

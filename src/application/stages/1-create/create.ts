@@ -19,15 +19,16 @@ import type { ChainContext } from "../../chain/chain-context.ts";
 import type { Outbox } from "../../cluster/outbox.ts";
 import type { Router } from "../../cluster/route.ts";
 import { BetweenOwners, underNextTerm } from "../../lane/between-owners.ts";
+import type { LaneWriterPorts } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { hear, type NormalisePorts } from "../../requests/normalise.ts";
 import { WORTH_A_COMMIT } from "../../writer/batch.ts";
-import { type AllocatePorts, allocate } from "../2-allocate/allocate.ts";
+import { allocate } from "../2-allocate/allocate.ts";
 import { Gathering } from "./gather.ts";
 import { asksChain, prepare, prepareUnasked } from "./prepare.ts";
 import type { RequestIds } from "./request-ids.ts";
 
-export interface CreatePorts extends AllocatePorts {
+export interface CreatePorts extends LaneWriterPorts {
   readonly intents: NormalisePorts;
   readonly requestIds: RequestIds;
   readonly store: Pick<QueryStore, "transaction">;

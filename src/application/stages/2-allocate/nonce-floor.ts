@@ -14,15 +14,13 @@ import { NO_DOUBT } from "../../../domain/doubt.ts";
 import { unavailable } from "../../../domain/errors.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
 import { type Clock, within } from "../../../ports/clock.ts";
+import type { Ports } from "../../../ports/ports.ts";
 import type { Telemetry } from "../../../ports/telemetry.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { CountFact, CountMemory } from "../../chain/counts.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 
-export interface NonceFloorPorts {
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-}
+type NonceFloorPorts = Pick<Ports, "clock" | "telemetry">;
 
 interface Drift {
   /** The nonce that would be given next. */

@@ -13,22 +13,20 @@ import { ceilingReported } from "../../../domain/pace/lane-pace.ts";
 import { committed, LOOK_DUE, lookedAt } from "../../../domain/pace/transaction-pace.ts";
 import type { SignedAttempt } from "../../../domain/transaction.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
-import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { AllocatedRecord, LaneStore } from "../../../ports/lane-store.ts";
 import { type BoundedSigner, type SignedTransaction, SigningRefused } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { happened } from "../../lane/happened.ts";
 import { holdAtCeiling } from "../../lane/hold.ts";
-import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
+import { commitPlanned, type FeedWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { signed } from "../../lane/tracked.ts";
-import { type GiveUpPorts, giveUp } from "./give-up.ts";
+import { giveUp } from "./give-up.ts";
 import { shiftDown } from "./shift-down.ts";
 
-export interface SignPorts extends LaneWriterPorts, GiveUpPorts {
+export interface SignPorts extends FeedWriterPorts {
   readonly store: Pick<LaneStore, "loadAllocated">;
   readonly signer: BoundedSigner;
-  readonly failpoint: Failpoints;
 }
 
 const AT_ONCE = 200;

@@ -8,20 +8,14 @@ import type { AlertCode } from "../../../domain/alerts.ts";
 import { isTaken, type SubmitResult } from "../../../domain/answers.ts";
 import { futureRefused, paid, paymentFailed } from "../../../domain/pace/lane-pace.ts";
 import { sentAfresh } from "../../../domain/pace/transaction-pace.ts";
-import type { Clock } from "../../../ports/clock.ts";
-import type { Entropy } from "../../../ports/entropy.ts";
-import type { AlertSeverity, Telemetry } from "../../../ports/telemetry.ts";
+import type { Ports } from "../../../ports/ports.ts";
 import { happened } from "../../lane/happened.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { establish, isRefusedForGood, type Tracked } from "../../lane/tracked.ts";
 
-export interface LearnPorts {
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-  readonly telemetry: Telemetry;
-}
+export type LearnPorts = Pick<Ports, "clock" | "entropy" | "telemetry">;
 
-interface Answered {
+export interface Answered {
   readonly lane: OwnedLane;
   readonly tx: Tracked;
   readonly result: SubmitResult;
@@ -46,14 +40,14 @@ function learnPoverty(ports: LearnPorts, answered: Answered): void {
   establish(tx, "INSUFFICIENT_FUNDS", { text: wordsOf(result), since });
   if (lane.pace.unpaidSince !== null) return;
   happened(lane, paymentFailed, since);
-  alert(ports, answered, { severity: "ERROR", code: "INSUFFICIENT_FUNDS" });
+  alert(ports, answered, "INSUFFICIENT_FUNDS");
 }
 
 function learnRejection(ports: LearnPorts, answered: Answered): void {
   const { tx, result } = answered;
   if (!isRefusedForGood(tx)) return;
   const isNew = establish(tx, "REFUSED_FOR_GOOD", { text: wordsOf(result), since: ports.clock.now() });
-  if (isNew) alert(ports, answered, { severity: "ERROR", code: "TX_REFUSED" });
+  if (isNew) alert(ports, answered, "TX_REFUSED");
 }
 
 /** What stands before it is not at the node, whatever was said when it was sent: it goes first, then this one again. */
@@ -69,11 +63,7 @@ function wordsOf({ detail, answer }: SubmitResult): string {
   return detail ?? answer;
 }
 
-function alert(
-  { telemetry }: LearnPorts,
-  { lane, tx, result }: Answered,
-  { severity, code }: { readonly severity: AlertSeverity; readonly code: AlertCode },
-): void {
+function alert({ telemetry }: LearnPorts, { lane, tx, result }: Answered, code: AlertCode): void {
   const message = `nonce ${tx.nonce} of ${lane.lane.signer} waits: ${wordsOf(result)}`;
-  telemetry.emit({ type: "alert", severity, code, message, lane: lane.lane, txId: tx.txId });
+  telemetry.emit({ type: "alert", severity: "ERROR", code, message, lane: lane.lane, txId: tx.txId });
 }

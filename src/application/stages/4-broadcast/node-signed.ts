@@ -19,8 +19,8 @@ import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import type { Tracked } from "../../lane/tracked.ts";
 import { type GrayZonePorts, isOutOfSight, loseSight } from "./gray-zone.ts";
-import type { LearnPorts } from "./learn.ts";
-import { type Answered, note, planAnswer } from "./note-answer.ts";
+import type { Answered, LearnPorts } from "./learn.ts";
+import { note, planAnswer } from "./note-answer.ts";
 import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
 
 export interface NodeSignedPorts extends GrayZonePorts, ResubmitPorts, LearnPorts {

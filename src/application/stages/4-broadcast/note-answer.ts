@@ -4,7 +4,7 @@
  * Reads: the answer. Writes: nothing itself; the moves it plans are committed by its caller. Invariant I7: an unknown
  * answer decides nothing. A crash before they are committed leaves TRACKING/PENDING, sent again by the next owner.
  */
-import { isTaken, type SubmitResult } from "../../../domain/answers.ts";
+import { isTaken } from "../../../domain/answers.ts";
 import { sendableAttempts } from "../../../domain/attempts.ts";
 import { futureTaken } from "../../../domain/pace/lane-pace.ts";
 import { refused, spent, taken, turnedTo } from "../../../domain/pace/transaction-pace.ts";
@@ -13,15 +13,8 @@ import type { TransitionItem } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { happened } from "../../lane/happened.ts";
 import { type Planned, plan } from "../../lane/lane-writer.ts";
-import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { resubmitEveryMs, type Tracked } from "../../lane/tracked.ts";
-import { type LearnPorts, learn } from "./learn.ts";
-
-export interface Answered {
-  readonly lane: OwnedLane;
-  readonly tx: Tracked;
-  readonly result: SubmitResult;
-}
+import { type Answered, type LearnPorts, learn } from "./learn.ts";
 
 /** Notes what follows for the pace of the lane and of the transaction. */
 export function note(ports: LearnPorts, context: ChainContext, work: Answered): void {

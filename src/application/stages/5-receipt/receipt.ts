@@ -12,7 +12,6 @@ import { isUnsure } from "../../../domain/pace/lane-pace.ts";
 import { byTurn, isLookDue, looked, lookFailed, lookOwed } from "../../../domain/pace/transaction-pace.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import type { Block, ChainTransaction } from "../../../ports/chain.ts";
-import type { Failpoints } from "../../../ports/failpoints.ts";
 import { canonicalHashes } from "../../chain/canonical-hashes.ts";
 import { type ChainContext, LOOKS_AT_ONCE } from "../../chain/chain-context.ts";
 import { happened } from "../../lane/happened.ts";
@@ -22,9 +21,7 @@ import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 import { establish } from "../../lane/tracked.ts";
 
-export interface ReceiptPorts extends LaneWriterPorts, OwnContractPorts {
-  readonly failpoint: Failpoints;
-}
+export type ReceiptPorts = LaneWriterPorts & OwnContractPorts;
 
 /** Matches new blocks. Returns those whose receipts could not be fetched, to be tried again. */
 export async function receiptsOfBlocks(

@@ -8,21 +8,19 @@
 import { type FinalityView, isFinal, watchedThrough } from "../../../domain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
-import type { Failpoints } from "../../../ports/failpoints.ts";
 import { canonicalHashes } from "../../chain/canonical-hashes.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { inTurn, type Working } from "../../lane/activity.ts";
 import type { OwnContractPorts } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
-import { type CompletePorts, complete } from "../7-complete/complete.ts";
+import { complete } from "../7-complete/complete.ts";
 import { type ReorgPorts, reviseWatched, withdraw } from "./reorg.ts";
 import { type RequeuePorts, requeueLost } from "./requeue.ts";
 import { applyVerdicts, type MinedOn, settleReceipts, type Verdicts } from "./settle.ts";
 
-export interface FinalityPorts extends CompletePorts, ReorgPorts, RequeuePorts, OwnContractPorts {
+export interface FinalityPorts extends ReorgPorts, RequeuePorts, OwnContractPorts {
   readonly store: ReorgPorts["store"] & RequeuePorts["store"];
   readonly codec: RequeuePorts["codec"] & OwnContractPorts["codec"];
-  readonly failpoint: Failpoints;
 }
 
 /** What one pass decides by: heights and tags read once, hashes by height from the window, receipts that were settled. */
