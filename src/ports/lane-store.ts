@@ -12,9 +12,9 @@ import type {
 import type { Attempt, Intent, LaneTransaction, Payload, Receipt } from "../domain/transaction.ts";
 
 export { BatchRefused } from "../domain/ledger/batch-refused.ts";
-export type * from "../domain/ledger/fates.ts";
 export type * from "../domain/ledger/nonce-writes.ts";
 export { NotLoaded } from "../domain/ledger/part.ts";
+export type * from "../domain/ledger/writes.ts";
 export type * from "../domain/ledger/writes.ts";
 
 /**

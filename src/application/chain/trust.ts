@@ -16,9 +16,9 @@ import { isDue } from "../../domain/pace/when.ts";
 import { type ChainIdentity, ChainUnavailable } from "../../ports/chain.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
-import { happened } from "../lane/happened.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
+import { happened } from "../lane/tracked.ts";
 import type { ChainContext } from "./chain-context.ts";
 
 export interface TrustPorts extends Pick<Ports, "clock" | "telemetry"> {

@@ -11,9 +11,9 @@ import { NO_DOUBT } from "../../domain/doubt.ts";
 import { laidDown, signedAnew, takenInHand } from "../../domain/pace/transaction-pace.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { BoundedSigner, SignedTransaction } from "../../ports/signer.ts";
-import { happened } from "../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
+import { happened } from "../lane/tracked.ts";
 import { canStick } from "./stuck.ts";
 
 export interface AnotherAttemptPorts extends LaneWriterPorts {

@@ -33,9 +33,8 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { confirmEstimate, simulateWithin } from "../chain/gas-needed.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
-import { decodedNewest, rebuildable, type StoredBytes } from "../lane/stored-bytes.ts";
 import { TermOver } from "../lane/term.ts";
-import type { Tracked } from "../lane/tracked.ts";
+import { decodedNewest, rebuildable, type StoredBytes, type Tracked } from "../lane/tracked.ts";
 import { prepare, refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { type AnotherAttemptPorts, type AnotherPayload, signAnother } from "./another-attempt.ts";
 

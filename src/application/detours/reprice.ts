@@ -1,15 +1,18 @@
 /**
  * Detour: a transaction that offers less than the last blocks took, or that a node called underpriced, is signed again
- * at the same nonce, for more.
+ * at the same nonce, for more; one that asks for more gas than the chain takes, with less (lowerGas).
  *
- * Reads: the fee market, the bytes of its newest payload. Writes: another attempt (another-attempt.ts). Invariants: I3
- * (same nonce, same payload), I6; an offer rises over everything a node has taken, and never above the ceiling.
- * A crash leaves what another-attempt.ts leaves; the next owner sends the newest attempt and judges it by its answer.
+ * Reads: the fee market, the bytes of its newest payload; for less gas the caller's payload and a new estimate. Writes:
+ * another attempt (another-attempt.ts). Invariants: I3 (same nonce, same receiver, value and data), I6; an offer rises over
+ * everything a node has taken, and never above the ceiling. A crash leaves what another-attempt.ts leaves; the next owner
+ * sends the newest attempt, judges it by its answer, and learns the gas limit anew.
  */
-import { repricedKind, sendableAttempts } from "../../domain/attempts.ts";
-import { bounded, type FeeLimit, limitInWords, repricingLimit } from "../../domain/ceilings.ts";
-import type { FeeMarket, Fees } from "../../domain/fees.ts";
-import { turnedTo } from "../../domain/pace/transaction-pace.ts";
+import { attemptToSend, repricedKind, sendableAttempts } from "../../domain/attempts.ts";
+import { type Bounded, bounded, type FeeLimit, feeLimit, limitInWords, repricingLimit } from "../../domain/ceilings.ts";
+import { type FeeMarket, type Fees, feeCap } from "../../domain/fees.ts";
+import { withMargin } from "../../domain/gas.ts";
+import type { Address } from "../../domain/lane.ts";
+import { gasJudged, turnedTo } from "../../domain/pace/transaction-pace.ts";
 import {
   covers,
   highestOffer,
@@ -20,12 +23,13 @@ import {
 } from "../../domain/repricing.ts";
 import type { Attempt } from "../../domain/transaction.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
+import type { LaneStore } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { happened } from "../lane/happened.ts";
+import { simulateWithin } from "../chain/gas-needed.ts";
+import type { Working } from "../lane/activity.ts";
 import { hold } from "../lane/hold.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { decodedNewest, rebuildable, type StoredBytes } from "../lane/stored-bytes.ts";
-import type { Tracked } from "../lane/tracked.ts";
+import { decodedNewest, happened, rebuildable, type StoredBytes, type Tracked } from "../lane/tracked.ts";
 import { type AnotherAttemptPorts, type AnotherPayload, signAnother } from "./another-attempt.ts";
 
 export interface RepricePorts extends AnotherAttemptPorts, StoredBytes {}
@@ -130,4 +134,79 @@ async function payloadAt(ports: RepricePorts, { context, tx }: Work, fees: Fees)
   const unsigned = bounded(context.ceilings, { ...content, fees });
   const reason = tx.pace.answer === "underpriced" ? "a node called it underpriced" : "the last blocks took more";
   return { kind: repricedKind(tx.attempts), unsigned, over, reason };
+}
+
+export interface LowerGasPorts extends AnotherAttemptPorts, StoredBytes {
+  readonly store: StoredBytes["store"] & Pick<LaneStore, "loadPayloads">;
+}
+
+/**
+ * A payload was refused because it asks for more gas than the chain takes in one transaction, a limit that was not known
+ * when it was signed. What it needs may still fit: then the same payload is signed again with less. Gas that the caller
+ * named is the caller's: it is left as it is, and the hole policy decides. So is what does not fit.
+ */
+export function lowerGas(ports: LowerGasPorts, context: ChainContext, lane: OwnedLane): Working {
+  if (context.gasLimits.cap === null) return null;
+  const waiting = [...lane.unmined.values()].filter((each) => awaitsLessGas(context, each));
+  return waiting.length === 0 ? null : lowerEach(ports, context, lane, waiting);
+}
+
+async function lowerEach(
+  ports: LowerGasPorts,
+  context: ChainContext,
+  lane: OwnedLane,
+  waiting: readonly Tracked[],
+): Promise<void> {
+  for (const tx of waiting) {
+    if (lane.held) return;
+    try {
+      await lowerOne(ports, context, lane, tx);
+    } catch (error) {
+      // Nothing was found out, so nothing is decided: it is looked at again.
+      if (!(error instanceof ChainUnavailable)) throw error;
+    }
+  }
+}
+
+/** Refused for a gas limit above the chain's cap, by everybody, and what it really needs was not looked at since. */
+export function awaitsLessGas({ gasLimits, settings }: ChainContext, tx: Tracked): boolean {
+  const { cap } = gasLimits;
+  if (cap === null || tx.pace.answer !== "rejected" || tx.acceptedOrdinal !== null || tx.pace.inHand) return false;
+  if (tx.pace.gasJudgedAt === tx.pace.rejections || tx.receipt !== null) return false;
+  if (settings.maxAttempts !== 0 && tx.attempts.length >= settings.maxAttempts) return false;
+  const newest = attemptToSend(tx.attempts);
+  if (newest === null || newest.nodeSigned === true || newest.gas <= cap) return false;
+  // Once: an endpoint that names less each time would have payloads signed without end.
+  return repricedKind(tx.attempts) === "reprice" && tx.attempts.every(({ gas }) => gas <= newest.gas);
+}
+
+async function lowerOne(ports: LowerGasPorts, context: ChainContext, lane: OwnedLane, tx: Tracked): Promise<void> {
+  const { rejections } = tx.pace;
+  const over = tx.attempts.length;
+  const unsigned = await lane.term.during(withLessGas(ports, context, lane.lane.signer, tx));
+  if (tx.attempts.length !== over || tx.pace.rejections !== rejections) return;
+  happened(tx, gasJudged, rejections);
+  if (unsigned === null) return;
+  const reason = `the chain takes no more than ${context.gasLimits.cap} gas in one transaction`;
+  await signAnother(ports, lane, tx, { kind: "reprice", unsigned, over, reason });
+}
+
+/** Null: the caller named the gas, what it needs does not fit, or a ceiling was lowered below its price since. */
+async function withLessGas(
+  ports: LowerGasPorts,
+  context: ChainContext,
+  from: Address,
+  tx: Tracked,
+): Promise<Bounded | null> {
+  const [stored] = await ports.store.loadPayloads([tx.txId]);
+  if (stored === undefined || stored.payload.gas !== undefined) return null;
+  const decoded = await decodedNewest(ports, tx);
+  const unsigned = decoded === null ? null : rebuildable(decoded);
+  if (unsigned === null) return null;
+  const { to, data, value, accessList } = unsigned;
+  const simulation = await simulateWithin(context, { from, to, data, value, accessList });
+  if (simulation.outcome !== "ok") return null;
+  const gas = withMargin(simulation.gas, { to, data }, context.gasLimits.most?.gas ?? null);
+  const isAllowed = feeCap(unsigned.fees) <= feeLimit(context.ceilings, { gas, value }).most;
+  return isAllowed ? bounded(context.ceilings, { ...unsigned, gas }) : null;
 }

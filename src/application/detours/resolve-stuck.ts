@@ -16,9 +16,8 @@ import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
-import { decodedNewest } from "../lane/stored-bytes.ts";
 import { quietly, unlessOver } from "../lane/term.ts";
-import type { Tracked } from "../lane/tracked.ts";
+import { decodedNewest, type Tracked } from "../lane/tracked.ts";
 import type { Verdict } from "../requests/order.ts";
 import { decodeGiven } from "../requests/reservation.ts";
 import {

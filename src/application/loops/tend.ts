@@ -12,14 +12,12 @@ import { ChainUnavailable } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { type HolePorts, tendHoles } from "../detours/holes.ts";
-import { type LowerGasPorts, lowerGas } from "../detours/lower-gas.ts";
-import { type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
+import { type LowerGasPorts, lowerGas, type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
 import { mayStick, reasonOf, stick } from "../detours/stuck.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
-import { happened } from "../lane/happened.ts";
 import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import type { Tracked } from "../lane/tracked.ts";
+import { happened, type Tracked } from "../lane/tracked.ts";
 
 export type TendPorts = RepricePorts & FeedWriterPorts;
 export type TendLanePorts = TendPorts & HolePorts & LowerGasPorts;

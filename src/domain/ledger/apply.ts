@@ -2,7 +2,6 @@ import { allocate } from "./allocate.ts";
 import { bind } from "./bind.ts";
 import type { Change } from "./changes.ts";
 import { Draft, type Moment } from "./draft.ts";
-import type { LedgerOutcome } from "./fates.ts";
 import type { Ledger } from "./ledger.ts";
 import { move } from "./move.ts";
 import { closeHoles, findSkipped } from "./nonce-gaps.ts";
@@ -10,7 +9,7 @@ import { expire, release, reserve } from "./reserve.ts";
 import { settleIntake } from "./settle-intake.ts";
 import { align, realign, reconcile, suspend } from "./standing.ts";
 import { unwatch } from "./unwatch.ts";
-import type { LedgerWrite } from "./writes.ts";
+import type { LedgerOutcome, LedgerWrite } from "./writes.ts";
 
 export interface Applied {
   readonly ledger: Ledger;

@@ -3,9 +3,8 @@ import type { Hex, Lane } from "../lane.ts";
 import type { Reservation } from "../reservations.ts";
 import type { Attempt, Receipt } from "../transaction.ts";
 import { isSettled, type State, type Status, type TransitionEvent } from "../transitions.ts";
-import type { ExistingTransaction } from "./fates.ts";
 import { type Cover, loaded, Part } from "./part.ts";
-import type { SuspendedBy } from "./writes.ts";
+import type { ExistingTransaction, SuspendedBy } from "./writes.ts";
 
 /** A part of what the database holds of a lane, as it stands behind the lane's lock. Readonly throughout. */
 export interface Ledger {

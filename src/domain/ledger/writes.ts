@@ -1,7 +1,8 @@
-import type { Fence, Hash } from "../lane.ts";
+import type { Fence, Hash, Hex, Lane } from "../lane.ts";
 import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../transitions.ts";
-import type { NonceWrite } from "./nonce-writes.ts";
+import type { LedgerTransaction } from "./ledger.ts";
+import type { NonceOutcome, NonceWrite } from "./nonce-writes.ts";
 
 /** The writes of a lane's owner that the ledger judges. What a lane's owner writes about its chain is none of them. */
 export type LedgerWrite =
@@ -161,3 +162,29 @@ export type IntakeFate =
       readonly event: "refuse" | "refuseReusedRequestId";
       readonly reason: string;
     };
+
+/** What became of a write that the ledger judged. */
+export type LedgerOutcome =
+  | { readonly status: "allocated"; readonly items: readonly AllocateFate[]; readonly cursor: number }
+  | { readonly status: "applied"; readonly items: readonly ("applied" | "conflict")[] }
+  | { readonly status: "aligned"; readonly cursor: number }
+  | { readonly status: "reconciled"; readonly cursor: number; readonly suspendedBy: SuspendedBy | null }
+  | { readonly status: "done" }
+  | NonceOutcome;
+
+export type AllocateFate =
+  /** `recycled`: the nonce was a hole. */
+  | { readonly fate: "created"; readonly nonce: number; readonly createdAt: Date; readonly recycled?: true }
+  /** The request id exists: the row it names. `samePayload` tells an honest repeat from a reuse. */
+  | { readonly fate: "duplicate"; readonly existing: ExistingTransaction; readonly samePayload: boolean }
+  /** The lane has no cursor and no floor was given: nothing consumed. */
+  | { readonly fate: "noCursor" }
+  /** The lane is not reconciled since the database's history changed, or waits for an operator: nothing consumed. */
+  | { readonly fate: "held" }
+  /** The database cannot hold this item; found by bisecting, never answered by the store itself. */
+  | { readonly fate: "refused"; readonly detail: string };
+
+export interface ExistingTransaction extends Pick<LedgerTransaction, "txId" | "requestId" | "nonce" | "state"> {
+  readonly lane: Lane;
+  readonly fingerprint: Hex;
+}

@@ -11,8 +11,7 @@
 import { type Content, overCeiling, refuseOverCeiling } from "../../../domain/ceilings.ts";
 import { FencepostError, type RejectionReason, unavailable } from "../../../domain/errors.ts";
 import { type FeeMarket, type Fees, feeCap, isFullyPriced, isHopelessCap } from "../../../domain/fees.ts";
-import { intrinsicGas, withMargin } from "../../../domain/gas.ts";
-import { gasOverLimit } from "../../../domain/gas-limits.ts";
+import { gasOverLimit, intrinsicGas, withMargin } from "../../../domain/gas.ts";
 import type { Intent, Payload, PreparedIntent } from "../../../domain/transaction.ts";
 import { type Call, ChainUnavailable, type Simulation } from "../../../ports/chain.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";

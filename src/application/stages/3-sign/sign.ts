@@ -16,11 +16,10 @@ import { ChainUnavailable } from "../../../ports/chain.ts";
 import type { AllocatedRecord, LaneStore } from "../../../ports/lane-store.ts";
 import { type BoundedSigner, type SignedTransaction, SigningRefused } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { happened } from "../../lane/happened.ts";
 import { holdAtCeiling } from "../../lane/hold.ts";
 import { commitPlanned, type FeedWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { signed } from "../../lane/tracked.ts";
+import { happened, signed } from "../../lane/tracked.ts";
 import { giveUp } from "./give-up.ts";
 import { shiftDown } from "./shift-down.ts";
 

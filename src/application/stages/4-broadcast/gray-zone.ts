@@ -26,11 +26,10 @@ import type { GrayZoneResult } from "../../../ports/telemetry.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { findSent, type SentQuery } from "../../chain/find-sent.ts";
 import type { Working } from "../../lane/activity.ts";
-import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnContractPorts } from "../../lane/own-contract.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import type { Tracked } from "../../lane/tracked.ts";
+import { happened, type Tracked } from "../../lane/tracked.ts";
 import { type Mined, mineForeign, saysTheSame } from "../5-receipt/external-use.ts";
 
 export interface GrayZonePorts extends LaneWriterPorts, OwnContractPorts {

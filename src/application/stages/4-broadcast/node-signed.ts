@@ -14,13 +14,11 @@ import type { Attempt, SignedAttempt, UnsignedTransaction } from "../../../domai
 import type { NodeSubmission } from "../../../ports/chain.ts";
 import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import type { Tracked } from "../../lane/tracked.ts";
+import { happened, type Tracked } from "../../lane/tracked.ts";
 import { type GrayZonePorts, isOutOfSight, loseSight } from "./gray-zone.ts";
-import type { Answered, LearnPorts } from "./learn.ts";
-import { note, planAnswer } from "./note-answer.ts";
+import { type Answered, type LearnPorts, note, planAnswer } from "./note-answer.ts";
 import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
 
 export interface NodeSignedPorts extends GrayZonePorts, ResubmitPorts, LearnPorts {

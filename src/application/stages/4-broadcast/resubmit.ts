@@ -8,9 +8,9 @@
  */
 import { bytesRead, claimed } from "../../../domain/pace/transaction-pace.ts";
 import type { LaneStore } from "../../../ports/lane-store.ts";
-import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+import { happened } from "../../lane/tracked.ts";
 
 export interface ResubmitPorts extends LaneWriterPorts {
   readonly store: Pick<LaneStore, "loadRawTransactions">;

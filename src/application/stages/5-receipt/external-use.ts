@@ -18,10 +18,10 @@ import type { LaneStore, StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { findSent, type Sent } from "../../chain/find-sent.ts";
 import type { Working } from "../../lane/activity.ts";
-import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+import { happened } from "../../lane/tracked.ts";
 
 export interface ExternalUsePorts extends LaneWriterPorts, OwnContractPorts {
   readonly store: Pick<LaneStore, "loadPayloads">;

@@ -12,14 +12,12 @@ import { isUnsure } from "../../../domain/pace/lane-pace.ts";
 import { byTurn, isLookDue, looked, lookFailed, lookOwed } from "../../../domain/pace/transaction-pace.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import type { Block, ChainTransaction } from "../../../ports/chain.ts";
-import { canonicalHashes } from "../../chain/canonical-hashes.ts";
-import { type ChainContext, LOOKS_AT_ONCE } from "../../chain/chain-context.ts";
-import { happened } from "../../lane/happened.ts";
+import { type ChainContext, canonicalHashes, LOOKS_AT_ONCE } from "../../chain/chain-context.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
-import { establish } from "../../lane/tracked.ts";
+import { establish, happened } from "../../lane/tracked.ts";
 
 export type ReceiptPorts = LaneWriterPorts & OwnContractPorts;
 

@@ -8,8 +8,7 @@
 import { type FinalityView, isFinal, watchedThrough } from "../../../domain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
-import { canonicalHashes } from "../../chain/canonical-hashes.ts";
-import type { ChainContext } from "../../chain/chain-context.ts";
+import { type ChainContext, canonicalHashes } from "../../chain/chain-context.ts";
 import { inTurn, type Working } from "../../lane/activity.ts";
 import type { OwnContractPorts } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";

@@ -9,9 +9,9 @@ import { attemptToSend } from "../../../domain/attempts.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { withdrawn } from "../../../domain/pace/transaction-pace.ts";
 import type { LaneStore } from "../../../ports/lane-store.ts";
-import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type FeedWriterPorts, plan } from "../../lane/lane-writer.ts";
 import { type OwnedLane, resumed, type Tracked } from "../../lane/owned-lane.ts";
+import { happened } from "../../lane/tracked.ts";
 
 export interface ReorgPorts extends FeedWriterPorts {
   readonly store: Pick<LaneStore, "loadWatched">;

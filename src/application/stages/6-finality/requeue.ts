@@ -14,10 +14,9 @@ import type { Attempt, Receipt } from "../../../domain/transaction.ts";
 import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
 import type { Signer } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
-import { rebuildable, type StoredBytes } from "../../lane/stored-bytes.ts";
+import { happened, rebuildable, type StoredBytes } from "../../lane/tracked.ts";
 
 export interface RequeuePorts extends LaneWriterPorts, StoredBytes {
   readonly signer: Pick<Signer, "custody">;
