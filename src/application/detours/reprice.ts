@@ -22,7 +22,7 @@ import {
   reprice,
 } from "../../domain/repricing.ts";
 import type { Attempt } from "../../domain/transaction.ts";
-import { ChainUnavailable } from "../../ports/chain.ts";
+import { unlessSilent } from "../../ports/chain.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { simulateWithin } from "../chain/gas-needed.ts";
@@ -45,7 +45,9 @@ interface Work {
 
 export async function repriceIfBelow(ports: RepricePorts, work: Work): Promise<RepriceFate> {
   const strategy = work.context.settings.repricing;
-  const market = strategy === null ? null : await work.lane.term.during(marketNow(work.context));
+  // Null: the chain cannot say what blocks take now, so nothing is said about this offer either.
+  const asked = () => work.lane.term.during(unlessSilent(work.context.feeMarket(), null));
+  const market = strategy === null ? null : await asked();
   const view = market === null ? null : viewOf(work.tx, market);
   if (strategy === null || view === null) return "kept";
   const limit = await work.lane.term.during(limitOf(ports, work, view));
@@ -54,16 +56,6 @@ export async function repriceIfBelow(ports: RepricePorts, work: Work): Promise<R
   const known = sendableAttempts(work.tx.attempts).find(({ fees }) => covers(fees, verdict.fees));
   if (known !== undefined) return sendKnown(work.tx, known);
   return maySign(ports, work) ? signAt(ports, work, verdict.fees) : "kept";
-}
-
-/** Null: nobody can say what blocks take now, so nothing is said about this offer either. */
-async function marketNow(context: ChainContext): Promise<FeeMarket | null> {
-  try {
-    return await context.feeMarket();
-  } catch (error) {
-    if (error instanceof ChainUnavailable) return null;
-    throw error;
-  }
 }
 
 /** What was taken, or refused for its price, is what a new offer must beat, superseded payloads included: a pool may hold them. */
@@ -159,12 +151,8 @@ async function lowerEach(
 ): Promise<void> {
   for (const tx of waiting) {
     if (lane.held) return;
-    try {
-      await lowerOne(ports, context, lane, tx);
-    } catch (error) {
-      // Nothing was found out, so nothing is decided: it is looked at again.
-      if (!(error instanceof ChainUnavailable)) throw error;
-    }
+    // Where nothing was found out, nothing is decided: it is looked at again.
+    await unlessSilent(lowerOne(ports, context, lane, tx), null);
   }
 }
 

@@ -8,7 +8,7 @@
 import { isTaken } from "../../domain/answers.ts";
 import { blockReported, type HeadOfLine, headSeen } from "../../domain/pace/lane-pace.ts";
 import { judged, lookWanted } from "../../domain/pace/transaction-pace.ts";
-import { ChainUnavailable } from "../../ports/chain.ts";
+import { unlessSilent } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { type HolePorts, tendHoles } from "../detours/holes.ts";
@@ -67,7 +67,9 @@ async function judgeAll(
   due: readonly Tracked[],
 ): Promise<void> {
   await markStale(ports, lane, due);
-  const executable = context.settings.repricing === null ? NONE : await lane.term.during(executableOf(context, lane));
+  const isRepriced = context.settings.repricing !== null;
+  // None where the count is unknown.
+  const executable = isRepriced ? await lane.term.during(unlessSilent(executableOf(context, lane), NONE)) : NONE;
   for (const tx of due) {
     if (tx.receipt !== null || tx.pace.inHand) continue;
     const fate = executable.has(tx.nonce) ? await repriceIfBelow(ports, { context, lane, tx }) : "kept";
@@ -79,19 +81,14 @@ async function judgeAll(
 
 const NONE: ReadonlySet<number> = new Set();
 
-/** The nonces that the chain could take next: from the mined count on without a gap. Empty where the count is unknown. */
+/** The nonces that the chain could take next: from the mined count on without a gap. */
 async function executableOf({ counts, settings }: ChainContext, lane: OwnedLane): Promise<ReadonlySet<number>> {
-  try {
-    const nonces = new Set<number>();
-    let { count: next } = await counts.mined(lane.lane.signer, { atMostMs: settings.pollIntervalMs });
-    // Seen mined since the count was asked for.
-    while (lane.mined.has(next)) next++;
-    for (; lane.unmined.has(next); next++) nonces.add(next);
-    return nonces;
-  } catch (error) {
-    if (error instanceof ChainUnavailable) return NONE;
-    throw error;
-  }
+  const nonces = new Set<number>();
+  let { count: next } = await counts.mined(lane.lane.signer, { atMostMs: settings.pollIntervalMs });
+  // Seen mined since the count was asked for.
+  while (lane.mined.has(next)) next++;
+  for (; lane.unmined.has(next); next++) nonces.add(next);
+  return nonces;
 }
 
 /** A node took them, and no block did in time. */

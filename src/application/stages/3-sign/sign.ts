@@ -12,7 +12,7 @@ import { envelopeFor, type FeeMarket, isFullyPriced } from "../../../domain/fees
 import { ceilingReported } from "../../../domain/pace/lane-pace.ts";
 import { committed, LOOK_DUE, lookedAt } from "../../../domain/pace/transaction-pace.ts";
 import type { SignedAttempt } from "../../../domain/transaction.ts";
-import { ChainUnavailable } from "../../../ports/chain.ts";
+import { unlessSilent } from "../../../ports/chain.ts";
 import type { AllocatedRecord, LaneStore } from "../../../ports/lane-store.ts";
 import { type BoundedSigner, type SignedTransaction, SigningRefused } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
@@ -140,15 +140,10 @@ async function priceAll(
   lane: OwnedLane,
   batch: readonly AllocatedRecord[],
 ): Promise<readonly PricedPayload[] | null> {
-  try {
-    // What its caller priced costs the same on any market.
-    const unpriced = batch.find(({ payload }) => !isFullyPriced(payload)) ?? (batch[0] as AllocatedRecord);
-    const market = await lane.term.during(context.marketFor(unpriced.payload));
-    return batch.map((record) => priceOne(context, lane, record, market));
-  } catch (error) {
-    if (error instanceof ChainUnavailable) return null;
-    throw error;
-  }
+  // What its caller priced costs the same on any market.
+  const unpriced = batch.find(({ payload }) => !isFullyPriced(payload)) ?? (batch[0] as AllocatedRecord);
+  const market = await lane.term.during(unlessSilent(context.marketFor(unpriced.payload), null));
+  return market && batch.map((record) => priceOne(context, lane, record, market));
 }
 
 function priceOne(

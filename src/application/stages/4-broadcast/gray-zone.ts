@@ -20,7 +20,7 @@ import {
   sightLost,
   sightRegained,
 } from "../../../domain/pace/transaction-pace.ts";
-import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
+import { type ChainTransaction, unlessSilent } from "../../../ports/chain.ts";
 import type { LaneStore, StoredPayload } from "../../../ports/lane-store.ts";
 import type { GrayZoneResult } from "../../../ports/telemetry.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
@@ -61,7 +61,7 @@ export function searchGrayZone(ports: GrayZonePorts, context: ChainContext, lane
     if (searchOf(ports, tx).nextMs <= nowMs) due.push(tx);
   }
   due.sort((a, b) => a.nonce - b.nonce);
-  return due.length === 0 ? null : searchEach(ports, context, lane, due);
+  return due.length === 0 ? null : unlessSilent(searchEach(ports, context, lane, due), undefined);
 }
 
 async function searchEach(
@@ -70,16 +70,12 @@ async function searchEach(
   lane: OwnedLane,
   due: readonly Tracked[],
 ): Promise<void> {
-  try {
-    const payloads = await lane.term.during(ports.store.loadPayloads(due.map(({ txId }) => txId)));
-    const { count } = await lane.term.during(context.counts.mined(lane.lane.signer, { atMostMs: 0 }));
-    const seen = new Map<number, ChainTransaction>();
-    for (const [index, tx] of due.entries()) {
-      const found = await lane.term.during(look(context, { signer: lane.lane.signer, nonce: tx.nonce, seen }, count));
-      await conclude(ports, context, { lane, tx, found, payload: payloads[index] as StoredPayload });
-    }
-  } catch (error) {
-    if (!(error instanceof ChainUnavailable)) throw error;
+  const payloads = await lane.term.during(ports.store.loadPayloads(due.map(({ txId }) => txId)));
+  const { count } = await lane.term.during(context.counts.mined(lane.lane.signer, { atMostMs: 0 }));
+  const seen = new Map<number, ChainTransaction>();
+  for (const [index, tx] of due.entries()) {
+    const found = await lane.term.during(look(context, { signer: lane.lane.signer, nonce: tx.nonce, seen }, count));
+    await conclude(ports, context, { lane, tx, found, payload: payloads[index] as StoredPayload });
   }
 }
 

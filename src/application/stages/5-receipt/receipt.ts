@@ -13,6 +13,7 @@ import { byTurn, isLookDue, looked, lookFailed, lookOwed } from "../../../domain
 import type { Receipt } from "../../../domain/transaction.ts";
 import type { Block, ChainTransaction } from "../../../ports/chain.ts";
 import { type ChainContext, canonicalHashes, LOOKS_AT_ONCE } from "../../chain/chain-context.ts";
+import { sideBySide } from "../../lane/activity.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
@@ -28,13 +29,10 @@ export async function receiptsOfBlocks(
   blocks: readonly Block[],
 ): Promise<readonly Block[]> {
   const failed: Block[] = [];
-  const queue = blocks.filter((block) => block.transactionHashes.some((hash) => context.hashes.has(hash)));
-  const worker = async (): Promise<void> => {
-    for (let block = queue.shift(); block !== undefined; block = queue.shift()) {
-      if (!(await receiptsOfBlock(ports, context, block))) failed.push(block);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(queue.length, context.settings.receiptWorkers) }, worker));
+  const ours = blocks.filter((block) => block.transactionHashes.some((hash) => context.hashes.has(hash)));
+  await sideBySide(ours, context.settings.receiptWorkers, async (block) => {
+    if (!(await receiptsOfBlock(ports, context, block))) failed.push(block);
+  });
   return failed;
 }
 

@@ -7,7 +7,7 @@
  */
 import { type FinalityView, isFinal, watchedThrough } from "../../../domain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
-import { ChainUnavailable } from "../../../ports/chain.ts";
+import { ChainUnavailable, unlessSilent } from "../../../ports/chain.ts";
 import { type ChainContext, canonicalHashes } from "../../chain/chain-context.ts";
 import { inTurn, type Working } from "../../lane/activity.ts";
 import type { OwnContractPorts } from "../../lane/own-contract.ts";
@@ -53,7 +53,7 @@ async function endOfWatch(
 ): Promise<number> {
   const claimed = watchedThrough(settings.confirmations, view);
   if (!lanes.some((lane) => hasWatched(lane, claimed))) return -1;
-  const head = await chain.heightReached(view.head).catch(nowhere);
+  const head = await unlessSilent(chain.heightReached(view.head), -1);
   return watchedThrough(settings.confirmations, { ...view, head });
 }
 
@@ -61,11 +61,6 @@ async function endOfWatch(
 export function hasWatched({ watched }: OwnedLane, throughBlock: number): boolean {
   for (const number of watched.values()) if (number <= throughBlock) return true;
   return false;
-}
-
-function nowhere(error: unknown): number {
-  if (error instanceof ChainUnavailable) return -1;
-  throw error;
 }
 
 function deepEnough(

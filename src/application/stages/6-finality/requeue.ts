@@ -11,7 +11,7 @@
 import type { Lane } from "../../../domain/lane.ts";
 import { moveJudged } from "../../../domain/pace/transaction-pace.ts";
 import type { Attempt, Receipt } from "../../../domain/transaction.ts";
-import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
+import { type ChainTransaction, unlessSilent } from "../../../ports/chain.ts";
 import type { Signer } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
@@ -30,7 +30,7 @@ export async function requeueLost(
   decided: readonly Tracked[],
 ): Promise<readonly Tracked[]> {
   if (context.settings.externalUsePolicy !== "requeue" || !decided.some(isLost)) return decided;
-  const deepEnough = await lane.term.during(finalizedDepth(context));
+  const deepEnough = await lane.term.during(unlessSilent(finalizedDepth(context), -1));
   const others: Tracked[] = [];
   const planned: Planned[] = [];
   for (const tx of decided) {
@@ -49,14 +49,9 @@ function isLost({ attempts, receipt }: Tracked): boolean {
 
 /** The highest block from which nothing comes back, by no one endpoint's word or denial; −1 while that is not known. */
 async function finalizedDepth({ chain, settings, follower: { window } }: ChainContext): Promise<number> {
-  try {
-    const tagged = await chain.headForAll("finalized");
-    if (tagged !== null) return window.mayStandOn(tagged) ? tagged.number : -1;
-    return (await chain.heightReached(window.tip?.number ?? -1)) - 2 * settings.confirmations;
-  } catch (error) {
-    if (error instanceof ChainUnavailable) return -1;
-    throw error;
-  }
+  const tagged = await chain.headForAll("finalized");
+  if (tagged !== null) return window.mayStandOn(tagged) ? tagged.number : -1;
+  return (await chain.heightReached(window.tip?.number ?? -1)) - 2 * settings.confirmations;
 }
 
 /** Looked into once, as long as the same foreign transaction stands there. Null: cannot be told now. */
@@ -71,7 +66,7 @@ async function mayGetAnother(
   const sameHistory = tx.nonce >= epochFloor;
   const signedHere = ports.signer.custody(lane.signer) === "local" && ours.every(({ kind }) => kind !== "external");
   if (!sameHistory || !signedHere) return remember(tx, false);
-  const foreign = await contentsOf(context, lane, tx.receipt);
+  const foreign = await unlessSilent(contentsOf(context, lane, tx.receipt), null);
   return foreign === null ? null : remember(tx, await differs(ports, tx, ours, foreign));
 }
 
@@ -86,13 +81,8 @@ async function contentsOf(
   receipt: Receipt | null,
 ): Promise<ChainTransaction | null> {
   if (receipt === null) return null;
-  try {
-    const sent = await chain.sentInBlock(signer, receipt.blockNumber);
-    return sent?.find(({ txHash }) => txHash === receipt.txHash) ?? null;
-  } catch (error) {
-    if (error instanceof ChainUnavailable) return null;
-    throw error;
-  }
+  const sent = await chain.sentInBlock(signer, receipt.blockNumber);
+  return sent?.find(({ txHash }) => txHash === receipt.txHash) ?? null;
 }
 
 /**
