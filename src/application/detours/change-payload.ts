@@ -45,7 +45,7 @@ export interface PayloadChange {
   readonly kind: AnotherPayload["kind"];
   /** With `replace`. */
   readonly payload?: Payload;
-  /** Signed by whoever decided it, and checked to belong to this nonce. */
+  /** Signed by the one who decided it, and checked to belong to this nonce. */
   readonly signed?: DecodedTransaction & { readonly rawTransaction: `0x${string}` };
   /** What is not wished for is the market's, and enough. */
   readonly fees: FeeWishes;
@@ -282,7 +282,7 @@ async function priced(context: ChainContext, tx: Tracked, pricing: Pricing): Pro
 }
 
 /**
- * No node ever took any of it, and the last word was a refusal: there is nothing to outbid, or a fee that nobody can pay
+ * No node ever took any of it, and the last word was a refusal: there is nothing to outbid, or a fee that cannot be paid
  * could only be replaced by a higher one. A pool that holds something all the same says "underpriced", and then it counts.
  */
 function nothingStands({ acceptedOrdinal, pace: { answer } }: Tracked): boolean {
@@ -297,7 +297,7 @@ function standingOffer({ attempts, acceptedOrdinal, pace: { answer } }: Tracked)
   return (highestOffer(standing) ?? attempts[0]?.fees) as Fees;
 }
 
-/** Whoever names a price may go beyond what the loop would offer, up to the ceilings, but has to name enough. */
+/** An operator or hook that names a price may go beyond what the loop would offer, up to the ceilings, but has to name enough. */
 async function wished(context: ChainContext, standing: Fees, { wishes, costs }: Pricing): Promise<Fees> {
   const least = leastReplacement(standing);
   const { fees: asked } = await context.price({ ...wishes, type: typeOf(standing, wishes) }, costs);

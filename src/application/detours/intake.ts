@@ -36,7 +36,7 @@ export interface IntakeEvents {
 
 /**
  * Takes up what is visible, each lane in its own time and one page of it at once. A lane that waits for its chain, or has
- * thousands of rows, must keep nobody else's waiting.
+ * thousands of rows, must not keep other lanes waiting.
  */
 export class Intake {
   private readonly ports: IntakePorts;

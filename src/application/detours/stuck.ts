@@ -19,7 +19,7 @@ export function canStick(lane: OwnedLane, tx: Tracked): boolean {
   return mayStick(tx) && tx.nonce === lane.headOfLine();
 }
 
-/** Whoever finds that the head cannot get on by itself calls this; the reason is shown to people as it is. */
+/** Called where the head of the line cannot get on by itself; the reason is shown to people as it is. */
 export async function stick(ports: FeedWriterPorts, lane: OwnedLane, tx: Tracked, reason: string): Promise<void> {
   if (!mayStick(tx) || tx.pace.inHand) return;
   await commitPlanned(ports, lane, [plan(tx, "stick", { reason })]);

@@ -39,7 +39,7 @@ export interface LeaseEvents extends OtherInstancesEvents {
 
 const RETRY_MS = 250;
 const SWEEP_MS = 500;
-/** Nobody else's end matters then. Whoever joins tells so, and is found at the next look otherwise. */
+/** While no other node is there. One that joins says so, and is found at the next look otherwise. */
 const SWEEP_ALONE_MS = 1_000;
 /** A timer may be early by a fraction; two looks must not be. */
 const TIMER_SLACK_MS = 5;
@@ -69,7 +69,7 @@ export class Lease {
   /** The database's history changed: nothing is renewed any more, a new instance is registered. */
   private startingOver = false;
   private readonly others: OtherInstances;
-  // A database that does not answer frees nobody; the next look asks again.
+  // A database that does not answer declares no instance dead; the next look asks again.
   private readonly looking = new Activity(
     () => this.lookAround(),
     () => undefined,
@@ -83,7 +83,7 @@ export class Lease {
   private silentAs: string | null = null;
   private session: OwnSession | null = null;
   private told: ToldLock | null = null;
-  /** When a lock was lost that others may know of; null: nobody can take us for dead by it. */
+  /** When a lock was lost that others may know of; null: no other node can take us for dead by it. */
   private unsureSinceMs: number | null = null;
   private readonly telling = new Activity(
     () => this.tellLock(),
@@ -136,7 +136,7 @@ export class Lease {
     this.hurry.abort();
   }
 
-  /** Graceful end: lanes released and the instance retired, so that nobody has to wait for an expiry. */
+  /** Graceful end: lanes released and the instance retired, so that no other node has to wait for an expiry. */
   async stop(): Promise<void> {
     await this.abandon();
     if (this.current !== null) await this.ports.store.retireInstance(this.current);
@@ -185,7 +185,7 @@ export class Lease {
     this.wasHeard(startedMs);
   }
 
-  /** The database took a sign of life that began then: whoever took us for dead before has not declared it. */
+  /** The database took a sign of life that began then: a node that took us for dead before has not declared it. */
   private wasHeard(startedMs: number): void {
     if (this.unsureSinceMs !== null && startedMs >= this.unsureSinceMs) this.unsureSinceMs = null;
   }
@@ -289,7 +289,7 @@ export class Lease {
     });
   }
 
-  /** What the others were told of is not there, and nobody told us that our session has ended. */
+  /** What the others were told of is not there, and we were not told that our session has ended. */
   private missOwnLock(): void {
     const { sessionLock } = this.ports;
     const { told } = this;

@@ -7,8 +7,8 @@ export interface OwnContractPorts {
 }
 
 /**
- * A receipt with the address that its deployment has: it follows from signer and nonce, and whoever takes it from an
- * endpoint may send money to a contract of the endpoint's choice. A deployment that reverted left none, whatever the node
+ * A receipt with the address that its deployment has: it follows from signer and nonce, and a caller who believed an
+ * endpoint about it might send money to a contract of the endpoint's choice. A deployment that reverted left none, whatever the node
  * says of it.
  */
 export function withOwnContract(

@@ -7,7 +7,7 @@
  * again. Our own deadline (lease.ts, `mayAct`), which stops writes and sends. And a session lock whose loss others may
  * take for the end of this process (`maySend`), which stops sends. Reads need the term alone.
  *
- * What has already happened is not hidden: the outcome of a write reaches whoever waits for it, also where the term ended
+ * What has already happened is not hidden: the outcome of a write reaches the caller that waits for it, also where the term ended
  * meanwhile. `TermOver` from a write means that nothing was written.
  */
 import type { Fence } from "../../domain/lane.ts";

@@ -103,10 +103,10 @@ export interface Fact {
   readonly since: Date;
 }
 
-/** `rejected` once may be one node's mood; again, and by nobody taken, it is for good. */
+/** Rejected once, it may be one node's mood; rejected again, and taken by no node, it is for good. */
 const REJECTIONS_FOR_GOOD = 2;
 
-/** No node will ever take it as it is: whoever repairs holes may act on it. */
+/** No node will ever take it as it is: the hole policy may act on it. */
 export function isRefusedForGood(tx: Tracked): boolean {
   return tx.acceptedOrdinal === null && tx.pace.rejections >= REJECTIONS_FOR_GOOD;
 }
@@ -149,7 +149,7 @@ function isTakenAsItIs(record: TrackedRecord, sendOrdinal: number | null): boole
   return waits && sendOrdinal !== null && lastError === null && (acceptedOrdinal ?? 0) >= sendOrdinal;
 }
 
-/** What is STUCK is sent again all the same, but nobody expects it to help. */
+/** What is STUCK is sent again all the same, but seldom: it is not expected to help. */
 const STUCK_PACE = 10;
 
 /** How long after a send the same bytes are due again; null: never by age. */

@@ -99,7 +99,7 @@ export function newLedger(lane: Lane): Ledger {
   return { ...empty(lane, ALL), mayHaveLost: false, endedThrough: null, intake: Part.of("intake row", NAMED) };
 }
 
-/** A lane's own row, and nothing else of it: whatever a write needs beside is put in by whoever loads it. */
+/** A lane's own row, and nothing else of it: the loader puts in what a write needs beside it. */
 export function bareLedger(
   lane: Lane,
   standing: Pick<Ledger, "cursor" | "suspendedBy" | "reconciled"> & Partial<Ledger>,

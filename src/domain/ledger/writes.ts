@@ -42,7 +42,7 @@ export interface NewTransaction {
   readonly intent: PreparedIntent;
   /** Set where the intent came through the intake table: the row there is consumed in the same transaction. */
   readonly intakeId?: number;
-  /** It may have been allocated before, by a telling of the same create that nobody heard the answer of: its id is looked for. */
+  /** It may have been allocated before, by a telling of the same create whose answer was lost: its id is looked for. */
   readonly mayExist?: boolean;
 }
 

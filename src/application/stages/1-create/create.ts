@@ -107,7 +107,7 @@ export class Creates {
       fates[(heard[at] as Heard).place] = fate;
     };
     const [single] = told.length === 1 && by === "caller" ? heard : [];
-    // Whoever must ask the chain may wait for it long, and keeps no other caller waiting.
+    // A create that must ask the chain may wait for it long: it does not join others, which would wait with it.
     if (single !== undefined && isComplete(single)) tell(0, await this.gathering.add(single));
     else await this.byLane(heard, tell, by);
     if (by !== "caller") return fates.map((fate) => (fate instanceof BetweenOwners ? fate.toPeer() : fate));
@@ -235,8 +235,8 @@ async function answerRepeated(ports: CreatePorts, { items, fates }: Batch): Prom
 
 /**
  * The idempotency check before preparation spares the chain questions about what exists already. Where none would be
- * asked it spares nothing: the check that binds is stage 2's, under the lane's lock. But nobody overtakes those who are
- * being checked.
+ * asked it spares nothing: the check that binds is stage 2's, under the lane's lock. But no create overtakes
+ * one of its lane that is being checked.
  */
 async function preCheck(ports: CreatePorts, lane: OwnedLane, { items, fates }: Batch): Promise<readonly Item[]> {
   const behindOthers = lane.hasUnminedBefore(items.length);
@@ -330,7 +330,7 @@ function failure(error: unknown, intent: Intent): FencepostError {
   return new DatabaseSilent("nothing was accepted", error);
 }
 
-/** The owner may have created it: whoever asks for the transaction, or repeats the request id, finds it. */
+/** The owner may have created it: its caller finds it by asking for the transaction, or by repeating the request id. */
 function unanswered({ txId }: Intent): FencepostError {
   const detail = "the node that acts for this signer did not answer; ask for the transaction, or repeat the request id";
   return outcomeUnknown(detail, { txId });

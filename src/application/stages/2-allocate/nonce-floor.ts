@@ -66,7 +66,7 @@ function isFresh(clock: Clock, { counts, settings }: ChainContext, { lane, curso
   return cursor !== null && comparedAtMs !== null && clock.monotonicMs() - comparedAtMs < settings.nonceStateTimeoutMs;
 }
 
-/** The create that brought the proof may still fail: whoever comes after it must not get a nonce below what was proved. */
+/** The create that brought the proof may still fail: the creates after it must not get a nonce below what was proved. */
 function aboveCursor({ cursor }: OwnedLane, { proven }: CountMemory): number | null {
   return cursor === null || proven > cursor ? proven : null;
 }
@@ -87,7 +87,7 @@ async function askAndProve(ports: NonceFloorPorts, subject: Subject, isLast: () 
     return aboveCursor(lane, memory);
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
-    // The database has a cursor: the chain being away stops nobody. A new lane has nothing to go by.
+    // The database has a cursor: a chain that is away stops no create. A new lane has nothing to go by.
     if (lane.cursor !== null) return aboveCursor(lane, memory);
     throw unavailable("the chain does not answer, and this signer's nonce is not known yet", error);
   }
@@ -207,7 +207,7 @@ async function provePending(ports: NonceFloorPorts, { context, lane }: Subject, 
 function reportDrift(telemetry: Telemetry, { lane, cursor: given }: OwnedLane, drift: Drift): void {
   const { cursor, chainCount, proved, by } = drift;
   telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount, proved });
-  // What others have in the pool when a lane begins is told, and wakes nobody.
+  // What others have in the pool when a lane begins is reported, without an alert.
   if (given === null) return;
   const outcome = proved ? "aligned" : `${by.endpoint} says so at block ${by.atBlock}; waiting for proof`;
   const message = `the chain counts ${chainCount} transactions of ${lane.signer}, we gave out ${cursor}; ${outcome}`;

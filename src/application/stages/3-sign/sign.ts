@@ -122,7 +122,7 @@ async function signAll(
   } catch (error) {
     const refused = error instanceof SigningRefused ? batch[error.index] : undefined;
     if (!(error instanceof SigningRefused) || refused === undefined) throw error;
-    // Signed before, at a nonce that somebody else used: what may be on a chain is given up by nobody.
+    // Signed before, at a nonce that somebody else used: what may be on a chain is never given up.
     if ((refused.attempts ?? []).length > 0) throw error;
     await giveUp(ports, lane, refused, `the signer refused it: ${error.message}`);
     return null;

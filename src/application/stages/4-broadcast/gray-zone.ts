@@ -36,7 +36,7 @@ export interface GrayZonePorts extends LaneWriterPorts, OwnContractPorts {
   readonly store: Pick<LaneStore, "loadPayloads">;
 }
 
-/** A payload that a node may have signed and sent, and whose hash nobody knows. */
+/** A payload that a node may have signed and sent, and whose hash is not known. */
 export function isOutOfSight({ status, attempts, pace }: Tracked): boolean {
   const unnamed = attempts.some(({ txHash, foreign }) => txHash === null && foreign !== true);
   return unnamed && !pace.claimed && (status.subState === "UNKNOWN_SUBMIT_RESULT" || status.state === "STUCK");

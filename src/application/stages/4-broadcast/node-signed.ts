@@ -62,7 +62,7 @@ async function sendOne(ports: NodeSignedPorts, context: ChainContext, lane: Owne
   return conclude(ports, context, { lane, tx, result });
 }
 
-/** Claimed in an earlier term, and never named: whether the node heard of it, nobody here knows. */
+/** Claimed in an earlier term, and never named: whether the node heard of it is not known here. */
 function mayHaveBeenSent(tx: Tracked): boolean {
   return toSend(tx)?.txHash === null && !tx.pace.claimed && tx.pace.answer === null;
 }

@@ -52,7 +52,7 @@ async function lookInto(ports: ExternalUsePorts, context: ChainContext, lane: Ow
   if (planned.length > 0) await commitPlanned(ports, lane, planned);
 }
 
-/** A head of line that nobody mines may have been overtaken without a word: the count is asked at the pace of stale receipts. */
+/** A head of line that is not mined may have been overtaken without a word: the count is asked at the pace of stale receipts. */
 function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number): boolean {
   const nonce = lane.headOfLine();
   const memory = context.counts.of(lane.lane.signer);

@@ -45,7 +45,7 @@ export async function openPass(context: ChainContext, lanes: readonly OwnedLane[
   return { context, view, verdicts, watchEnds };
 }
 
-/** What ends a watch must not be a height that one endpoint alone claims: a reorg below it would be told to nobody. */
+/** What ends a watch must not be a height that one endpoint alone claims: a reorg below it would never be reported. */
 async function endOfWatch(
   { chain, settings }: ChainContext,
   view: FinalityView,
@@ -73,7 +73,7 @@ function deepEnough(
     for (const tx of lane.mined.values()) {
       const { receipt } = tx;
       if (receipt === null || !isFinal(receipt.blockNumber, context.settings, view)) continue;
-      // One that has left the chain is withdrawn, not asked about; below the window nobody knows yet.
+      // One that has left the chain is withdrawn, not asked about; below the window it is not known yet.
       const canonical = window.hashAt(receipt.blockNumber) ?? receipt.blockHash;
       if (canonical === receipt.blockHash) deep.push({ lane, tx, receipt });
     }
@@ -101,7 +101,7 @@ async function taggedHeight(context: ChainContext, tag: "safe" | "finalized"): P
     return height;
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
-    // An endpoint that answers everything but this would otherwise keep everything from being final, and nobody told.
+    // An endpoint that answers everything but this would otherwise keep everything from being final, without an alert.
     if (context.reachable) context.noteTag(tag, false);
     return null;
   }
@@ -165,7 +165,7 @@ async function decideAsked(
   }
 }
 
-/** Nobody waits for the rows: they are let go with those of the blocks to come. What could not be written is watched on. */
+/** Nothing waits for the rows: they are let go with those of the blocks to come. What could not be written is watched on. */
 function endWatch({ context, watchEnds: throughBlock }: FinalityPass, lane: OwnedLane): null {
   if (!hasWatched(lane, throughBlock)) return null;
   for (const hash of lane.watched.keys()) if (context.disputes.about(hash) !== null) return null;
@@ -182,7 +182,7 @@ function blockNumberOf(tx: Tracked): number {
   return tx.receipt?.blockNumber ?? -1;
 }
 
-/** Unknown is not different: a height nobody could tell us about withdraws nothing. */
+/** Unknown is not different: a height that the chain could not tell us about withdraws nothing. */
 function differs(canonical: Hash | undefined, stored: Hash | undefined): boolean {
   return canonical !== undefined && canonical !== stored;
 }

@@ -59,7 +59,7 @@ function settlingOf({ lane, tx, receipt: { txHash } }: MinedOn): Settling {
   return isNamed ? { txHash, sentBy: { signer: lane.lane.signer, nonce: tx.nonce } } : { txHash };
 }
 
-/** One block that nobody can be asked about keeps no other waiting. */
+/** A block that no endpoint answers for keeps no other block waiting. */
 async function settleBlock(
   { chain, disputes, settings }: ChainContext,
   { block, transactions }: AskedBlock,
