@@ -103,14 +103,8 @@ async function heal(ports: HolePorts, context: ChainContext, lane: OwnedLane, ho
   await placeHolder(ports, context, { lane, hole, decision, reason });
 }
 
-interface Lowest {
-  readonly hole: Hole | null;
-  /** Monotonic: when the count was asked for that has not passed it. */
-  readonly askedAtMs: number;
-}
-
-/** The lowest that the chain has not passed. What it has is no hole; after a reorg it may be one again, so it is kept a while. */
-async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<Lowest> {
+/** The lowest that the chain has not passed, and when that was asked (monotonic). What it has is no hole; after a reorg it may be one again, so it is kept a while. */
+async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane) {
   const { holes } = lane.nonces;
   // What is about to be paid for is looked at once more.
   const atMostMs = heals(ports, context, lane) ? 0 : context.settings.pollIntervalMs;

@@ -13,14 +13,7 @@ import { type FeeMarket, type Fees, feeCap } from "../../domain/fees.ts";
 import { withMargin } from "../../domain/gas.ts";
 import type { Address } from "../../domain/lane.ts";
 import { gasJudged, turnedTo } from "../../domain/pace/transaction-pace.ts";
-import {
-  covers,
-  highestOffer,
-  type Repricing,
-  type RepricingStrategy,
-  type RepricingView,
-  reprice,
-} from "../../domain/repricing.ts";
+import { covers, highestOffer, type Repricing, type RepricingView, reprice } from "../../domain/repricing.ts";
 import type { Attempt } from "../../domain/transaction.ts";
 import { unlessSilent } from "../../ports/chain.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
@@ -45,13 +38,14 @@ interface Work {
 
 export async function repriceIfBelow(ports: RepricePorts, work: Work): Promise<RepriceFate> {
   const strategy = work.context.settings.repricing;
+  if (strategy === null) return "kept";
   // Null: the chain cannot say what blocks take now, so nothing is said about this offer either.
-  const asked = () => work.lane.term.during(unlessSilent(work.context.feeMarket(), null));
-  const market = strategy === null ? null : await asked();
-  const view = market === null ? null : viewOf(work.tx, market);
-  if (strategy === null || view === null) return "kept";
+  const market = await work.lane.term.during(unlessSilent(work.context.feeMarket(), null));
+  const view = market && viewOf(work.tx, market);
+  if (view === null) return "kept";
   const limit = await work.lane.term.during(limitOf(ports, work, view));
-  const verdict = judge(ports, work, { strategy, view, limit });
+  const verdict = reprice(strategy, view, limit.most);
+  noteCeiling(ports, work, verdict, limit);
   if (verdict.verdict !== "reprice") return "kept";
   const known = sendableAttempts(work.tx.attempts).find(({ fees }) => covers(fees, verdict.fees));
   if (known !== undefined) return sendKnown(work.tx, known);
@@ -78,19 +72,11 @@ async function limitOf(ports: RepricePorts, { context, tx }: Work, { first }: Re
   return repricingLimit(ceilings, content, first);
 }
 
-interface Judging {
-  readonly strategy: RepricingStrategy;
-  readonly view: RepricingView;
-  readonly limit: FeeLimit;
-}
-
-function judge(ports: RepricePorts, { lane, tx }: Work, { strategy, view, limit }: Judging): Repricing {
-  const verdict = reprice(strategy, view, limit.most);
+function noteCeiling(ports: RepricePorts, { lane, tx }: Work, verdict: Repricing, limit: FeeLimit): void {
   if (verdict.verdict === "ceiling" || (verdict.verdict === "reprice" && verdict.reached)) {
     const text = `its fee has reached ${limitInWords(limit)}, and more is wanted`;
     hold(ports, lane, tx, { code: "FEE_CEILING_REACHED", text });
   } else tx.facts.delete("FEE_CEILING_REACHED");
-  return verdict;
 }
 
 /** The same offer was signed before and not taken for another reason (funds, say): those very bytes, not others like them. */

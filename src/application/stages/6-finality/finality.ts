@@ -112,9 +112,7 @@ export async function withdrawOrphaned(ports: FinalityPorts, context: ChainConte
   const mined = [...lane.mined.values()];
   const hashAt = await lane.term.during(canonicalHashes(context, mined.map(blockNumberOf)));
   const orphaned = mined.filter((tx) => differs(hashAt.get(blockNumberOf(tx)), tx.receipt?.blockHash));
-  if (orphaned.length > 0) {
-    await withdraw(ports, lane, { transactions: orphaned, because: "left the canonical chain" });
-  }
+  if (orphaned.length > 0) await withdraw(ports, lane, orphaned, "left the canonical chain");
   const watchedHashes = await lane.term.during(canonicalHashes(context, [...lane.watched.values()]));
   const differing = [...lane.watched].filter(([hash, number]) => differs(watchedHashes.get(number), hash));
   const gone = differing.length === 0 ? [] : await lane.term.during(goneForAll(context, differing));
@@ -157,11 +155,11 @@ async function decideAsked(
   const hashAt = await lane.term.during(canonicalHashes(context, asked.map(blockNumberOf)), "finality");
   const candidates = asked.filter((tx) => hashAt.get(blockNumberOf(tx)) === tx.receipt?.blockHash);
   const { settled, corrected, absent } = applyVerdicts(ports, lane, candidates, verdicts);
-  if (absent.length > 0) await withdraw(ports, lane, { transactions: absent, because: "does not hold it" });
+  if (absent.length > 0) await withdraw(ports, lane, absent, "does not hold it");
   if (settled.length > 0) {
     await ports.failpoint("finality.decided");
     const others = await requeueLost(ports, context, lane, settled);
-    if (others.length > 0) complete(ports, lane, { settled: others, corrected });
+    if (others.length > 0) complete(ports, lane, others, corrected);
   }
 }
 

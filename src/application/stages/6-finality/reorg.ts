@@ -17,16 +17,12 @@ export interface ReorgPorts extends FeedWriterPorts {
   readonly store: Pick<LaneStore, "loadWatched">;
 }
 
-export interface Withdrawal {
-  readonly transactions: readonly Tracked[];
-  /** What speaks against the block that their receipts name. */
-  readonly because: "left the canonical chain" | "does not hold it";
-}
-
+/** `because`: what speaks against the block that their receipts name. */
 export async function withdraw(
   ports: ReorgPorts,
   lane: OwnedLane,
-  { transactions, because }: Withdrawal,
+  transactions: readonly Tracked[],
+  because: "left the canonical chain" | "does not hold it",
 ): Promise<void> {
   const nowMs = ports.clock.monotonicMs();
   const planned = transactions.map((tx) => {

@@ -12,12 +12,6 @@ import { commitPlanned, type FeedWriterPorts, plan } from "../../lane/lane-write
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 
-/** What is settled, and of those which have another receipt than the database holds. */
-export interface Completing {
-  readonly settled: readonly Tracked[];
-  readonly corrected: ReadonlyMap<Tracked, Correction>;
-}
-
 export interface Correction {
   /** What it is decided by. */
   readonly receipt: Receipt;
@@ -30,8 +24,16 @@ const REASONS = {
   imprecise: "the price that was paid is what could be settled of it",
 } as const;
 
-/** The pass goes on: whatever comes next is written behind this, in the lane's order, and a failure reloads the lane. */
-export function complete(ports: FeedWriterPorts, lane: OwnedLane, { settled, corrected }: Completing): void {
+/**
+ * What is settled, and of those which have another receipt than the database holds. The pass goes on: whatever comes next
+ * is written behind this, in the lane's order, and a failure reloads the lane.
+ */
+export function complete(
+  ports: FeedWriterPorts,
+  lane: OwnedLane,
+  settled: readonly Tracked[],
+  corrected: ReadonlyMap<Tracked, Correction>,
+): void {
   const planned = settled.map((tx) => {
     lane.settle(tx);
     const correction = corrected.get(tx);
