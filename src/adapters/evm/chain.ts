@@ -4,7 +4,7 @@ import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, agreeOnTagFor
 import { askChainIds } from "./ask-chain-ids.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
 import { BlockProver } from "./proof/block-prover.ts";
-import { fetchBlockNumber, fetchBlocks, fetchBlocksByHash, fetchIdentity, fetchTagged } from "./read-block.ts";
+import { fetchBlockNumber, fetchBlocks, fetchIdentity, fetchTagged } from "./read-block.ts";
 import { fetchReceipts, fetchShownInBlock } from "./read-receipts.ts";
 import {
   CountsAtHead,
@@ -61,7 +61,7 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
     headForAll: (tag) => agreeOnTagForAll(endpoints, tag),
     heightReached: (upTo) => agreeOnHeight(endpoints, upTo),
     blocksByNumber: (numbers) => readOf(numbers, (rpc) => fetchBlocks(rpc, numbers)),
-    blockByHash: async (hash) => (await first((rpc) => fetchBlocksByHash(rpc, [hash])))[0] ?? null,
+    blockByHash: async (hash) => (await first((rpc) => fetchBlocks(rpc, [hash])))[0] ?? null,
     secondOpinion: (blockNumber) => agreeOnBlock(endpoints, blockNumber),
     settleReceipts: async (block, transactions, depth) => {
       if (transactions.length === 0) return [];

@@ -2,13 +2,10 @@ import { decodeAbiParameters } from "viem/utils";
 import type { Hex } from "../../domain/lane.ts";
 import type { Revert } from "../../ports/chain.ts";
 import { isBytes } from "./rpc/quantities.ts";
+import type { RpcErrorAnswer } from "./rpc/rpc-errors.ts";
 
 /** The parts of a JSON-RPC error object, as far as a node filled them in. */
-export interface NodeError {
-  readonly code: number;
-  readonly message: string;
-  readonly data?: unknown;
-}
+export type NodeError = Pick<RpcErrorAnswer, "code" | "message"> & { readonly data?: unknown };
 
 const LONGEST_TEXT = 2_000;
 const LONGEST_DETAIL = 300;

@@ -1,10 +1,10 @@
 import type { Hash } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";
 import type { Block } from "../../ports/chain.ts";
-import { fetchBlocksByHash, saysNoSuchBlock } from "./read-block.ts";
+import { fetchBlocks, saysNoSuchBlock } from "./read-block.ts";
 import type { Endpoint } from "./rpc/endpoints.ts";
 import { BadAnswer, read } from "./rpc/quantities.ts";
-import { RpcErrorAnswer, RpcUnreachable, resultOf, saysMethodUnsupported, saysOverLimit } from "./rpc/rpc-errors.ts";
+import { RpcErrorAnswer, resultOf, saying, saysMethodUnsupported, withholds } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
 /** A receipt, and what the node showed of it: logs are compared, and not kept. */
@@ -17,7 +17,7 @@ export interface ShownReceipt {
 export async function fetchReceipts(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]> {
   const receipts = (await fetchByHash(rpc, hashes)).map((shown) => shown?.receipt ?? null);
   const named = [...new Set(receipts.flatMap((receipt) => receipt?.blockHash ?? []))];
-  const blocks = await fetchBlocksByHash(rpc, named);
+  const blocks = await fetchBlocks(rpc, named);
   for (const receipt of receipts.filter((each) => each !== null)) {
     const block = blocks[named.indexOf(receipt.blockHash)] ?? null;
     if (block === null) throw new BadAnswer("it has a receipt of a block that it does not have");
@@ -134,24 +134,18 @@ export async function fetchBlockReceipts(
     } catch (error) {
       // Reth and Besu tell an orphaned block by an error, geth by null.
       if (saysNoSuchBlock(error)) return "gone";
-      if (withholdsList(error)) return "withheld";
-      if (!rejectsForm(error)) throw error;
-      endpoint.blockReceipts =
-        saysMethodUnsupported(error) || endpoint.blockReceipts === "byObject" ? "unsupported" : "byObject";
+      const lacksMethod = saysMethodUnsupported(error);
+      if (!lacksMethod && !refusesParameter(error)) {
+        if (withholds(error)) return "withheld";
+        throw error;
+      }
+      endpoint.blockReceipts = lacksMethod || endpoint.blockReceipts === "byObject" ? "unsupported" : "byObject";
     }
   }
   return "unsupported";
 }
 
-/** Of a large block the list may be more than a node gives, or than is taken here, for ever; each receipt alone is not. */
-function withholdsList(error: unknown): boolean {
-  if (error instanceof RpcUnreachable) return error.kind === "tooLarge";
-  return error instanceof RpcErrorAnswer && !rejectsForm(error) && !saysOverLimit(error);
-}
-
-function rejectsForm(error: unknown): boolean {
-  return saysMethodUnsupported(error) || (error instanceof RpcErrorAnswer && error.code === -32602);
-}
+const refusesParameter = saying([-32602]);
 
 /** Null also where the receipt names no block: some rollups give one for a transaction that is only pre-confirmed. */
 function readShown(value: unknown): ShownReceipt | null {

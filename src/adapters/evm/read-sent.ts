@@ -5,7 +5,7 @@ import type { ChainTransaction } from "../../ports/chain.ts";
 import { saysNoSuchBlock } from "./read-block.ts";
 import type { Endpoint } from "./rpc/endpoints.ts";
 import { BadAnswer, read } from "./rpc/quantities.ts";
-import { RpcErrorAnswer, type RpcReply, resultOf, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
+import { type RpcReply, resultOf, saying, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 import type { RpcCall } from "./rpc/wire.ts";
 
@@ -93,12 +93,10 @@ function readFees(fields: Fields): Fees {
  * Reth: "state at block … is pruned"; Nethermind: "No state available"; Besu: "World state unavailable"; gateways:
  * "archive". Only words about state: a block that is unknown is no sign of pruning.
  */
-const STATE_GONE_TEXT =
-  /missing trie node|(historical |world |no )?state.*(not |un)available|no state available|prun(ed|ing)|archive/i;
-
-function saysStateGone(error: unknown): boolean {
-  return error instanceof RpcErrorAnswer && STATE_GONE_TEXT.test(error.message);
-}
+const saysStateGone = saying(
+  [],
+  /missing trie node|(historical |world |no )?state.*(not |un)available|no state available|prun(ed|ing)|archive/i,
+);
 
 const COUNT = "eth_getTransactionCount";
 const HEAD = "eth_blockNumber";

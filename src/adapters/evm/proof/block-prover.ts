@@ -15,7 +15,7 @@ import { saysNoSuchBlock } from "../read-block.ts";
 import { fetchBlockReceipts, readReceipt } from "../read-receipts.ts";
 import type { Endpoint } from "../rpc/endpoints.ts";
 import { read } from "../rpc/quantities.ts";
-import { type RpcErrorAnswer, RpcUnreachable, resultOf, saysOverLimit } from "../rpc/rpc-errors.ts";
+import { resultOf, withholds } from "../rpc/rpc-errors.ts";
 import { WorkerThread } from "../threads/worker-thread.ts";
 import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/prove-block.js";
 
@@ -137,13 +137,9 @@ async function fetchShown(endpoint: Endpoint, hash: Hash): Promise<Shown | "behi
 
 async function fetchWhole(endpoint: Endpoint, hash: Hash): Promise<BlockJson | "behind" | "unproven"> {
   const [reply] = await endpoint.rpc.batch([{ method: "eth_getBlockByHash", params: [hash, true] }]);
+  // A block that a node never gives whole would otherwise never be decided by.
   if (reply?.ok === false && !saysNoSuchBlock(reply.error) && withholds(reply.error)) return "unproven";
   const block = read.optional(read.record, resultOf(reply, saysNoSuchBlock), "the block");
   if (block === null) return "behind";
   return read.array(block.transactions, "block.transactions").length > MOST_TRANSACTIONS ? "unproven" : block;
-}
-
-/** A block that a node never gives whole, or that is more than is taken here, would otherwise never be decided by. */
-function withholds(error: RpcErrorAnswer | RpcUnreachable): boolean {
-  return error instanceof RpcUnreachable ? error.kind === "tooLarge" : !saysOverLimit(error);
 }
