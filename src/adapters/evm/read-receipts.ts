@@ -3,14 +3,14 @@ import type { Receipt } from "../../domain/transaction.ts";
 import type { Block } from "../../ports/chain.ts";
 import { fetchBlocks, saysNoSuchBlock } from "./read-block.ts";
 import type { Endpoint } from "./rpc/endpoints.ts";
-import { BadAnswer, read } from "./rpc/quantities.ts";
+import { BadAnswer, type Fields, read } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, resultOf, saying, saysMethodUnsupported, withholds } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
 /** A receipt, and what the node showed of it: logs are compared, and not kept. */
 export interface ShownReceipt {
   readonly receipt: Receipt;
-  readonly json: Readonly<Record<string, unknown>>;
+  readonly json: Fields;
 }
 
 /** Receipts by hash, in the order asked; null where the node knows none. Each stands in its block as the block says. */
@@ -154,7 +154,7 @@ function readShown(value: unknown): ShownReceipt | null {
   return json.blockHash === null || json.blockNumber === null ? null : { receipt: readReceipt(json), json };
 }
 
-export function readReceipt(receipt: ShownReceipt["json"]): Receipt {
+export function readReceipt(receipt: Fields): Receipt {
   return {
     txHash: read.hash(receipt.transactionHash, "receipt.transactionHash"),
     blockNumber: read.number(receipt.blockNumber, "receipt.blockNumber"),

@@ -4,12 +4,11 @@ import type { Address, Hash } from "../../domain/lane.ts";
 import type { ChainTransaction } from "../../ports/chain.ts";
 import { saysNoSuchBlock } from "./read-block.ts";
 import type { Endpoint } from "./rpc/endpoints.ts";
-import { BadAnswer, read } from "./rpc/quantities.ts";
+import { BadAnswer, type Fields, read } from "./rpc/quantities.ts";
 import { type RpcReply, resultOf, saying, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 import type { RpcCall } from "./rpc/wire.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
 type Batch = Pick<RpcTransport, "batch">;
 
 /** The count as of a block; null where the node no longer keeps that state. */
@@ -101,7 +100,7 @@ const saysStateGone = saying(
 const COUNT = "eth_getTransactionCount";
 const HEAD = "eth_blockNumber";
 
-export type CountTag = "latest" | "pending";
+type CountTag = "latest" | "pending";
 
 export async function fetchCount(rpc: RpcTransport, address: Address, tag: CountTag): Promise<number> {
   return read.number(await rpc.request(COUNT, [address, tag]), COUNT);
@@ -151,7 +150,7 @@ export class CountsAtHead {
  * some rollups answer `eth_getTransactionBySenderAndNonce`; null where the node has neither, as hosted ones often do.
  */
 export async function fetchPooled(
-  rpc: Pick<RpcTransport, "batch">,
+  rpc: Batch,
   address: Address,
   nonces: readonly number[],
 ): Promise<readonly (Hash | null)[] | null> {
@@ -166,7 +165,7 @@ export async function fetchPooled(
 
 function fromContent(content: unknown, nonces: readonly number[]): readonly (Hash | null)[] {
   const { pending, queued } = read.record(content, "txpool_contentFrom");
-  const byNonce = { ...Object(queued), ...Object(pending) } as Readonly<Record<string, unknown>>;
+  const byNonce = { ...Object(queued), ...Object(pending) } as Fields;
   return nonces.map((nonce) => hashOf(byNonce[String(nonce)] ?? null));
 }
 

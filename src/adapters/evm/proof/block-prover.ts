@@ -14,7 +14,7 @@ import { decodeTransaction } from "../decode-transaction.ts";
 import { saysNoSuchBlock } from "../read-block.ts";
 import { fetchBlockReceipts, readReceipt } from "../read-receipts.ts";
 import type { Endpoint } from "../rpc/endpoints.ts";
-import { read } from "../rpc/quantities.ts";
+import { type Fields, read } from "../rpc/quantities.ts";
 import { resultOf, withholds } from "../rpc/rpc-errors.ts";
 import { WorkerThread } from "../threads/worker-thread.ts";
 import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/prove-block.js";
@@ -30,7 +30,6 @@ const BLOCKS_REMEMBERED = 64;
 /** What is known of a transaction of interest; null: the block does not hold it. Bytes only where they will be read. */
 type Proved = { readonly receipt: Receipt; readonly raw: Hex | null } | null;
 
-type BlockJson = Readonly<Record<string, unknown>>;
 interface Shown extends Pick<BlockEvidence, "block" | "receipts"> {
   /** Why a receipt could not be had; null: no question was left unanswered. */
   readonly failure: Error | null;
@@ -135,7 +134,7 @@ async function fetchShown(endpoint: Endpoint, hash: Hash): Promise<Shown | "behi
   return { block, receipts, failure: replies.find((reply) => !reply.ok)?.error ?? null };
 }
 
-async function fetchWhole(endpoint: Endpoint, hash: Hash): Promise<BlockJson | "behind" | "unproven"> {
+async function fetchWhole(endpoint: Endpoint, hash: Hash): Promise<Fields | "behind" | "unproven"> {
   const [reply] = await endpoint.rpc.batch([{ method: "eth_getBlockByHash", params: [hash, true] }]);
   // A block that a node never gives whole would otherwise never be decided by.
   if (reply?.ok === false && !saysNoSuchBlock(reply.error) && withholds(reply.error)) return "unproven";

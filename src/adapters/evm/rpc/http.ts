@@ -1,13 +1,9 @@
 import { errors, Pool } from "undici";
 import type { Clock } from "../../../ports/clock.ts";
 import { RpcUnreachable } from "./rpc-errors.ts";
+import type { TransportOptions } from "./transport.ts";
 
-export interface HttpOptions {
-  readonly url: string;
-  readonly clock: Clock;
-  readonly timeoutMs: number;
-  readonly maxResponseBytes: number;
-}
+type HttpOptions = Pick<Required<TransportOptions>, "url" | "clock" | "timeoutMs" | "maxResponseBytes">;
 
 const CONNECTIONS = 16;
 /** Where an endpoint limits the rate and does not say for how long. */
