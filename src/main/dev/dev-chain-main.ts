@@ -1,4 +1,4 @@
-/** The embedded chain as a process of its own, told by its one argument what to be: see dev-chain.ts. */
+/** The embedded chain as a process of its own, told by its one argument what to be: see embedded/chain/child.ts. */
 import { type ChainOptions, startEmbeddedChain } from "./embedded/start-chain.ts";
 
 const chain = await startEmbeddedChain(JSON.parse(process.argv[2] ?? "{}") as ChainOptions);

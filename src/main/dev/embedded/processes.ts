@@ -55,11 +55,7 @@ async function findInProc(pid: number): Promise<LiveProcess | null> {
     readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => ""),
     readlink(`/proc/${pid}/cwd`).catch(() => null),
   ]);
-  return {
-    identity: `${boot.trim()}:${startTicks}`,
-    workingDirectory,
-    command: command.replaceAll("\0", " ").trim(),
-  };
+  return { identity: `${boot.trim()}:${startTicks}`, workingDirectory, command: command.replaceAll("\0", " ").trim() };
 }
 
 async function findWithPs(pid: number): Promise<LiveProcess | null> {
