@@ -15,7 +15,7 @@ export interface ConfigRequest<C extends Command> {
   readonly flags?: Flags;
 }
 
-export interface LoadedConfig<C extends Command> {
+interface LoadedConfig<C extends Command> {
   readonly config: ConfigFor<C>;
   /** Where each value came from, for `fencepost config`. */
   readonly resolution: Resolution;
