@@ -64,13 +64,9 @@ export function openHttp(options: HttpOptions) {
 }
 
 function parseTarget(text: string) {
-  let url: URL;
-  try {
-    url = new URL(text);
-  } catch {
-    // The text is not echoed: a key may be in it.
-    throw new TypeError("an RPC URL is not a URL");
-  }
+  // The text is not echoed: a key may be in it.
+  if (!URL.canParse(text)) throw new TypeError("an RPC URL is not a URL");
+  const url = new URL(text);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw new TypeError(`an RPC URL must be http or https, not ${url.protocol.replace(":", "")}`);
   }

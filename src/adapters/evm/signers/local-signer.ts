@@ -88,14 +88,9 @@ async function curveOf(thread: WorkerThread<SignRequest, readonly Signed[]>): Pr
 async function loadKeys({ privateKeys, mnemonic, keystore }: KeySources): Promise<readonly SigningKey[]> {
   const keys = [
     ...parsePrivateKeys(privateKeys ?? []),
-    ...(mnemonic ? [await loadMnemonicKey(mnemonic)] : []),
+    // Word lists and HD keys are loaded here and not above: a node without a phrase starts sooner.
+    ...(mnemonic ? [await (await import("./mnemonic.ts")).deriveMnemonicKey(mnemonic)] : []),
     ...(keystore ? await loadKeystoreDirectory(keystore) : []),
   ];
   return [...new Map(keys.map((key) => [key.address, key])).values()];
-}
-
-/** Word lists and HD keys are loaded here and not above: a node without a phrase starts sooner. */
-async function loadMnemonicKey(phrase: string): Promise<SigningKey> {
-  const { deriveMnemonicKey } = await import("./mnemonic.ts");
-  return deriveMnemonicKey(phrase);
 }
