@@ -61,10 +61,7 @@ export interface Question {
 }
 
 /** Null: fewer than two endpoints are up. */
-export async function agreeOnReceipts(
-  endpoints: Endpoints,
-  question: Question,
-): Promise<readonly ReceiptVerdict[] | null> {
+export async function agreeOnReceipts(endpoints: Endpoints, question: Question) {
   const { transactions } = question;
   const said = await endpoints.readEach(
     (_, endpoint) => statementOf(endpoint, question),

@@ -84,11 +84,7 @@ export async function fetchShownInBlock(
  * Of a block that is known by its hash alone, without asking for the block first: one question instead of two. Also what
  * stands in another block; and what a node's index has not come to yet is missing.
  */
-export async function fetchShownAtOnce(
-  endpoint: Endpoint,
-  blockHash: Hash,
-  hashes: readonly Hash[],
-): Promise<readonly ShownReceipt[]> {
+export async function fetchShownAtOnce(endpoint: Endpoint, blockHash: Hash, hashes: readonly Hash[]) {
   const list = hashes.length > FEW_CALLS ? await fetchBlockReceipts(endpoint, blockHash) : "unsupported";
   if (typeof list === "string") return (await fetchIndexed(endpoint.rpc, hashes)).filter((shown) => shown !== null);
   const asked = new Set(hashes);

@@ -20,11 +20,7 @@ export async function fetchCountAt(rpc: Batch, address: Address, blockNumber: nu
 }
 
 /** What one address sent in a block. Others' transactions are not looked at: a rollup's own kinds need not be known. */
-export async function fetchSentInBlock(
-  rpc: Batch,
-  address: Address,
-  blockNumber: number,
-): Promise<readonly ChainTransaction[] | null> {
+export async function fetchSentInBlock(rpc: Batch, address: Address, blockNumber: number) {
   const [reply] = await rpc.batch([{ method: "eth_getBlockByNumber", params: [numberToHex(blockNumber), true] }]);
   const fields = read.optional(read.record, resultOf(reply, saysNoSuchBlock), "the block");
   if (fields === null) return null;
@@ -38,11 +34,7 @@ export async function fetchSentInBlock(
 }
 
 /** Erigon, Reth and newer geth look a transaction up by sender and nonce; most nodes do not. */
-export async function fetchBySenderAndNonce(
-  rpc: Batch,
-  address: Address,
-  nonce: number,
-): Promise<ChainTransaction | null | "unsupported"> {
+export async function fetchBySenderAndNonce(rpc: Batch, address: Address, nonce: number) {
   const params = [address, numberToHex(nonce)];
   const [reply] = await rpc.batch([{ method: "eth_getTransactionBySenderAndNonce", params }]);
   const result = resultOf(reply, saysMethodUnsupported);
@@ -121,11 +113,7 @@ export class CountsAtHead {
   readonly #gathering = new Map<Endpoint, Gathering>();
 
   /** A refused question fails alone; the others of its request are answered. */
-  async ask(
-    endpoint: Endpoint,
-    address: Address,
-    tag: CountTag,
-  ): Promise<{ readonly head: number; readonly count: number }> {
+  async ask(endpoint: Endpoint, address: Address, tag: CountTag) {
     const { calls, replies } = this.#gather(endpoint);
     const at = calls.push({ method: COUNT, params: [address, tag] }) - 1;
     const answers = await replies;
@@ -149,11 +137,7 @@ export class CountsAtHead {
  * What waits in the node's pool from one sender, by nonce. geth and reth show it as `txpool_contentFrom`, Erigon and
  * some rollups answer `eth_getTransactionBySenderAndNonce`; null where the node has neither, as hosted ones often do.
  */
-export async function fetchPooled(
-  rpc: Batch,
-  address: Address,
-  nonces: readonly number[],
-): Promise<readonly (Hash | null)[] | null> {
+export async function fetchPooled(rpc: Batch, address: Address, nonces: readonly number[]) {
   const [content] = await rpc.batch([{ method: "txpool_contentFrom", params: [address] }]);
   const shown = resultOf(content, saysMethodUnsupported);
   if (shown !== undefined) return fromContent(shown, nonces);

@@ -39,11 +39,7 @@ export async function submitToFirst(endpoints: Endpoints, raws: readonly Hex[]):
 }
 
 /** In order. Never throws. */
-async function submitTo(
-  endpoints: Endpoints,
-  endpoint: Endpoint,
-  raws: readonly Hex[],
-): Promise<readonly Submission[]> {
+async function submitTo(endpoints: Endpoints, endpoint: Endpoint, raws: readonly Hex[]) {
   try {
     return await endpoints.askOne(endpoint, async (rpc) => {
       const calls = raws.map((raw) => ({ method: "eth_sendRawTransaction", params: [raw] }));

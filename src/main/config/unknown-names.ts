@@ -1,5 +1,5 @@
 import { NOT_YET_SUPPORTED, SETTING_KEYS, SETTINGS } from "./schema.ts";
-import type { Entry, Mistakes } from "./sources.ts";
+import type { Entry, Mistakes, Sources } from "./sources.ts";
 
 const PREFIX = "FENCEPOST_";
 const VARIABLES: ReadonlySet<string> = new Set(SETTING_KEYS.map((key) => SETTINGS[key].variable));
@@ -7,10 +7,7 @@ const VARIABLES_TO_COME: ReadonlySet<string> = new Set(NOT_YET_SUPPORTED.values(
 const TO_COME = "is not supported yet; remove it";
 
 /** A misspelt variable would otherwise be a setting that silently does not hold. */
-export function refuseUnknownVariables(
-  variables: Readonly<Record<string, string | undefined>>,
-  mistakes: Mistakes,
-): void {
+export function refuseUnknownVariables(variables: Sources["variables"], mistakes: Mistakes): void {
   const ours = Object.keys(variables).filter((name) => name.toUpperCase().startsWith(PREFIX));
   for (const name of ours.sort()) {
     if (VARIABLES.has(name)) continue;

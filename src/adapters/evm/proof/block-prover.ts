@@ -44,11 +44,7 @@ export class BlockProver {
   /** Blocks do not change: each is proved once, for as long as it is remembered. */
   readonly #proved = new Map<Hash, Map<Hash, Proved>>();
 
-  async settle(
-    endpoint: Endpoint,
-    block: BlockPlace,
-    transactions: readonly Settling[],
-  ): Promise<readonly ReceiptVerdict[]> {
+  async settle(endpoint: Endpoint, block: BlockPlace, transactions: readonly Settling[]) {
     const all = (verdict: ReceiptVerdict) => transactions.map(() => verdict);
     if (!transactions.every((each) => this.#isKnown(block, each))) {
       if (block.number <= endpoint.unprovableThrough) return all({ kind: "unproven" });
