@@ -67,11 +67,7 @@ function overridingEndpoints({ values, origins, mistakes }: ForAllChains, name: 
   return null;
 }
 
-function ownSettings(
-  common: ForAllChains,
-  place: string,
-  own: Entry,
-): Pick<ResolvedChain, "id" | "values" | "origins"> {
+function ownSettings(common: ForAllChains, place: string, own: Entry) {
   const { mistakes } = common;
   const values: Record<string, unknown> = {};
   const origins: Record<string, Origin> = {};
