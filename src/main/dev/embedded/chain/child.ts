@@ -82,7 +82,7 @@ async function post(url: string, request: unknown): Promise<Answer> {
 }
 
 /** As it is built. */
-const MAIN = fileURLToPath(new URL("../../dev-chain-main.ts", import.meta.url)).replace(/\.ts$/, ".js");
+const MAIN = fileURLToPath(new URL("./dev-chain-main.ts", import.meta.url)).replace(/\.ts$/, ".js");
 
 /** The embedded chain outside this process: a contract can make EDR panic, which ends the process that EDR runs in. */
 export async function startDevChain({ clock, ...options }: ChildOptions): Promise<DevChain> {
