@@ -6,10 +6,11 @@ import { createAlertSink } from "../adapters/webhooks/alert-sink.ts";
 import { guardedFetch } from "../adapters/webhooks/guarded-fetch.ts";
 import { createHttpStuckHook } from "../adapters/webhooks/http-stuck-hook.ts";
 import type { PostPorts } from "../adapters/webhooks/post-json.ts";
+import { defined } from "../domain/defined.ts";
 import type { Address } from "../domain/lane.ts";
 import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
 import { type Config, ConfigurationError } from "./config/config.ts";
-import { importModule } from "./config/file.ts";
+import { firstLine, importModule } from "./config/file.ts";
 import { SETTINGS } from "./config/schema.ts";
 
 /** What an installation plugs in: the hook that decides about stuck transactions, and where alerts go. */
@@ -44,14 +45,8 @@ type Posting = typeof ports & Pick<PostPorts, "fetch">;
 function openAlerts({ config, checksum, onAlertLost }: ExtensionOptions, posting: Posting) {
   if (config.alertWebhook === null) return null;
   const { url, format } = config.alertWebhook;
-  return createAlertSink({
-    ...posting,
-    url,
-    nodeId: config.nodeId,
-    ...(format === null ? {} : { format }),
-    ...(checksum === undefined ? {} : { checksum }),
-    ...(onAlertLost === undefined ? {} : { onLost: onAlertLost }),
-  });
+  const chosen = defined({ format: format ?? undefined, checksum, onLost: onAlertLost });
+  return createAlertSink({ ...posting, url, nodeId: config.nodeId, ...chosen });
 }
 
 async function openHook(hook: Config["stuckHook"], posting: Posting): Promise<StuckResolutionHook | null> {
@@ -64,8 +59,7 @@ async function openHook(hook: Config["stuckHook"], posting: Posting): Promise<St
 /** The default export: an object with `decide`, or that function itself. */
 async function hookModule(place: string): Promise<StuckResolutionHook> {
   const found = await importModule(resolve(process.cwd(), place)).catch((error: unknown) => {
-    const message = error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : String(error);
-    throw new ConfigurationError([`${SETTINGS.stuckHook.variable}: ${place} cannot be loaded: ${message}`]);
+    throw new ConfigurationError([`${SETTINGS.stuckHook.variable}: ${place} cannot be loaded: ${firstLine(error)}`]);
   });
   if (typeof found === "function") return { decide: found as StuckResolutionHook["decide"] };
   const hook = found as Partial<StuckResolutionHook> | null | undefined;

@@ -62,18 +62,15 @@ async function postOnce(ports: PostPorts, delivery: Delivery): Promise<string> {
       redirect: "error",
       signal: AbortSignal.any(signals),
     });
-    return judged(response, await readLimited(response));
+    const text = await readLimited(response);
+    if (response.ok) return text;
+    throw new Refused(`answered ${response.status}`, response.status !== 429 && response.status < 500);
   } catch (error) {
     if (deadline.signal.aborted) throw deadline.signal.reason;
     throw error instanceof Refused ? error : new Error(reasonOf(error), { cause: error });
   } finally {
     cancelTimer();
   }
-}
-
-function judged(response: Response, text: string): string {
-  if (response.ok) return text;
-  throw new Refused(`answered ${response.status}`, response.status !== 429 && response.status < 500);
 }
 
 async function readLimited(response: Response): Promise<string> {
