@@ -33,12 +33,14 @@ const TRANSACTIONS: Readonly<Record<TransactionAction, Described>> = {
     summary: "Sign the same payload at a higher price",
     description: "At least a tenth more than stands, on both fee fields; every payload stays tracked.",
     order: PricedOrder,
+    errors: ["SUBMISSION_REJECTED"],
   },
   cancel: {
     summary: "Use the nonce up with nothing",
     description:
       "A transfer of nothing to oneself at the same nonce. Whichever payload is mined decides: FAILED_FINAL/CANCELLED, or CONFIRMED where the original was faster. Not signed yet: it is never sent.",
     order: PricedOrder,
+    errors: ["SUBMISSION_REJECTED"],
   },
   replace: {
     summary: "Put another payload at the nonce",

@@ -238,12 +238,14 @@ const operations: Written = {
     summary: "This document",
     open: true,
     responses: { 200: { description: "OpenAPI 3.1.", contentType: "application/json" } },
+    errors: ["FORBIDDEN"],
   },
   getDocs: {
     at: "get /docs",
     summary: "This reference, to browse",
     open: true,
     responses: { 200: { description: "HTML.", contentType: "text/html" } },
+    errors: ["FORBIDDEN"],
   },
 };
 

@@ -8,17 +8,19 @@ import { CommandFailed, EXIT_CODES } from "../adapters/cli/failure.ts";
 import { type CliActions, type CliIo, runCli, type ServeOptions } from "../adapters/cli/run-cli.ts";
 import { type Environment, readEnvironment } from "../adapters/system/environment.ts";
 import type { Logger } from "../adapters/system/logger.ts";
-import { createTextMask } from "../adapters/system/secret-mask.ts";
+import { createMask } from "../domain/mask.ts";
 import { type Command, type Config, ConfigurationError } from "./config/config.ts";
 import { loadConfig } from "./config/load.ts";
-import { secretsOf } from "./config/secrets.ts";
+import { secretsOfVariables } from "./config/secrets.ts";
 import { version } from "./version.ts";
 
 const STANDARD_ERROR = 2;
 
 export async function main(argv: readonly string[]): Promise<number> {
   const output = createOutput();
-  return runCli(argv, createActions(readEnvironment(), output), output);
+  const environment = readEnvironment();
+  output.hide(secretsOfVariables(environment.variables));
+  return runCli(argv, createActions(environment, output), output);
 }
 
 function createActions(environment: Environment, output: Output): CliActions {
@@ -27,7 +29,7 @@ function createActions(environment: Environment, output: Output): CliActions {
     const flags = port === undefined ? {} : { port };
     const request = { command, variables, workingDirectory, configPath, flags, nodeId: defaultNodeId(environment) };
     const loaded = await loadConfig(request).catch(explainMistakes);
-    output.hide(secretsOf(loaded.config));
+    output.hide(loaded.config.secrets);
     return loaded;
   };
   return {
@@ -94,7 +96,8 @@ function createActions(environment: Environment, output: Output): CliActions {
 async function createNodeLogger(config: Config, isReadable: boolean): Promise<Logger> {
   const { createLogger } = await import("../adapters/system/logger.ts");
   const format = isReadable ? "readable" : "json";
-  return createLogger({ level: config.logLevel, format, destination: STANDARD_ERROR, secrets: secretsOf(config) });
+  const mask = createMask(config.secrets);
+  return createLogger({ level: config.logLevel, format, destination: STANDARD_ERROR, mask });
 }
 
 function explainMistakes(error: unknown): never {
@@ -115,7 +118,8 @@ interface Output extends CliIo {
 }
 
 function createOutput(): Output {
-  let mask = createTextMask([]);
+  let hidden: readonly string[] = [];
+  let mask = createMask(hidden);
   // A reader that went away (`fencepost config | head -1`) is no error of ours.
   process.stdout.on("error", () => undefined);
   return {
@@ -123,7 +127,8 @@ function createOutput(): Output {
     stdout: (text) => void process.stdout.write(text),
     stderr: (text) => void process.stderr.write(mask(text)),
     hide: (secrets) => {
-      mask = createTextMask(secrets);
+      hidden = [...hidden, ...secrets];
+      mask = createMask(hidden);
     },
   };
 }

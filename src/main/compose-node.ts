@@ -10,6 +10,7 @@ import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../application/loops/node.ts";
+import { createMask, type Mask } from "../domain/mask.ts";
 import { bounded } from "../ports/clock.ts";
 import type { Entropy } from "../ports/entropy.ts";
 import { type Failpoints, noFailpoints } from "../ports/failpoints.ts";
@@ -18,6 +19,7 @@ import { noWakeUps } from "../ports/wake-ups.ts";
 import { awaitDatabase, type Patience } from "./await-database.ts";
 import type { ChainConfig, ConfigFor } from "./config/config.ts";
 import type { Extensions } from "./extensions.ts";
+import { maskedHook, maskedSigner } from "./masked-ports.ts";
 import { version } from "./version.ts";
 
 export interface NodeParts {
@@ -51,10 +53,11 @@ export async function composeNode(parts: NodeParts) {
     return resource;
   };
   try {
-    const { sinks, stuckHook } = keep(parts.extensions);
-    const telemetry = createTelemetry([...parts.sinks, ...sinks]);
-    const entropy = createEntropy(systemClock);
     const { config, patience } = parts;
+    const mask = createMask(config.secrets);
+    const { sinks, stuckHook } = keep(parts.extensions);
+    const telemetry = createTelemetry([...parts.sinks, ...sinks], mask);
+    const entropy = createEntropy(systemClock);
     const { databaseUrl, preparedStatements, nodeId, mode, lease, writer, queueLimit, drainTimeoutMs } = config;
     // Past any pooler: for what belongs to a session.
     const direct = { directUrl: config.directDatabaseUrl ?? databaseUrl, clock: systemClock, entropy, telemetry };
@@ -63,7 +66,7 @@ export async function composeNode(parts: NodeParts) {
     const sessionLock = keep(new PostgresSessionLock(direct));
     const [signer, chains, url] = await Promise.all([
       createLocalSigner({ keys: config.signers }).then(keep),
-      Promise.all(config.chains.map((chain) => openChain(chain, { telemetry, entropy, keep }))),
+      Promise.all(config.chains.map((chain) => openChain(chain, { telemetry, entropy, mask, keep }))),
       parts.url,
     ]);
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
@@ -78,9 +81,9 @@ export async function composeNode(parts: NodeParts) {
     const wakeUps = config.notifications ? keep(new PostgresWakeUps(direct)) : noWakeUps;
     const peers = keep(createHttpPeers({ secret: () => store.clusterSecret(), clock: systemClock }));
     const failpoint = parts.failpoint ?? noFailpoints;
-    const resources = { store, chains, signer, peers, wakeUps, sessionLock };
+    const resources = { store, chains, signer: maskedSigner(signer, mask), peers, wakeUps, sessionLock };
     const ports = { ...resources, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
-    const hook = stuckHook === undefined ? {} : { stuckHook };
+    const hook = stuckHook === undefined ? {} : { stuckHook: maskedHook(stuckHook, mask) };
     const settings = { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, url, version };
     const node = new FencepostNode({ ...ports, ...hook }, settings);
     parts.onBuilt?.(node, store);
@@ -103,10 +106,14 @@ type Resource = Pick<Extensions, "close">;
 /** To be closed with the node, or at once where that will never be. */
 type Keep = <T extends Resource>(resource: T) => T;
 
-async function openChain(
-  { chainId, rpcUrls, settings }: ChainConfig,
-  { keep, ...ports }: { readonly telemetry: Telemetry; readonly entropy: Entropy; readonly keep: Keep },
-) {
+interface ChainPorts {
+  readonly telemetry: Telemetry;
+  readonly entropy: Entropy;
+  readonly mask: Mask;
+  readonly keep: Keep;
+}
+
+async function openChain({ chainId, rpcUrls, settings }: ChainConfig, { keep, ...ports }: ChainPorts) {
   const options = { ...ports, urls: rpcUrls, clock: systemClock, requestEveryMs: REQUEST_EVERY_MS };
   return { chain: keep(await createEvmChain(chainId === null ? options : { ...options, chainId })), settings };
 }

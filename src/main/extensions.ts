@@ -3,7 +3,9 @@ import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import type { TelemetrySink } from "../adapters/system/telemetry.ts";
 import { createAlertSink } from "../adapters/webhooks/alert-sink.ts";
+import { guardedFetch } from "../adapters/webhooks/guarded-fetch.ts";
 import { createHttpStuckHook } from "../adapters/webhooks/http-stuck-hook.ts";
+import type { PostPorts } from "../adapters/webhooks/post-json.ts";
 import { defined } from "../domain/defined.ts";
 import type { Address } from "../domain/lane.ts";
 import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
@@ -19,7 +21,7 @@ export interface Extensions {
 }
 
 export interface ExtensionOptions {
-  readonly config: Pick<Config, "nodeId" | "stuckHook" | "alertWebhook">;
+  readonly config: Pick<Config, "nodeId" | "stuckHook" | "alertWebhook" | "hookNetworks">;
   readonly checksum?: (address: Address) => string;
   /** An alert could not be delivered. */
   readonly onAlertLost?: (reason: string) => void;
@@ -28,8 +30,9 @@ export interface ExtensionOptions {
 const ports = { clock: systemClock, entropy: createEntropy(systemClock) };
 
 export async function openExtensions(options: ExtensionOptions): Promise<Extensions> {
-  const hook = await openHook(options.config.stuckHook);
-  const alerts = openAlerts(options);
+  const posting = { ...ports, fetch: guardedFetch(options.config.hookNetworks) };
+  const hook = await openHook(options.config.stuckHook, posting);
+  const alerts = openAlerts(options, posting);
   return {
     sinks: alerts === null ? [] : [alerts.sink],
     ...(hook === null ? {} : { stuckHook: hook }),
@@ -37,18 +40,20 @@ export async function openExtensions(options: ExtensionOptions): Promise<Extensi
   };
 }
 
-function openAlerts({ config, checksum, onAlertLost }: ExtensionOptions) {
+type Posting = typeof ports & Pick<PostPorts, "fetch">;
+
+function openAlerts({ config, checksum, onAlertLost }: ExtensionOptions, posting: Posting) {
   if (config.alertWebhook === null) return null;
   const { url, format } = config.alertWebhook;
   const chosen = defined({ format: format ?? undefined, checksum, onLost: onAlertLost });
-  return createAlertSink({ ...ports, url, nodeId: config.nodeId, ...chosen });
+  return createAlertSink({ ...posting, url, nodeId: config.nodeId, ...chosen });
 }
 
-async function openHook(hook: Config["stuckHook"]): Promise<StuckResolutionHook | null> {
+async function openHook(hook: Config["stuckHook"], posting: Posting): Promise<StuckResolutionHook | null> {
   if (hook === null) return null;
   const { place, secret } = hook;
   if (!/^https?:\/\//i.test(place)) return hookModule(place);
-  return createHttpStuckHook({ ...ports, url: place, ...(secret === null ? {} : { secret }) });
+  return createHttpStuckHook({ ...posting, url: place, ...(secret === null ? {} : { secret }) });
 }
 
 /** The default export: an object with `decide`, or that function itself. */

@@ -31,7 +31,7 @@ import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
 import { ConfigurationError } from "./config/config.ts";
 import type { ChainEntry, FencepostConfig } from "./config/define.ts";
-import { configFrom } from "./config/load.ts";
+import { configFrom, withFileSecrets } from "./config/load.ts";
 import { openExtensions } from "./extensions.ts";
 
 export { type NonceUse, neverSent, type UsesNonce } from "../client/with-nonce.ts";
@@ -113,7 +113,8 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
   const keys = Array.isArray(signers) ? { privateKeys: signers as readonly string[] } : signers;
   const entropy = createEntropy(systemClock);
   const file = { name: "createFencepost", content: { ...settings, ...keys, ...NOT_SERVED } };
-  const { config } = configFrom({ command: "start", variables: {}, flags: {}, file }, `embedded-${entropy.uuid()}`);
+  const loaded = configFrom({ command: "start", variables: {}, flags: {}, file }, `embedded-${entropy.uuid()}`);
+  const config = await withFileSecrets(loaded.config);
   const own = repricing === undefined ? {} : { repricing };
   const chains = config.chains.map((chain) => ({ ...chain, settings: { ...chain.settings, ...own } }));
   const extensions = await openExtensions({ config });

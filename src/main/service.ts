@@ -13,6 +13,7 @@ import type { FencepostNode } from "../application/loops/node.ts";
 import type { Reception } from "../application/loops/reception.ts";
 import { unavailable } from "../domain/errors.ts";
 import type { Address } from "../domain/lane.ts";
+import { createMask } from "../domain/mask.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { advertisedUrl, literalHost } from "./advertised-url.ts";
 import type { Patience } from "./await-database.ts";
@@ -115,6 +116,7 @@ async function serve({ config, logger, sharesPort = false }: ServiceOptions, { f
     checksum,
     version,
     clock: systemClock,
+    mask: createMask(config.secrets),
     logger: { error: (fields, message) => logger.log("error", { ...fields }, message) },
     onResponse: metrics.httpRequest,
     peer: face.peer.face,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { installedWith, licencesPage } from "../../scripts/licences.mjs";
 import { readPackage } from "./package.ts";
 import { importsOf, packageOf } from "./rules/imports.ts";
 import { type Lock, missingPlatforms, unportable } from "./rules/lock.ts";
@@ -50,6 +51,38 @@ function reasonsUnder(title: string): ReadonlyMap<string, string> {
     [...section.matchAll(/^\| `([^`]+)` \| (.+) \|$/gm)].map(([, name = "", reason = ""]) => [name, reason]),
   );
 }
+
+/** Each allows use in a program of any licence, and asks for its notice alone. */
+const LICENCES = ["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"];
+
+describe("what is installed with Fencepost", () => {
+  it("is listed with its licences: `npm run licences` writes the page", () => {
+    expect(readText("docs/licences.md")).toBe(licencesPage(lock));
+  });
+
+  it("has licences that ask for a notice alone", () => {
+    expect(installedWith(lock).filter(({ license }) => !LICENCES.includes(license))).toEqual([]);
+  });
+
+  it("runs no script when it is installed, and neither does Fencepost", () => {
+    expect(installedWith(lock).length).toBeGreaterThan(20);
+    expect(installedWith(lock).filter(({ hasInstallScript }) => hasInstallScript)).toEqual([]);
+    expect(Object.keys(manifest.scripts).filter((name) => /^(pre|post)?install$/.test(name))).toEqual([]);
+  });
+
+  it("is found where Node would find it, with what would run at its install", () => {
+    const nested: Lock = {
+      "": { dependencies: { a: "1.0.0" } },
+      "node_modules/a": { version: "1.0.0", license: "MIT", dependencies: { b: "1.0.0" } },
+      "node_modules/a/node_modules/b": { version: "1.0.0", hasInstallScript: true },
+      "node_modules/b": { version: "2.0.0", license: "GPL-3.0" },
+    };
+    expect(installedWith(nested)).toEqual([
+      { name: "a", version: "1.0.0", license: "MIT", hasInstallScript: false },
+      { name: "b", version: "1.0.0", license: "none", hasInstallScript: true },
+    ]);
+  });
+});
 
 describe("the lock file", () => {
   it("installs on linux and macOS, x64 and arm64", () => {

@@ -7,6 +7,7 @@ import { Problem, problemExamples } from "../../src/contract/problem.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
 import { ERROR_CATALOGUE } from "../../src/domain/errors.ts";
 import { httpOptions } from "../support/http-app.ts";
+import { inlined, resolvePointer } from "../support/openapi-schemas.ts";
 
 const document = openApiDocument("9.9.9");
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -21,24 +22,10 @@ function references(value: unknown, at = "#"): [string, string][] {
   );
 }
 
-function resolve(pointer: string): unknown {
-  return pointer
-    .slice(2)
-    .split("/")
-    .reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], document);
-}
-
-/** The schema with every reference replaced by what it names, so that a validator can take it alone. */
-function inlined(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(inlined);
-  if (typeof schema !== "object" || schema === null) return schema;
-  const { $ref, ...rest } = schema as { $ref?: string };
-  if ($ref !== undefined) return inlined(resolve($ref));
-  return Object.fromEntries(Object.entries(rest).map(([name, member]) => [name, inlined(member)]));
-}
+const resolve = (pointer: string) => resolvePointer(document, pointer);
 
 function violations(schema: JsonSchema, value: unknown) {
-  return [...Compile(Type.Unsafe(inlined(schema) as TSchema)).Errors(value)];
+  return [...Compile(Type.Unsafe(inlined(document, schema) as TSchema)).Errors(value)];
 }
 
 function examplesOf(media: MediaType): unknown[] {

@@ -185,6 +185,7 @@ describe("a hook behind HTTP", () => {
     };
     const node = await nodes.start(held.url, {
       FENCEPOST_STUCK_HOOK: receiver.url,
+      FENCEPOST_HOOK_NETWORKS: "127.0.0.1",
       FENCEPOST_STUCK_HOOK_SECRET: SECRET,
       FENCEPOST_ALERT_WEBHOOK_URL: receiver.url,
       FENCEPOST_ALERT_HEAD_AGE: "1s",

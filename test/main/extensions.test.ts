@@ -6,7 +6,7 @@ import type { StuckContext } from "../../src/ports/stuck-hook.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../support/temporary-directory.ts";
 import { WebhookReceiver } from "../support/webhook-receiver.ts";
 
-const nothing = { nodeId: "node-a", stuckHook: null, alertWebhook: null };
+const nothing = { nodeId: "node-a", stuckHook: null, alertWebhook: null, hookNetworks: ["127.0.0.1"] };
 const context = { trigger: "headAge", txId: "t" } as Partial<StuckContext> as StuckContext;
 
 let directory: TemporaryDirectory;

@@ -22,6 +22,6 @@ const { config } = await loadConfig({
   workingDirectory: process.cwd(),
   nodeId: `crashing-${process.pid}`,
 });
-const logger = createLogger({ level: config.logLevel, format: "json", destination: 2 });
+const logger = createLogger({ level: config.logLevel, format: "json", destination: 2, mask: (text) => text });
 const { url, nodeId } = await startService({ config, logger, failpoint: struckAt });
 process.stdout.write(`${JSON.stringify({ ready: true, url, nodeId })}\n`);

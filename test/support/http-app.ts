@@ -2,6 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { createHttpApp } from "../../src/adapters/http/app.ts";
 import type { HttpServerOptions } from "../../src/adapters/http/options.ts";
 import type { FencepostApi } from "../../src/application/api.ts";
+import { createMask } from "../../src/domain/mask.ts";
 import { createManualClock } from "../doubles/manual-clock.ts";
 import { sampleChecksum, scriptedApi } from "./scripted-api.ts";
 
@@ -16,6 +17,7 @@ export function httpOptions(
     checksum: sampleChecksum,
     version: "1.2.3",
     clock: createManualClock(),
+    mask: createMask([]),
     ...options,
   };
 }

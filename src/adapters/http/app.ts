@@ -28,14 +28,21 @@ export function createHttpApp(options: HttpServerOptions) {
   const longPolls = new LongPolls();
   const arrivals = new Arrivals(options.clock);
   const app = bareApp();
-  answerWithProblems(app, options.logger);
+  answerWithProblems(app, options);
   acceptOnlyJson(app);
   addHooks(app, options, { longPolls, arrivals });
   refuseBadEncoding(app);
   const served = collectRoutes(app);
 
-  const { api, clock, version } = options;
-  const context: RouteContext = { api, clock, version, longPolls, checksum: rememberingChecksum(options.checksum) };
+  const { api, clock, mask, version } = options;
+  const context: RouteContext = {
+    api,
+    clock,
+    mask,
+    version,
+    longPolls,
+    checksum: rememberingChecksum(options.checksum),
+  };
   createRoutes(app, context);
   transactionRoutes(app, context);
   nonceRoutes(app, context);

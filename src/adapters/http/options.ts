@@ -3,6 +3,7 @@ import type { Created, FencepostApi } from "../../application/api.ts";
 import type { Checksum } from "../../domain/checksum.ts";
 import type { FencepostError } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
+import type { Mask } from "../../domain/mask.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 import type { DoorOptions } from "./door.ts";
@@ -21,6 +22,8 @@ export interface HttpServerOptions {
   /** Served without a key, by exact path. */
   readonly files?: ReadonlyMap<string, StaticFile>;
   readonly logger?: HttpLogger;
+  /** What may be said of an error. */
+  readonly mask: Mask;
   /** For `http_request_duration_seconds`: once per answer. */
   readonly onResponse?: (report: ResponseReport) => void;
   /** What other nodes of the same database may ask. Without it there is no such route. */
@@ -62,7 +65,7 @@ export interface ResponseReport {
 }
 
 /** What every route file is given. */
-export interface RouteContext extends Pick<HttpServerOptions, "api" | "checksum" | "clock" | "version"> {
+export interface RouteContext extends Pick<HttpServerOptions, "api" | "checksum" | "clock" | "mask" | "version"> {
   readonly longPolls: LongPolls;
 }
 

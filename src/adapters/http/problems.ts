@@ -1,17 +1,34 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Problem, problemDocument } from "../../contract/problem.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
-import type { HttpLogger } from "./options.ts";
+import { type Mask, maskOfShapes, maskTexts } from "../../domain/mask.ts";
+import type { HttpLogger, HttpServerOptions } from "./options.ts";
+
+declare module "fastify" {
+  interface FastifyInstance {
+    mask: Mask;
+  }
+}
 
 const PROBLEM_TYPE = "application/problem+json; charset=utf-8";
 const HEADER_VALUE = /^[\x20-\x7e]+$/;
 
-export function problemOf(error: FencepostError): Problem {
-  return { ...problemDocument(error.code, error.message), ...error.extras };
+/** Words of others may be in it, and a caller's own: the path of a request, the name of a field. */
+export function problemOf({ code, message, extras }: FencepostError, mask: Mask): Problem {
+  const { path, revert } = extras;
+  return {
+    ...problemDocument(code, mask(message)),
+    ...extras,
+    ...(path === undefined ? {} : { path: mask(path) }),
+    ...(revert === undefined ? {} : { revert: maskTexts(mask, revert) as typeof revert }),
+  };
 }
 
+type ProblemOptions = Pick<HttpServerOptions, "logger" | "mask">;
+
 /** Must run before any route is added, so that no route falls back to Fastify's own error answers. */
-export function answerWithProblems(app: FastifyInstance, logger: HttpLogger | undefined): void {
+export function answerWithProblems(app: FastifyInstance, { logger, mask }: ProblemOptions): void {
+  app.decorate("mask", mask);
   app.setErrorHandler((error, request, reply) => {
     // Fastify hangs up on a caller that still writes a body it refused; the connection is reset before the answer is read.
     // Without that header Node reads the rest away, for as long as any request may take to arrive.
@@ -29,12 +46,12 @@ export function sendProblem(reply: FastifyReply, error: FencepostError): Fastify
   if (retryAfterSeconds !== undefined) reply.header("retry-after", String(Math.ceil(retryAfterSeconds)));
   if (ownerUrl && HEADER_VALUE.test(ownerUrl)) reply.header("fencepost-owner", ownerUrl);
   if (error.code === "UNAUTHENTICATED") reply.header("www-authenticate", 'Bearer realm="fencepost"');
-  return reply.send(JSON.stringify(problemOf(error)));
+  return reply.send(JSON.stringify(problemOf(error, reply.server.mask)));
 }
 
 /** What HTTP itself could not read never reaches the router; the bytes are written by hand. */
 export function rawProblem(error: FencepostError): string {
-  const body = JSON.stringify(problemOf(error));
+  const body = JSON.stringify(problemOf(error, maskOfShapes));
   const head = [
     `HTTP/1.1 ${error.status} Bad Request`,
     `content-type: ${PROBLEM_TYPE}`,

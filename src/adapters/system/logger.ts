@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { type LoggerOptions, pino } from "pino";
+import type { Mask } from "../../domain/mask.ts";
 import type { LogLevel } from "./log-level.ts";
 import { readableLine } from "./readable-line.ts";
-import { createSecretMask } from "./secret-mask.ts";
 
 export type LogMethod = Exclude<LogLevel, "silent">;
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -16,8 +16,7 @@ export interface LoggerSettings {
   readonly format: "json" | "readable";
   /** A file descriptor, or anything that takes text. */
   readonly destination: number | { write(text: string): unknown };
-  /** Texts that must never appear in the log, however they get into a message. */
-  readonly secrets?: readonly string[];
+  readonly mask: Mask;
 }
 
 /** A reader that stopped reading costs at most this much memory; then lines are dropped instead of the process. */
@@ -30,7 +29,7 @@ const LONGEST_DELAY_MS = 50;
 const LAST_WRITE_MS = 1_000;
 
 export function createLogger(settings: LoggerSettings) {
-  const mask = createSecretMask(settings.secrets ?? []);
+  const { mask } = settings;
   const isReadable = settings.format === "readable";
   const time = isoTime();
   const options: LoggerOptions = {

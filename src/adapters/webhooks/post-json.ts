@@ -5,8 +5,8 @@ import type { Entropy } from "../../ports/entropy.ts";
 export interface PostPorts {
   readonly clock: Clock;
   readonly entropy: Pick<Entropy, "random">;
-  /** Another one for tests. */
-  readonly fetch?: typeof globalThis.fetch;
+  /** Connects nowhere but where hooks and alerts may lead (guarded-fetch.ts). */
+  readonly fetch: typeof globalThis.fetch;
 }
 
 export interface Delivery {
@@ -20,9 +20,16 @@ export interface Delivery {
   readonly signal?: AbortSignal;
 }
 
-/** The other side said no, in a way that saying it again would not change. */
-class DeliveryRefused extends Error {
-  override readonly name = "DeliveryRefused";
+/** The other side said no. */
+class Refused extends Error {
+  override readonly name = "Refused";
+  /** Asking again would not change it. */
+  readonly isFinal: boolean;
+
+  constructor(message: string, isFinal = true) {
+    super(message);
+    this.isFinal = isFinal;
+  }
 }
 
 const PAUSE: BackoffRule = { firstMs: 250, mostMs: 5_000 };
@@ -34,7 +41,7 @@ export async function postJson(ports: PostPorts, delivery: Delivery): Promise<st
     try {
       return await postOnce(ports, delivery);
     } catch (error) {
-      const isOver = error instanceof DeliveryRefused || delivery.signal?.aborted === true;
+      const isOver = (error instanceof Refused && error.isFinal) || delivery.signal?.aborted === true;
       if (isOver || tries >= delivery.tries) throw error;
       await ports.clock.sleep(backoffMs(PAUSE, tries, ports.entropy.random()), delivery.signal);
     }
@@ -47,8 +54,7 @@ async function postOnce(ports: PostPorts, delivery: Delivery): Promise<string> {
   const cancelTimer = ports.clock.after(timeoutMs, () => deadline.abort(new Error(`no answer within ${timeoutMs} ms`)));
   const signals = signal === undefined ? [deadline.signal] : [deadline.signal, signal];
   try {
-    const send = ports.fetch ?? globalThis.fetch;
-    const response = await send(url, {
+    const response = await ports.fetch(url, {
       method: "POST",
       headers: { "content-type": "application/json", ...headers },
       body,
@@ -58,11 +64,10 @@ async function postOnce(ports: PostPorts, delivery: Delivery): Promise<string> {
     });
     const text = await readLimited(response);
     if (response.ok) return text;
-    const message = `answered ${response.status}`;
-    throw response.status === 429 || response.status >= 500 ? new Error(message) : new DeliveryRefused(message);
+    throw new Refused(`answered ${response.status}`, response.status !== 429 && response.status < 500);
   } catch (error) {
     if (deadline.signal.aborted) throw deadline.signal.reason;
-    throw error instanceof DeliveryRefused ? error : new Error(reasonOf(error), { cause: error });
+    throw error instanceof Refused ? error : new Error(reasonOf(error), { cause: error });
   } finally {
     cancelTimer();
   }
@@ -73,14 +78,15 @@ async function readLimited(response: Response): Promise<string> {
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
-    if (size > MAX_ANSWER_BYTES) throw new DeliveryRefused(`answered with more than ${MAX_ANSWER_BYTES} bytes`);
+    if (size > MAX_ANSWER_BYTES) throw new Refused(`answered with more than ${MAX_ANSWER_BYTES} bytes`);
     bytes.push(chunk);
   }
   return Buffer.concat(bytes).toString("utf8");
 }
 
-/** `fetch failed` says nothing; what it failed of is in the cause. */
+/** `fetch failed` says nothing, and what it failed of names the address; the code of that says enough. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? error.cause.message : error.message;
+  const { cause } = Object(error) as { readonly cause?: unknown };
+  const { code } = Object(cause) as { readonly code?: unknown };
+  return `it cannot be reached (${typeof code === "string" ? code : "no connection"})`;
 }

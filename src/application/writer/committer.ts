@@ -324,6 +324,7 @@ export class Committer {
       const isWhole = batch.length > 1 || error instanceof NotLoaded;
       const pieces = isWhole ? batch : splitEntry(batch[0] as Entry);
       if (pieces.length === 1) {
+        this.ports.telemetry.emit({ type: "writer.failed", items: 1, reason: String(error) });
         (pieces[0] as Entry).reject(error);
         return;
       }

@@ -1,6 +1,9 @@
 /** Values that are fine alone and impossible together, and what a command cannot do without. */
+import { isIP } from "node:net";
+import { addressGuard } from "../../adapters/webhooks/networks.ts";
 import type { ResolvedChain } from "./chains.ts";
 import type { Command } from "./config.ts";
+import { parseUrl } from "./credentials.ts";
 import { formatDuration } from "./parsers.ts";
 import type { Resolution } from "./resolve.ts";
 import { SETTINGS, type SettingKey } from "./schema.ts";
@@ -12,6 +15,7 @@ export function refuseImpossible(resolution: Resolution): void {
   refuseLease(resolution);
   refuseHalfAKeystore(resolution);
   refuseContradictoryAuth(resolution);
+  refusePrivateHooks(resolution);
   for (const chain of resolution.chains) refuseIdleConfirmations(chain, resolution.mistakes);
 }
 
@@ -45,6 +49,17 @@ function refuseContradictoryAuth({ values, origins, mistakes }: Resolution): voi
   }
   if (values.auth === "keys" && origins.apiKeys === "default") {
     mistakes.refuse("apiKeys", `is required with ${SETTINGS.auth.variable}=keys`);
+  }
+}
+
+/** Of names, it shows when they are resolved: at every request. */
+function refusePrivateHooks({ values, mistakes }: Resolution): void {
+  const mayConnect = addressGuard(values.hookNetworks ?? []);
+  for (const key of ["stuckHook", "alertWebhookUrl"] as const) {
+    const host = parseUrl(values[key] ?? "")?.hostname.replace(/^\[|\]$/g, "");
+    const address = host === "localhost" ? "127.0.0.1" : (host ?? "");
+    if (isIP(address) === 0 || mayConnect(address)) continue;
+    mistakes.refuse(key, `leads to a private address: name it in ${SETTINGS.hookNetworks.variable}, as ${address}`);
   }
 }
 

@@ -3,6 +3,7 @@ import { REPRICING_STRATEGIES } from "../../domain/repricing.ts";
 import type { ResolvedChain } from "./chains.ts";
 import type { Resolution } from "./resolve.ts";
 import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, type ChainSettingKey, type ChainValues, type Values } from "./schema.ts";
+import { secretsOf } from "./secrets.ts";
 import type { Timed } from "./setting.ts";
 
 /** What a process runs with: every value present, in the units of the code. */
@@ -60,8 +61,12 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     queueLimit: values.queueLimit,
     drainTimeoutMs: values.drainTimeout,
     logLevel: values.logLevel,
+    /** Every text of it that must never leave the process. */
+    secrets: secretsOf({ values, chains }),
     /** A module's path or a URL; null: only operators decide. */
     stuckHook: values.stuckHook === null ? null : { place: values.stuckHook, secret: values.stuckHookSecret },
+    /** Private networks that hook and alerts may lead to. */
+    hookNetworks: values.hookNetworks ?? [],
     /** `format` null: by the URL's host. */
     alertWebhook:
       values.alertWebhookUrl === null ? null : { url: values.alertWebhookUrl, format: values.alertWebhookFormat },

@@ -1,4 +1,5 @@
 /** Parsers of what is secret, or may carry a secret. None of their phrases repeats any part of the value. */
+import { isNetwork } from "../../adapters/webhooks/networks.ts";
 import { asText, matching, type Parser } from "./parsers.ts";
 
 /** Order of secp256k1: a private key lies strictly between zero and this. */
@@ -81,18 +82,27 @@ export const hostName = matching(
   "is not a host (use relay.example or relay.example:3000)",
 );
 
+export const network: Parser<string, string> = (raw) => {
+  const value = asText(raw) ?? "";
+  return isNetwork(value) ? { value } : { mistake: "is not an address or a network (use 127.0.0.1 or 10.0.0.0/8)" };
+};
+
 /** Chat services put their token into the path. */
 export const webhookUrl = urlOf(/^https?:$/, "is not an http:// or https:// URL");
+
+const HOOK_RULE = "is neither a module's path nor an https:// URL (http:// only on this machine)";
 
 /** What a hook decides is signed and sent. So its URL must be one where no third party can listen or answer (HTTPS, loopback). */
 export const hookPlace: Parser<string, string> = (raw) => {
   const value = asText(raw) ?? "";
   if (value === "") return { mistake: "is neither a module nor a URL" };
+  // A slip in the scheme must not make it a module: its path would be quoted where that cannot be loaded.
+  if (/^https?:(?!\/\/)/i.test(value)) return { mistake: HOOK_RULE };
   const url = /^[a-z]+:\/\//i.test(value) ? parseUrl(value) : undefined;
   if (url === undefined) return { value };
   const isLocal = url !== null && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
   if (url?.protocol === "https:" || (url?.protocol === "http:" && isLocal)) return { value };
-  return { mistake: "is neither a module's path nor an https:// URL (http:// only on this machine)" };
+  return { mistake: HOOK_RULE };
 };
 
 export function parseUrl(value: string): URL | null {

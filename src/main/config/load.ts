@@ -1,5 +1,6 @@
+import { readFile } from "node:fs/promises";
 import { refuseImpossible, refuseMissing } from "./combinations.ts";
-import { buildConfig, type Command, type ConfigFor, ConfigurationError } from "./config.ts";
+import { buildConfig, type Command, type Config, type ConfigFor, ConfigurationError } from "./config.ts";
 import { readConfigFile } from "./file.ts";
 import { resolve } from "./resolve.ts";
 import type { Flags, Sources } from "./sources.ts";
@@ -19,7 +20,16 @@ export interface ConfigRequest<C extends Command> {
 export async function loadConfig<C extends Command>(request: ConfigRequest<C>) {
   const file = await readConfigFile(request.workingDirectory, request.configPath);
   const { command, variables, flags = {}, nodeId } = request;
-  return configFrom({ command, variables, flags, file }, nodeId);
+  const loaded = configFrom({ command, variables, flags, file }, nodeId);
+  return { ...loaded, config: await withFileSecrets(loaded.config) };
+}
+
+/** What stands in a file beside the configuration is as secret. Where it cannot be read, whoever needs it says so. */
+export async function withFileSecrets<T extends Pick<Config, "signers" | "secrets">>(config: T): Promise<T> {
+  const { keystore } = config.signers;
+  if (keystore === null) return config;
+  const password = await readFile(keystore.passwordFile, "utf8").catch(() => "");
+  return { ...config, secrets: [...config.secrets, password.trim()] };
 }
 
 /** The same from a file's content at hand, as the library face has it. */

@@ -1,7 +1,7 @@
 /** What people may see of a URL, and what must be kept out of every log line because of it. */
+import { MASK } from "../../domain/mask.ts";
 import { parseUrl } from "./credentials.ts";
 
-export const MASK = "***";
 /** Providers put their token into the path; words of a real path are shorter than this. */
 const LONGEST_PLAIN_SEGMENT = 15;
 const SECRET_PARAMETER = /pass|secret|token|key/i;
@@ -41,6 +41,16 @@ export function secretsOfRpcUrl(value: string): readonly string[] {
   if (url === null) return [];
   const { username, password, pathname, searchParams } = url;
   return spellings([username, password, ...pathname.split("/").filter(isToken), ...searchParams.values()], value);
+}
+
+export function secretsOfRpcUrls(urls: readonly string[]): readonly string[] {
+  return urls.flatMap(secretsOfRpcUrl);
+}
+
+/** All that follows the host: what is told to a hook, or in a chat, is told to whoever knows its path. */
+export function secretsOfHookPlace(value: string): readonly string[] {
+  const url = parseUrl(value);
+  return url === null ? [] : [...secretsOfRpcUrl(value), url.pathname, `${url.pathname}${url.search}`];
 }
 
 function query(url: URL, isSecret: (key: string) => boolean): string {

@@ -4,10 +4,18 @@
  */
 import { LOG_LEVELS } from "../../adapters/system/log-level.ts";
 import { ALERT_FORMATS } from "../../adapters/webhooks/alert-formats.ts";
+import { MASK } from "../../domain/mask.ts";
 import { LONGEST_TTL_MS } from "../../domain/reservations.ts";
 import * as credentials from "./credentials.ts";
 import type { Duration } from "./define.ts";
-import { MASK, maskDatabaseUrl, maskHookPlace, maskRpcUrl } from "./masking.ts";
+import {
+  maskDatabaseUrl,
+  maskHookPlace,
+  maskRpcUrl,
+  secretsOfDatabaseUrl,
+  secretsOfHookPlace,
+  secretsOfRpcUrls,
+} from "./masking.ts";
 import { choice, duration, flag, formatGwei, gwei, integer, list, matching, text, wei } from "./parsers.ts";
 import { BY_CHAIN_ID, oneOf, optional, type Setting, settings, time, timeOrOff, whole } from "./setting.ts";
 
@@ -77,25 +85,27 @@ export const CHAIN_SETTINGS = settings({
   alertLowBalanceWei: optional({ parse: wei }),
 });
 
+const DATABASE = optional({ parse: credentials.databaseUrl, secrets: secretsOfDatabaseUrl, show: maskDatabaseUrl });
+
 export const SETTINGS = {
   ...settings({
-    databaseUrl: optional({ parse: credentials.databaseUrl, secret: true, show: maskDatabaseUrl }),
+    databaseUrl: DATABASE,
     /** The same database past a transaction pooler: where nodes listen for each other's hints. */
-    directDatabaseUrl: optional({ parse: credentials.databaseUrl, secret: true, show: maskDatabaseUrl }),
+    directDatabaseUrl: DATABASE,
     notifications: oneOf("on", "off"),
     preparedStatements: oneOf("auto", "on", "off"),
     /** One chain. For several, use `chains`. */
     rpcUrl: optional({
       parse: list(credentials.rpcUrl),
-      secret: true,
+      secrets: secretsOfRpcUrls,
       show: (urls: readonly string[]) => urls.map(maskRpcUrl).join(", "),
     }),
     privateKeys: optional({
       parse: list(credentials.privateKey),
-      secret: true,
+      secrets: (keys: readonly string[]) => keys.map((key) => key.slice(2)),
       show: (keys: readonly string[]) => `${MASK} (${keys.length})`,
     }),
-    mnemonic: optional({ parse: credentials.mnemonic, secret: true, show: () => MASK }),
+    mnemonic: optional({ parse: credentials.mnemonic, secrets: (phrase: string) => [phrase], show: () => MASK }),
     keystoreDir: optional({ parse: text }),
     keystorePasswordFile: optional({ parse: text }),
     /** Addresses whose keys the chain node holds: it signs them itself (`eth_sendTransaction`). */
@@ -106,7 +116,7 @@ export const SETTINGS = {
     host: { parse: text, fallback: "127.0.0.1", show: String },
     port: whole(3000, [0, 65_535]),
     nodeId: optional({ parse: matching(/^[\w.:-]{1,128}$/, "is not a node id (1 to 128 letters, digits or . _ : -)") }),
-    advertiseUrl: optional({ parse: credentials.originUrl, secret: true }),
+    advertiseUrl: optional({ parse: credentials.originUrl, secrets: () => [] }),
     /** Names that this node answers to; without it, where no key is asked for, its own. */
     allowedHosts: optional({ parse: list(credentials.hostName), show: (names: readonly string[]) => names.join(", ") }),
     /** Of sites whose pages may speak to this node. */
@@ -117,7 +127,7 @@ export const SETTINGS = {
     /** Each as `name:secret`. */
     apiKeys: optional({
       parse: list(credentials.apiKey, (key) => key.secret),
-      secret: true,
+      secrets: (keys: readonly credentials.ApiKey[]) => keys.map((key) => key.secret),
       show: (keys: readonly credentials.ApiKey[]) => keys.map((key) => `${key.name}:${MASK}`).join(", "),
     }),
     auth: optional({ parse: choice("keys", "none") }),
@@ -131,11 +141,16 @@ export const SETTINGS = {
     queueLimit: whole(10_000, [1, MAX_COUNT]),
     drainTimeout: time(5000, 0),
     /** Decides what becomes of stuck transactions: a module with a default export, or an https URL. */
-    stuckHook: optional({ parse: credentials.hookPlace, secret: true, show: maskHookPlace }),
+    stuckHook: optional({ parse: credentials.hookPlace, secrets: secretsOfHookPlace, show: maskHookPlace }),
     /** Signs what is asked of a URL. */
-    stuckHookSecret: optional({ parse: text, secret: true, show: () => MASK }),
+    stuckHookSecret: optional({ parse: text, secrets: (secret: string) => [secret], show: () => MASK }),
+    /** Private networks that the hook and the alerts' webhook may lead to: addresses, or as 10.0.0.0/8. */
+    hookNetworks: optional({
+      parse: list(credentials.network),
+      show: (networks: readonly string[]) => networks.join(", "),
+    }),
     /** Alerts are posted there. */
-    alertWebhookUrl: optional({ parse: credentials.webhookUrl, secret: true, show: maskRpcUrl }),
+    alertWebhookUrl: optional({ parse: credentials.webhookUrl, secrets: secretsOfHookPlace, show: maskRpcUrl }),
     /** Without it, by the URL's host: Slack, DingTalk and Feishu are known, all else gets plain JSON. */
     alertWebhookFormat: optional({ parse: choice(...ALERT_FORMATS) }),
     logLevel: { parse: choice(...LOG_LEVELS), fallback: "info", show: String },

@@ -1,18 +1,26 @@
-import type { Config } from "./config.ts";
-import { secretsOfDatabaseUrl, secretsOfRpcUrl } from "./masking.ts";
+import type { Resolution } from "./resolve.ts";
+import { SETTING_KEYS, SETTINGS } from "./schema.ts";
+import type { Setting } from "./setting.ts";
 
-/** Every text of a configuration that must never reach a log. */
-export function secretsOf(config: Config): readonly string[] {
-  const { databaseUrl, directDatabaseUrl, chains, signers, apiKeys, stuckHook, alertWebhook } = config;
-  return [
-    ...given(databaseUrl, directDatabaseUrl).flatMap(secretsOfDatabaseUrl),
-    ...given(stuckHook?.place, alertWebhook?.url, ...chains.flatMap(({ rpcUrls }) => rpcUrls)).flatMap(secretsOfRpcUrl),
-    ...signers.privateKeys.map((key) => key.slice(2)),
-    ...(apiKeys === "none" ? [] : apiKeys.map((key) => key.secret)),
-    ...given(signers.mnemonic, stuckHook?.secret),
-  ];
+type Said = Pick<Resolution, "values" | "chains">;
+
+/** Every text of a configuration that must never leave the process: each setting names its own. */
+export function secretsOf({ values, chains }: Said): readonly string[] {
+  const own = SETTING_KEYS.flatMap((key) => secretsIn(SETTINGS[key], values[key]));
+  return [...new Set([...own, ...chains.flatMap(({ rpcUrls }) => secretsIn(SETTINGS.rpcUrl, rpcUrls))])];
 }
 
-function given(...values: readonly (string | null | undefined)[]): readonly string[] {
-  return values.flatMap((value) => value ?? []);
+/** The same of an environment that is not judged yet: what cannot be read is a secret as it stands. */
+export function secretsOfVariables(variables: Readonly<Record<string, string | undefined>>): readonly string[] {
+  return SETTING_KEYS.flatMap((key) => {
+    const setting: Setting<unknown> = SETTINGS[key];
+    const said = variables[setting.variable]?.trim();
+    if (said === undefined || said === "" || setting.secrets === undefined) return [];
+    const parsed = setting.parse(said);
+    return "value" in parsed ? secretsIn(setting, parsed.value) : [said, ...said.split(",")];
+  });
+}
+
+function secretsIn({ secrets }: Setting<unknown>, value: unknown): readonly string[] {
+  return value === null || value === undefined ? [] : (secrets?.(value) ?? []);
 }

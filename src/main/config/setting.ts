@@ -9,8 +9,8 @@ export interface Setting<T, Said = unknown> {
   readonly devFallback?: NoInfer<T>;
   /** For `fencepost config` and the documentation; without secrets. */
   show(value: NoInfer<T>): string;
-  /** The value is never quoted in a message. */
-  readonly secret?: boolean;
+  /** The texts in it that must never leave the process. Where this is given, no message quotes any of the value. */
+  secrets?(value: NonNullable<NoInfer<T>>): readonly string[];
 }
 
 type Rule<T, Said> = Omit<Setting<T, Said>, "variable">;
@@ -34,8 +34,9 @@ export const NOT_SET = "not set";
 /** Of what has a default on each chain (src/domain/default-ceilings.ts). */
 export const BY_CHAIN_ID = "by chain id";
 
-interface Optional<T, Said> extends Pick<Rule<T, Said>, "parse" | "secret"> {
+interface Optional<T, Said> extends Pick<Rule<T, Said>, "parse"> {
   show?(value: NoInfer<T>): string;
+  secrets?(value: NonNullable<NoInfer<T>>): readonly string[];
   /** Shown where it is not set. */
   readonly unset?: string;
 }

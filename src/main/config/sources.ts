@@ -42,10 +42,10 @@ export class Mistakes {
   }
 
   /** The value, or null after adding a line. */
-  judge<T>(setting: Pick<Setting<T>, "parse" | "secret">, given: Pick<Given, "name" | "raw">): { value: T } | null {
+  judge<T>(setting: Pick<Setting<T>, "parse" | "secrets">, given: Pick<Given, "name" | "raw">): { value: T } | null {
     const parsed = setting.parse(given.raw);
     if ("value" in parsed) return { value: parsed.value };
-    this.add(given.name, `${setting.secret === true ? "the value" : quote(given.raw)} ${parsed.mistake}`);
+    this.add(given.name, `${setting.secrets !== undefined ? "the value" : quote(given.raw)} ${parsed.mistake}`);
     return null;
   }
 }

@@ -6,12 +6,15 @@ import { stripVTControlCharacters } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createLogger, type LoggerSettings } from "../../../src/adapters/system/logger.ts";
-import { createSecretMask } from "../../../src/adapters/system/secret-mask.ts";
+import { createMask } from "../../../src/domain/mask.ts";
 
 function capture(settings: Partial<LoggerSettings> = {}) {
   const lines: string[] = [];
   const destination = { write: (text: string) => lines.push(text) };
-  return { lines, log: createLogger({ level: "info", format: "json", destination, ...settings }) };
+  return {
+    lines,
+    log: createLogger({ level: "info", format: "json", destination, mask: createMask([]), ...settings }),
+  };
 }
 
 describe("logger", () => {
@@ -46,7 +49,7 @@ describe("logger", () => {
 
   it("masks a secret wherever it turns up, in any casing", () => {
     const secrets = ['p"a\\ss-word', "ABCDEF0123456789"];
-    const { log, lines } = capture({ secrets });
+    const { log, lines } = capture({ mask: createMask(secrets) });
     log.log(
       "error",
       { url: 'postgres://u:p"a\\ss-word@h/d', nested: { key: "abcdef0123456789" } },
@@ -61,7 +64,7 @@ describe("logger", () => {
 
   it("masks private keys wherever they stand, also beside and within other secrets", () => {
     const [one, two] = ["1a".repeat(32), "2b".repeat(32)];
-    const mask = createSecretMask([one, two, "a1a1a1a1", `https://rpc/${one}/token`]);
+    const mask = createMask([one, two, "a1a1a1a1", `https://rpc/${one}/token`]);
     expect(mask(`0x${one.toUpperCase()} and ${two}`)).toBe("0x*** and ***");
     expect(mask(`0xa9059cbb00${one}${two}77`)).toBe("0xa9059cbb00******77");
     expect(mask(`https://rpc/${one}/token`)).toBe("***");
@@ -75,7 +78,7 @@ describe("logger", () => {
     const line = JSON.stringify({ txHash: `0x${"4d".repeat(32)}`, msg: "a line as there are many" });
     const cost = (secrets: readonly string[]): number => {
       const before = process.cpuUsage();
-      const mask = createSecretMask(secrets);
+      const mask = createMask(secrets);
       for (let n = 0; n < 2_000; n++) mask(`${line}${n}`);
       return process.cpuUsage(before).user;
     };
@@ -91,7 +94,7 @@ describe("logger", () => {
         fc.string(),
         fc.string(),
         (secrets, before, after) => {
-          const { log, lines } = capture({ secrets });
+          const { log, lines } = capture({ mask: createMask(secrets) });
           log.log("info", { text: `:${secrets.join("|")}:` }, `${before} ${secrets.join(" ")} ${after}`);
           const line = lines[0] ?? "";
           const { text, msg } = JSON.parse(line) as { text: string; msg: string };
@@ -122,7 +125,7 @@ describe("logger", () => {
   });
 
   it("leaves short words alone: they would black out the log", () => {
-    expect(createSecretMask(["key", ""])("the key is in the monkey")).toBe("the key is in the monkey");
+    expect(createMask(["key", ""])("the key is in the monkey")).toBe("the key is in the monkey");
   });
 });
 
@@ -149,13 +152,13 @@ describe("readable lines", () => {
   });
 
   it("are masked too", () => {
-    const { log, lines } = capture({ format: "readable", secrets: ["hunter2hunter2"] });
+    const { log, lines } = capture({ format: "readable", mask: createMask(["hunter2hunter2"]) });
     log.log("error", { detail: "x hunter2hunter2 y" }, "hunter2hunter2");
     expect(plain(lines[0])).toContain("*** detail=x *** y");
   });
 
   it("survive a mask that cut into an escape", () => {
-    const { log, lines } = capture({ format: "readable", secrets: ["nnnnnn"] });
+    const { log, lines } = capture({ format: "readable", mask: createMask(["nnnnnn"]) });
     log.log("info", { detail: "\nnnnnnn" }, "odd");
     expect(lines).toHaveLength(1);
     expect(lines[0]).not.toContain("nnnnnn");

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createTelemetry } from "../../../src/adapters/system/telemetry.ts";
+import { maskOfShapes } from "../../../src/domain/mask.ts";
 import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
 
 const event: TelemetryEvent = { type: "chain.reachable", chainId: 1 };
@@ -7,7 +8,7 @@ const event: TelemetryEvent = { type: "chain.reachable", chainId: 1 };
 describe("telemetry", () => {
   it("hands each event to every sink, in order", () => {
     const seen: string[] = [];
-    createTelemetry([() => seen.push("a"), () => seen.push("b")]).emit(event);
+    createTelemetry([() => seen.push("a"), () => seen.push("b")], maskOfShapes).emit(event);
     expect(seen).toEqual(["a", "b"]);
   });
 
@@ -16,12 +17,12 @@ describe("telemetry", () => {
     const broken = () => {
       throw new Error("disk full");
     };
-    const telemetry = createTelemetry([broken, (one) => seen.push(one), broken]);
+    const telemetry = createTelemetry([broken, (one) => seen.push(one), broken], maskOfShapes);
     expect(() => telemetry.emit(event)).not.toThrow();
     expect(seen).toEqual([event]);
   });
 
   it("is quiet without sinks", () => {
-    expect(() => createTelemetry([]).emit(event)).not.toThrow();
+    expect(() => createTelemetry([], maskOfShapes).emit(event)).not.toThrow();
   });
 });

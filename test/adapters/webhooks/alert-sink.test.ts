@@ -7,6 +7,7 @@ import {
   refusalIn,
 } from "../../../src/adapters/webhooks/alert-formats.ts";
 import { type AlertSinkOptions, createAlertSink } from "../../../src/adapters/webhooks/alert-sink.ts";
+import { guardedFetch } from "../../../src/adapters/webhooks/guarded-fetch.ts";
 import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
@@ -174,7 +175,8 @@ describe("a webhook on a real socket", () => {
 
   function realSink(format: AlertFormat = "json") {
     const lost: string[] = [];
-    const ports = { clock: createHastyClock(), entropy: createSeededEntropy(1) };
+    const fetch = guardedFetch(["127.0.0.1"]);
+    const ports = { clock: createHastyClock(), entropy: createSeededEntropy(1), fetch };
     const alerts = createAlertSink({ ...ports, url, format, nodeId: "node-a", onLost: (reason) => lost.push(reason) });
     return { alerts, lost };
   }

@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { guardedFetch } from "../../../src/adapters/webhooks/guarded-fetch.ts";
 import { createHttpStuckHook } from "../../../src/adapters/webhooks/http-stuck-hook.ts";
 import type { StuckContext } from "../../../src/ports/stuck-hook.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
@@ -35,7 +36,13 @@ beforeEach(async () => {
 afterEach(() => receiver.close());
 
 function hook(options: { secret?: string } = {}) {
-  return createHttpStuckHook({ url, clock, entropy: createSeededEntropy(1), ...options });
+  return createHttpStuckHook({
+    url,
+    clock,
+    fetch: guardedFetch(["127.0.0.1"]),
+    entropy: createSeededEntropy(1),
+    ...options,
+  });
 }
 
 describe("a hook behind HTTP", () => {

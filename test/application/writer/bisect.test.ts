@@ -27,6 +27,8 @@ async function writeAll(
   readonly calls: number;
   /** What lanes and writers were told, in this order. */
   readonly told: readonly string[];
+  /** What the log has of what could not be stored. */
+  readonly logged: readonly string[];
 }> {
   const clock = createManualClock();
   const store = new ScriptedStore();
@@ -43,8 +45,9 @@ async function writeAll(
     return [{ lane: lane(1), token: 1, changes }];
   };
   const told: string[] = [];
+  const telemetry = recordTelemetry();
   const committer = new Committer(
-    { store, clock, entropy: createSeededEntropy(1), telemetry: recordTelemetry() },
+    { store, clock, entropy: createSeededEntropy(1), telemetry },
     { batchSize: 10_000, batchTimeoutMs: 1, shards: 16 },
     {
       onCommitted: ({ changes }) =>
@@ -66,7 +69,9 @@ async function writeAll(
     ),
   );
   await clock.advance(10_000);
-  return { fates: await all, committed, calls: store.calls.length, told };
+  const fates = await all;
+  const logged = telemetry.of("writer.failed").map(({ reason }) => reason);
+  return { fates, committed, calls: store.calls.length, told, logged };
 }
 
 function createdIds(write: LaneWrite, fate: Fate | undefined): readonly string[] {
@@ -83,8 +88,9 @@ describe("poison", () => {
 
   it("in one allocation fails alone, and is told so; its neighbours are created", async () => {
     const write = allocation(1, "a", "bad", "c");
-    const { fates, committed } = await writeAll([write, moves(2, "d")], new Set(["bad"]));
+    const { fates, committed, logged } = await writeAll([write, moves(2, "d")], new Set(["bad"]));
     expect(committed.toSorted()).toEqual(["a", "c", "d"]);
+    expect(logged).toEqual(["BatchRefused: poison"]);
     expect(fates[0]).toMatchObject({
       outcome: {
         status: "allocated",

@@ -1,5 +1,7 @@
 export interface LockedPackage {
   readonly version?: string;
+  readonly license?: string;
+  readonly hasInstallScript?: boolean;
   readonly resolved?: string;
   readonly integrity?: string;
   readonly link?: boolean;

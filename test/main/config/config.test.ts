@@ -95,6 +95,8 @@ describe("defaults", () => {
       drainTimeoutMs: 5000,
       logLevel: "info",
       stuckHook: null,
+      hookNetworks: [],
+      secrets: [],
       alertWebhook: null,
     });
   });
@@ -249,6 +251,26 @@ describe("one clear line for", () => {
       "a hook without TLS, which any machine on the way could answer",
       { env: { FENCEPOST_STUCK_HOOK: "http://hooks.example.com/secret-token-of-ours" } },
       "FENCEPOST_STUCK_HOOK: the value is neither a module's path nor an https:// URL (http:// only on this machine)",
+    ],
+    [
+      "a hook whose scheme has a slip, so that it could be a module, without a word of it",
+      { env: { FENCEPOST_STUCK_HOOK: "https:/hooks.example.com/secret-token-of-ours" } },
+      "FENCEPOST_STUCK_HOOK: the value is neither a module's path nor an https:// URL (http:// only on this machine)",
+    ],
+    [
+      "a hook at a private address that is not named",
+      { env: { FENCEPOST_STUCK_HOOK: "http://127.0.0.1:9000/secret-token-of-ours" } },
+      "FENCEPOST_STUCK_HOOK: leads to a private address: name it in FENCEPOST_HOOK_NETWORKS, as 127.0.0.1",
+    ],
+    [
+      "a webhook for alerts at one",
+      { env: { FENCEPOST_ALERT_WEBHOOK_URL: "https://[fd00::1]/x", FENCEPOST_HOOK_NETWORKS: "10.0.0.0/8" } },
+      "FENCEPOST_ALERT_WEBHOOK_URL: leads to a private address: name it in FENCEPOST_HOOK_NETWORKS, as fd00::1",
+    ],
+    [
+      "a network that is none",
+      { env: { FENCEPOST_HOOK_NETWORKS: "10/8" } },
+      "FENCEPOST_HOOK_NETWORKS: the value is wrong at place 1: is not an address or a network (use 127.0.0.1 or 10.0.0.0/8)",
     ],
     [
       "a webhook that is none",

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createSecretMask } from "../../../src/adapters/system/secret-mask.ts";
+import { createMask } from "../../../src/domain/mask.ts";
 import { effectiveValues } from "../../../src/main/config/effective.ts";
 import { configFrom } from "../../../src/main/config/load.ts";
 import {
@@ -9,7 +9,6 @@ import {
   secretsOfDatabaseUrl,
   secretsOfRpcUrl,
 } from "../../../src/main/config/masking.ts";
-import { secretsOf } from "../../../src/main/config/secrets.ts";
 
 describe("URLs for people", () => {
   it.each([
@@ -79,7 +78,7 @@ describe("no secret is shown", () => {
         for (const secret of all) expect(shown).not.toContain(secret);
         for (const key of keys) expect(shown).not.toContain(key.slice(0, 12));
 
-        const masked = createSecretMask(secretsOf(config))(JSON.stringify([variables, rpc]));
+        const masked = createMask(config.secrets)(JSON.stringify([variables, rpc]));
         for (const secret of all) expect(masked).not.toContain(secret);
       }),
     );

@@ -9,7 +9,7 @@ import { BadAnswer, read } from "./quantities.ts";
 import { RpcErrorAnswer, RpcUnreachable, saysOverLimit, type UnreachableKind } from "./rpc-errors.ts";
 import { createTransport, type RpcTransport, type TransportOptions } from "./transport.ts";
 
-export interface EndpointsOptions extends Pick<TransportOptions, "clock" | "timeoutMs" | "requestEveryMs"> {
+export interface EndpointsOptions extends Pick<TransportOptions, "clock" | "timeoutMs" | "requestEveryMs" | "mask"> {
   /** In order of preference; user and password in a URL are sent as basic authentication. */
   readonly urls: readonly string[];
   readonly chainId: number;

@@ -1,4 +1,5 @@
 import { Departures } from "../../../domain/departures.ts";
+import { type Mask, maskOfShapes, maskTexts } from "../../../domain/mask.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { TelemetryEvent } from "../../../ports/telemetry.ts";
 import { DEFAULT_RETRY_AFTER_MS, openHttp } from "./http.ts";
@@ -33,6 +34,8 @@ const DEFAULTS = {
    * many calls, and providers count them. 0: every tick has its own.
    */
   requestEveryMs: 0,
+  /** Of what the endpoint says of itself: gateways quote the URL and the headers that they were asked with. */
+  mask: maskOfShapes,
 };
 
 export interface TransportOptions extends Readonly<Partial<typeof DEFAULTS>> {
@@ -220,7 +223,9 @@ class HttpTransport {
   async #deliver(groups: readonly Group[]): Promise<void> {
     const calls = groups.flatMap((group) => group.calls);
     const startedMs = this.#options.clock.monotonicMs();
-    const replies = await this.#exchange(calls);
+    const replies = (await this.#exchange(calls)).map((reply) =>
+      reply.ok ? reply : masked(reply, this.#options.mask),
+    );
     this.#report(calls, replies, this.#options.clock.monotonicMs() - startedMs);
     let at = 0;
     for (const group of groups) {
@@ -351,4 +356,10 @@ function allFailed(calls: readonly WireCall[], error: RpcUnreachable): readonly 
 function asUnreachable(error: unknown, label: string): RpcUnreachable {
   if (error instanceof RpcUnreachable) return error;
   return new RpcUnreachable("connection", `${label} could not be asked`, { cause: error });
+}
+
+function masked({ error }: RpcReply & { readonly ok: false }, mask: Mask): RpcReply {
+  if (error instanceof RpcUnreachable) return { ok: false, error };
+  const { code, message, data } = error;
+  return { ok: false, error: new RpcErrorAnswer(code, mask(message), maskTexts(mask, data)) };
 }

@@ -13,7 +13,7 @@ const BATCH_LIMIT_BYTES = 8 * 1024 * 1024;
 const IDEMPOTENCY_KEY = "idempotency-key";
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
-export function createRoutes(app: FastifyInstance, { api, checksum }: RouteContext): void {
+export function createRoutes(app: FastifyInstance, { api, checksum, mask }: RouteContext): void {
   app.post(
     "/api/v1/tx",
     {
@@ -34,7 +34,7 @@ export function createRoutes(app: FastifyInstance, { api, checksum }: RouteConte
     return {
       results: results.map((result) =>
         result instanceof FencepostError
-          ? problemOf(result)
+          ? problemOf(result, mask)
           : { status: statusOf(result), ...createdView(result, checksum) },
       ),
     };

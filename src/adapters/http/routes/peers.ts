@@ -8,6 +8,7 @@ import { BATCH_ITEMS_LIMIT } from "../../../contract/create.ts";
 import * as wire from "../../../contract/peer-wire.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import type { Address } from "../../../domain/lane.ts";
+import type { Mask } from "../../../domain/mask.ts";
 import type { ForwardedCreate } from "../../../ports/peers.ts";
 import { peerAuthenticator } from "../auth.ts";
 import { asObject } from "../json-body.ts";
@@ -28,12 +29,12 @@ export function peerRoutes(app: FastifyInstance, peer: PeerReceiver): void {
   };
   app.post(wire.PEER_CREATES_PATH, options, async (request): Promise<wire.PeerResults> => {
     const { creates, repeat } = readCreates(request.body);
-    return { results: (await receive(peer, creates, repeat)).map(resultView) };
+    return { results: (await receive(peer, creates, repeat)).map((fate) => resultView(fate, app.mask)) };
   });
   app.post(wire.PEER_ACTIONS_PATH, options, async (request): Promise<wire.PeerActionResult> => {
     const { lane, action, body } = readAction(request.body);
     const fate = await wholly(() => peer.act(lane, { action, body }));
-    return { result: fate instanceof FencepostError ? problemOf(fate) : fate };
+    return { result: fate instanceof FencepostError ? problemOf(fate, app.mask) : fate };
   });
 }
 
@@ -77,8 +78,8 @@ function readCreate(item: unknown, index: number): ForwardedCreate {
   return { txId, request: asObject(request, `creates.${index}.request`) };
 }
 
-function resultView(fate: Created | FencepostError): wire.PeerResults["results"][number] {
-  return fate instanceof FencepostError ? problemOf(fate) : createdView(fate);
+function resultView(fate: Created | FencepostError, mask: Mask): wire.PeerResults["results"][number] {
+  return fate instanceof FencepostError ? problemOf(fate, mask) : createdView(fate);
 }
 
 function createdView({ outcome, txId, lane, requestId, nonce, state }: Created): wire.PeerCreated {

@@ -303,7 +303,8 @@ function answer(fate: AllocateFate, intent: Intent): Fate {
     case "held":
       return unavailable(HELD);
     case "refused":
-      return new FencepostError("INVALID_REQUEST", `the database cannot store this request: ${fate.detail}`);
+      // What it said names its tables and constraints: that is for the log (writer.failed).
+      return new FencepostError("INVALID_REQUEST", "the database cannot store this request; the node's log says why");
   }
 }
 

@@ -121,7 +121,7 @@ describe("answers", () => {
     expect(await ask(made, transfer(), transfer(), transfer())).toMatchObject([
       { code: "UNAVAILABLE" },
       { code: "UNAVAILABLE", message: expect.stringMatching(/history changed.*operator.*nothing was accepted/) },
-      { code: "INVALID_REQUEST", message: "the database cannot store this request: too long" },
+      { code: "INVALID_REQUEST", message: "the database cannot store this request; the node's log says why" },
     ]);
   });
 

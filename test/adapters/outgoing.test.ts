@@ -1,0 +1,71 @@
+/** What the node itself asks of endpoints and of other nodes, against servers that answer as nobody should. */
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { createTransport } from "../../src/adapters/evm/rpc/transport.ts";
+import { createHttpPeers } from "../../src/adapters/peers/http-peers.ts";
+import { createHastyClock } from "../support/hasty-clock.ts";
+import { sampleTxId } from "../support/scripted-api.ts";
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function askEndpoint(url: string): Promise<unknown> {
+  const rpc = createTransport({
+    url,
+    clock: createHastyClock(),
+    report: () => undefined,
+    maxResponseBytes: 1024 * 1024,
+  });
+  return rpc.request("eth_chainId", []).finally(() => rpc.close());
+}
+
+async function askPeer(url: string): Promise<unknown> {
+  const peers = createHttpPeers({ secret: async () => "secret of the cluster", clock: createHastyClock() });
+  const creates = [{ txId: sampleTxId(1), request: {} }];
+  return peers.create(url, creates, { repeat: false, withinMs: 20_000 }).finally(() => peers.close());
+}
+
+describe.each([
+  ["an endpoint", askEndpoint],
+  ["another node", askPeer],
+])("%s", (who, ask) => {
+  it(`${who}: follows no redirect`, async () => {
+    let followed = 0;
+    const elsewhere = await serve((_, response) => {
+      followed++;
+      response.end("{}");
+    });
+    const url = await serve((_, response) => response.writeHead(307, { location: elsewhere }).end());
+    await expect(ask(url)).rejects.toThrow();
+    expect(followed).toBe(0);
+  });
+
+  it(`${who}: reads no endless body`, async () => {
+    let closed = 0;
+    const url = await serve((_, response) => {
+      const more = () => void response.write("x".repeat(256 * 1024), () => more());
+      response.on("close", () => closed++);
+      more();
+    });
+    await expect(ask(url)).rejects.toThrow();
+    await expect.poll(() => closed).toBe(1);
+  });
+
+  it(`${who}: waits for no slow one`, async () => {
+    const url = await serve((_, response) => void response.write("{"));
+    await expect(ask(url)).rejects.toThrow(/within|in \d+ ms/);
+  });
+});

@@ -1,0 +1,134 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo, LookupFunction } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { guardedFetch } from "../../../src/adapters/webhooks/guarded-fetch.ts";
+import { addressGuard, isNetwork } from "../../../src/adapters/webhooks/networks.ts";
+import { postJson } from "../../../src/adapters/webhooks/post-json.ts";
+import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
+import { createHastyClock } from "../../support/hasty-clock.ts";
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+/** On this machine, at any of its addresses. */
+async function serve(listener: RequestListener) {
+  let asked = 0;
+  const server = createServer((request, response) => {
+    asked++;
+    listener(request, response);
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, resolve));
+  return { port: (server.address() as AddressInfo).port, asked: () => asked };
+}
+
+/** A name server that says what the test says. */
+function resolving(...addresses: readonly string[]): LookupFunction {
+  return (_, __, callback) => {
+    const found = addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
+    callback(null, found);
+  };
+}
+
+function post(url: string, fetch: typeof globalThis.fetch) {
+  const ports = { clock: createHastyClock(), entropy: createSeededEntropy(1), fetch };
+  return postJson(ports, { url, headers: {}, body: "{}", timeoutMs: 1_000, tries: 1 });
+}
+
+describe("an address", () => {
+  it.each([
+    ["127.0.0.1", "127.8.8.8", "0.0.0.0", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1"],
+    ["169.254.169.254", "192.0.0.192", "198.18.0.1", "224.0.0.1", "255.255.255.255", "not an address", ""],
+    ["::", "::1", "fd00::1", "fc00::1", "fe80::1", "fe80::1%eth0", "ff02::1", "64:ff9b::a00:1", "2002:a00:1::"],
+    ["::ffff:10.0.0.1", "::ffff:a00:1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "::10.0.0.1", "fd00:ec2::254"],
+  ])("is private: %s, %s, %s, %s and the like", (...addresses) => {
+    expect(addresses.filter(addressGuard([]))).toEqual([]);
+  });
+
+  it.each([["1.1.1.1", "172.15.0.1", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "::ffff:1.1.1.1"]])(
+    "is public: %s, %s, %s and the like",
+    (...addresses) => {
+      expect(addresses.filter(addressGuard([]))).toEqual(addresses);
+    },
+  );
+
+  it("of a network that is named may be connected to, and no other", () => {
+    const mayConnect = addressGuard(["10.1.0.0/16", "::1"]);
+    expect(["10.1.2.3", "::ffff:10.1.2.3", "::1"].map(mayConnect)).toEqual([true, true, true]);
+    expect(["10.2.0.1", "127.0.0.1", "::2"].map(mayConnect)).toEqual([false, false, false]);
+  });
+
+  it("or a network is written as such", () => {
+    expect(["127.0.0.1", "10.0.0.0/8", "::1", "fd00::/8"].map(isNetwork)).toEqual([true, true, true, true]);
+    expect(["", "localhost", "10.0.0.0/33", "10.0.0.0/", "10/8", "::/129", "1.1.1.1/8/8"].filter(isNetwork)).toEqual(
+      [],
+    );
+  });
+});
+
+describe("a post to a hook", () => {
+  it.each([["127.0.0.1"], ["169.254.169.254"], ["fd00::1"], ["::ffff:10.0.0.1"], ["::1"]])(
+    "goes nowhere where its name leads to %s",
+    async (address) => {
+      const { port, asked } = await serve((_, response) => response.end("{}"));
+      const reached = post(`http://hook.example:${port}/`, guardedFetch([], resolving(address)));
+      await expect(reached).rejects.toThrow("it cannot be reached (private address)");
+      expect(asked()).toBe(0);
+    },
+  );
+
+  it("goes nowhere where one of several addresses is private", async () => {
+    const { port, asked } = await serve((_, response) => response.end("{}"));
+    const fetch = guardedFetch([], resolving("1.1.1.1", "127.0.0.1"));
+    await expect(post(`http://hook.example:${port}/`, fetch)).rejects.toThrow("private address");
+    expect(asked()).toBe(0);
+  });
+
+  it.each(["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost", "2130706433", "0x7f.1", "0"])(
+    "goes nowhere where its URL says %s, resolved by the system",
+    async (host) => {
+      const { port, asked } = await serve((_, response) => response.end("{}"));
+      await expect(post(`http://${host}:${port}/`, guardedFetch([]))).rejects.toThrow("private address");
+      expect(asked()).toBe(0);
+    },
+  );
+
+  it("arrives where the network is named, by name and by address", async () => {
+    const { port } = await serve((_, response) => response.end("taken"));
+    const fetch = guardedFetch(["127.0.0.0/8"], resolving("127.0.0.1"));
+    expect(await post(`http://hook.example:${port}/`, fetch)).toBe("taken");
+    expect(await post(`http://127.0.0.1:${port}/`, fetch)).toBe("taken");
+  });
+
+  it("follows no redirect", async () => {
+    const { port, asked } = await serve((_, response) => response.writeHead(307, { location: "/elsewhere" }).end());
+    await expect(post(`http://127.0.0.1:${port}/`, guardedFetch(["127.0.0.1"]))).rejects.toThrow();
+    expect(asked()).toBe(1);
+  });
+
+  it("reads no endless body, and waits for no slow one", async () => {
+    const endless = await serve((_, response) => {
+      const more = () => void response.write("x".repeat(64 * 1024), () => more());
+      more();
+    });
+    const fetch = guardedFetch(["127.0.0.1"]);
+    await expect(post(`http://127.0.0.1:${endless.port}/`, fetch)).rejects.toThrow("more than 262144 bytes");
+    const slow = await serve((_, response) => void response.write("{"));
+    await expect(post(`http://127.0.0.1:${slow.port}/`, fetch)).rejects.toThrow("no answer within 1000 ms");
+  });
+
+  it("names neither host nor address where nobody is there", async () => {
+    const fetch = guardedFetch(["127.0.0.1"], (_, __, callback) =>
+      callback(Object.assign(new Error("getaddrinfo ENOTFOUND secret.example"), { code: "ENOTFOUND" }), []),
+    );
+    await expect(post("https://secret.example/", fetch)).rejects.toThrow(/^it cannot be reached \(ENOTFOUND\)$/);
+    const { port } = await serve(() => undefined);
+    await new Promise((resolve) => servers.pop()?.close(resolve));
+    await expect(post(`http://127.0.0.1:${port}/`, fetch)).rejects.toThrow(/^it cannot be reached \(ECONNREFUSED\)$/);
+  });
+});

@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import { createMask } from "../../src/domain/mask.ts";
+import { maskedHook, maskedSigner } from "../../src/main/masked-ports.ts";
+import { type Signer, SigningRefused } from "../../src/ports/signer.ts";
+import type { StuckContext, StuckDecision } from "../../src/ports/stuck-hook.ts";
+
+const SECRET = "hunter2hunter2";
+const mask = createMask([SECRET]);
+const context = {} as Partial<StuckContext> as StuckContext;
+
+describe("is masked where it comes in", () => {
+  it("a hook's reason and audit, and not its payload", async () => {
+    const payload = { to: null, data: SECRET };
+    const decided = { action: "REPLACE", reason: `by ${SECRET}`, audit: { deep: [SECRET] }, payload } as StuckDecision;
+    const hook = maskedHook({ decide: () => decided }, mask);
+    expect(await hook.decide(context)).toEqual({
+      action: "REPLACE",
+      reason: "by ***",
+      audit: { deep: ["***"] },
+      payload,
+    });
+    const nonsense = maskedHook({ decide: () => "nonsense" as unknown as StuckDecision }, mask);
+    expect(await nonsense.decide(context)).toBe("nonsense");
+  });
+
+  it("what it throws", async () => {
+    const decide = () => Promise.reject(new Error(`no ${SECRET}`));
+    await expect(maskedHook({ decide }, mask).decide(context)).rejects.toThrow(/^no \*\*\*$/);
+  });
+
+  it("a signer's refusal", async () => {
+    const signer: Signer = {
+      addresses: () => ["0xaa"],
+      custody: () => "local",
+      sign: () => Promise.reject(new SigningRefused(3, `not with ${SECRET}`)),
+      close: async () => undefined,
+    };
+    const refused = maskedSigner(signer, mask).sign("0xaa", []);
+    await expect(refused).rejects.toMatchObject({ name: "SigningRefused", index: 3, message: "not with ***" });
+  });
+});

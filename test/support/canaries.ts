@@ -1,0 +1,47 @@
+/** Secrets that occur nowhere else, one in every setting that takes a secret, and the search for them. */
+import { randomBytes } from "node:crypto";
+import { SETTING_KEYS, SETTINGS } from "../../src/main/config/schema.ts";
+
+export class Canaries {
+  private readonly known = new Map<string, string>();
+
+  /** A text that nobody else says: letters and digits alone, so that it stands in any URL as it is. */
+  make(name: string): string {
+    return this.know(name, `canary${randomBytes(12).toString("hex")}`);
+  }
+
+  /** A secret with a shape of its own. */
+  know(name: string, secret: string): string {
+    this.known.set(name, secret);
+    return secret;
+  }
+
+  get size(): number {
+    return this.known.size;
+  }
+
+  /** `output: canary`, for each that is found in an output in whatever spelling. */
+  foundIn(outputs: Readonly<Record<string, string>>): readonly string[] {
+    return Object.entries(outputs).flatMap(([output, text]) => {
+      const lower = text.toLowerCase();
+      const found = [...this.known].filter(([, secret]) => spellings(secret).some((each) => lower.includes(each)));
+      return found.map(([name, secret]) => `${output}: ${name} (…${excerpt(lower, secret)}…)`);
+    });
+  }
+}
+
+function spellings(secret: string): readonly string[] {
+  const bytes = Buffer.from(secret);
+  const all = [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1), bytes.toString("hex")];
+  return [...all, bytes.toString("base64").replace(/=+$/, "")].map((each) => each.toLowerCase());
+}
+
+function excerpt(text: string, secret: string): string {
+  const at = text.indexOf(secret.toLowerCase());
+  return text.slice(Math.max(0, at - 80), at + 20).replace(/\s+/g, " ");
+}
+
+/** The variables of all settings that may hold a secret. */
+export function secretVariables(): readonly string[] {
+  return SETTING_KEYS.filter((key) => "secrets" in SETTINGS[key]).map((key) => SETTINGS[key].variable);
+}

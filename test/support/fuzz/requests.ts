@@ -1,0 +1,166 @@
+/** Requests for the operations of an OpenAPI document: sound ones, almost sound ones, and nonsense. */
+import fc, { type Arbitrary } from "fast-check";
+import type { OpenApiDocument, Operation } from "../../../src/contract/openapi.ts";
+import { inlined } from "../openapi-schemas.ts";
+import { almost, fitting, stumbling } from "./values.ts";
+
+export interface FuzzRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Buffer | null;
+}
+
+/** Ids that answers have named, by the name they stand under; `pick` chooses one of them. */
+export type Known = (name: string, pick: number) => string | undefined;
+
+export interface Documented {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: Operation;
+}
+
+export function documentedOperations(document: OpenApiDocument): readonly Documented[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+  );
+}
+
+const OTHER_METHODS = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "QUERY", "TRACE"];
+/** A poll that waits is answered when something happens, and nothing has to. */
+const WAITS = fc.constantFrom("0", "-1", "31", "1e1", "x", "", "0x1");
+const BAD_SEGMENTS = [
+  "%",
+  "%ff",
+  "%00",
+  "..",
+  ".",
+  "a%2fb",
+  "",
+  "0",
+  "completions",
+  "batch",
+  "x".repeat(300),
+  "%F0%9F%92%A5",
+];
+const BAD_BODIES: readonly (string | Buffer)[] = [
+  ...["", "{", "[1", "null", "7", '"x"', "{}{}", "\ufeff{}", '{"a":1e999}', '{"a":1,"a":2}', "{'a':1}", "[]", "true"],
+  Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]),
+  `${"[".repeat(5_000)}${"]".repeat(5_000)}`,
+  `${'{"a":'.repeat(200)}1${"}".repeat(200)}`,
+  JSON.stringify({ signer: "x".repeat(300 * 1024) }),
+];
+
+/** Weighted towards what gets far: a request is mistaken in one place at most times. */
+export function requestsFor(
+  document: OpenApiDocument,
+  { method, path, operation }: Documented,
+  known: Known,
+): Arbitrary<FuzzRequest> {
+  const parameters = operation.parameters ?? [];
+  const named = (place: string) => parameters.filter((parameter) => parameter.in === place);
+  const schemaOf = (schema: unknown) => inlined(document, schema) as object;
+  const segments = fc.record(
+    Object.fromEntries(named("path").map(({ name, schema }) => [name, segment(name, schemaOf(schema), known)])),
+  );
+  const query = fc.record(
+    Object.fromEntries(
+      named("query").map(({ name, schema }) => [name, name === "wait" ? WAITS : queryText(schemaOf(schema))]),
+    ),
+    {
+      requiredKeys: named("query")
+        .filter(({ required }) => required)
+        .map(({ name }) => name),
+    },
+  );
+  const content = operation.requestBody?.content["application/json"];
+  const schema =
+    content === undefined ? undefined : { ...schemaOf(content.schema), examples: examplesOf(content.examples) };
+  const body = schema === undefined ? usually<string | Buffer | null>(null, fc.constant("{}")) : bodyOf(schema);
+  return fc
+    .record({
+      method: usually(method, fc.constantFrom(...OTHER_METHODS)),
+      segments,
+      query,
+      extra: extraQuery(),
+      headers: headers(),
+      body,
+    })
+    .map(({ segments, query, extra, ...rest }) => {
+      const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => segments[name] ?? "");
+      const pairs = [...Object.entries(query).map(([name, text]) => `${name}=${encodeText(text)}`), ...extra];
+      return { ...rest, path: pairs.length === 0 ? filled : `${filled}?${pairs.join("&")}` };
+    });
+}
+
+function examplesOf(examples: Readonly<Record<string, { readonly value?: unknown }>> = {}): readonly unknown[] {
+  return Object.values(examples).map(({ value }) => value);
+}
+
+function usually<T>(value: T, other: Arbitrary<T>): Arbitrary<T> {
+  return fc.oneof({ weight: 12, arbitrary: fc.constant(value) }, { weight: 1, arbitrary: other });
+}
+
+/** An id that an answer has named, where there is one yet. */
+function segment(name: string, schema: object, known: Known): Arbitrary<string> {
+  const sound = fc.tuple(fitting(schema), fc.nat()).map(([value, pick]) => known(name, pick) ?? encodeText(value));
+  return fc.oneof(
+    { weight: 8, arbitrary: sound },
+    { weight: 2, arbitrary: fitting(schema).map((value) => encodeText(value)) },
+    { weight: 1, arbitrary: fc.constantFrom(...BAD_SEGMENTS) },
+    { weight: 1, arbitrary: stumbling.map((value) => encodeText(value).slice(0, 300)) },
+  );
+}
+
+function queryText(schema: object): Arbitrary<unknown> {
+  return fc.oneof({ weight: 5, arbitrary: fitting(schema) }, { weight: 1, arbitrary: stumbling });
+}
+
+function extraQuery(): Arbitrary<readonly string[]> {
+  return usually<readonly string[]>(
+    [],
+    fc.constantFrom(["x=1"], ["limit=1", "limit=2"], ["%ff=1"], ["__proto__=1"], ["=", "&"], ["a[b]=c"]),
+  );
+}
+
+function headers(): Arbitrary<Record<string, string>> {
+  const latin = fc.stringMatching(/^[\x21-\x7e\xa0-\xff]{0,30}$/);
+  const odd = fc.oneof(
+    fc.constantFrom<Record<string, string>>(
+      { "content-type": "text/plain" },
+      { "content-type": "application/json; charset=latin1" },
+    ),
+    fc.constantFrom<Record<string, string>>(
+      { "content-type": "" },
+      { "content-encoding": "gzip" },
+      { accept: "text/html" },
+    ),
+    fc.constantFrom<Record<string, string>>(
+      { origin: "https://evil.example" },
+      { origin: "null" },
+      { host: "evil.example" },
+    ),
+    fc.constantFrom<Record<string, string>>({ "if-none-match": "*" }, { range: "bytes=0-1" }),
+    latin.map((text) => ({ "idempotency-key": text })),
+    latin.map((text) => ({ authorization: `Bearer ${text}` })),
+  );
+  return usually<Record<string, string>>({}, odd).map((own) => ({ "content-type": "application/json", ...own }));
+}
+
+function bodyOf(schema: object): Arbitrary<string | Buffer | null> {
+  return fc.oneof(
+    { weight: 8, arbitrary: fitting(schema).map(encodeBody) },
+    { weight: 8, arbitrary: almost(schema).map(encodeBody) },
+    { weight: 1, arbitrary: stumbling.map(encodeBody) },
+    { weight: 1, arbitrary: fc.constantFrom(...BAD_BODIES, null) },
+  );
+}
+
+function encodeBody(value: unknown): string {
+  return JSON.stringify(value) ?? "";
+}
+
+function encodeText(value: unknown): string {
+  const text = typeof value === "string" ? value : encodeBody(value);
+  return encodeURIComponent(text.replace(/\p{Surrogate}/gu, "\ufffd"));
+}
