@@ -1,13 +1,14 @@
 import { createEvmChain } from "../adapters/evm/chain.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
 import { createLocalSigner } from "../adapters/evm/signers/local-signer.ts";
+import type { PeerReceiver } from "../adapters/http/server.ts";
 import { createHttpPeers } from "../adapters/peers/http-peers.ts";
 import { migrate } from "../adapters/postgres/migrate.ts";
 import { PostgresSessionLock } from "../adapters/postgres/session-lock.ts";
-import { openPostgresStore, type PostgresStore } from "../adapters/postgres/store.ts";
+import { openPostgresStore } from "../adapters/postgres/store.ts";
 import { PostgresWakeUps } from "../adapters/postgres/wake-ups.ts";
 import { systemClock } from "../adapters/system/clock.ts";
-import { createEntropy } from "../adapters/system/entropy.ts";
+import { createEntropy, createKeyPair } from "../adapters/system/entropy.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../application/loops/node.ts";
 import { bounded } from "../ports/clock.ts";
@@ -30,7 +31,7 @@ export interface NodeParts {
   /** Null: a database that does not answer is an error at once. */
   readonly patience: Patience | null;
   /** Called before other nodes can know of this one: what they may ask of it must work from here on. */
-  readonly onBuilt?: (node: FencepostNode, store: PostgresStore) => void;
+  readonly onBuilt?: (node: FencepostNode, gate: Pick<PeerReceiver, "admit">) => void;
 }
 
 export type ComposedNode = Awaited<ReturnType<typeof composeNode>>;
@@ -76,13 +77,22 @@ export async function composeNode(parts: NodeParts) {
       ),
     );
     const wakeUps = config.notifications ? keep(new PostgresWakeUps(direct)) : noWakeUps;
-    const peers = keep(createHttpPeers({ secret: () => store.clusterSecret(), clock: systemClock }));
+    const peers = keep(
+      createHttpPeers({
+        keys: createKeyPair(),
+        secrets: config.clusterSecrets,
+        urlPatterns: config.peerUrlPatterns,
+        readInstances: () => store.instances(),
+        clock: systemClock,
+        telemetry,
+      }),
+    );
     const failpoint = parts.failpoint ?? noFailpoints;
     const resources = { store, chains, signer, peers, wakeUps, sessionLock };
     const ports = { ...resources, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook };
     const node = new FencepostNode({ ...ports, ...hook }, { ...settingsOf(config), url, version });
-    parts.onBuilt?.(node, store);
+    parts.onBuilt?.(node, peers.gate);
     await node.start(patiently);
     /** The node first, then what it stood on. */
     const close = async (): Promise<void> => {

@@ -56,6 +56,8 @@ export class MemoryNetwork {
 
   connect(): Peers {
     return {
+      introduce: (instanceId) => ({ publicKey: instanceId, keyProof: null }),
+      know: () => undefined,
       create: (url, creates, { repeat, withinMs }) => {
         this.forwards.push({ to: url, count: creates.length, repeat });
         return this.call(url, withinMs, ({ receive }) => receive(overTheWire(creates), repeat));

@@ -185,11 +185,6 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     return this.state.instances.get(instanceId)?.signers ?? [];
   }
 
-  async clusterSecret(): Promise<string> {
-    await this.reach();
-    return "0".repeat(96);
-  }
-
   async instances() {
     await this.reach();
     return leases.listInstances(this.state, this.now());

@@ -166,6 +166,8 @@ export function sampleInstance(overrides: Partial<InstanceRecord> = {}): Instanc
     chains: [CHAIN_ID],
     draining: false,
     standsBack: false,
+    publicKey: null,
+    keyProof: null,
     lock: "none",
     ...overrides,
   };

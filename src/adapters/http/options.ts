@@ -32,12 +32,14 @@ export interface HttpServerOptions {
 }
 
 export interface PeerReceiver {
-  /** What the nodes share. A function is asked until it has answered once; while it fails, peers are told to go elsewhere. */
-  readonly secret: string | (() => Promise<string>);
+  /** Throws unless another node of the same database signed this head of a request; its body is checked when it has come. */
+  admit(route: string, authorization: string | undefined): Promise<CheckBody>;
   /** One fate per create, in order. */
   create(creates: readonly ForwardedCreate[], repeat: boolean): Promise<readonly (Created | FencepostError)[]>;
   act(lane: Lane, request: LaneRequest): Promise<LaneAnswer | FencepostError>;
 }
+
+export type CheckBody = (body: Buffer) => void;
 
 export interface ApiKey {
   readonly name: string;
@@ -83,7 +85,7 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Answered without an API key. */
     open?: true;
-    /** For other nodes: API keys mean nothing here, the route asks for the cluster's secret itself. */
+    /** For other nodes: API keys mean nothing here, the route looks for a node's signature itself. */
     peer?: true;
     /** Creates: not let in while this node could not act on it, not even read. */
     takesIn?: true;

@@ -95,6 +95,7 @@ function createInstruments(registry: Registry) {
     writerBusy: counter("writer_busy_total", "Commits that found the database busy, and were tried again"),
     create: counter("tx_create_total", "Create requests answered", "result"),
     forward: counter("forward_total", "Creates taken to the node that owns their lane", "result"),
+    peerRefused: counter("peer_refused_total", "Requests between nodes that were not let in, or not sent", "reason"),
     submit: counter("tx_submit_total", "Answers of nodes to submissions, first and repeated", "result"),
     resubmit: counter("resubmit_total", "Answers of nodes to repeated submissions", "result"),
     stuck: counter("stuck_total", "Transactions reported as STUCK"),
@@ -190,6 +191,7 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
     "submit.answered": (event) => countSubmission(instruments, event),
     "create.answered": ({ result }) => instruments.create.inc({ result }),
     forward: ({ result }) => instruments.forward.inc({ result }),
+    "peer.refused": ({ reason }) => instruments.peerRefused.inc({ reason }),
     "rpc.request": (event) => countRequest(instruments, event, method(event.method)),
     "rpc.endpoint": ({ chainId, endpoint, state }) => {
       const labels = { chain_id: String(chainId), endpoint: String(endpoint + 1) };

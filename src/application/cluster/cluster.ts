@@ -133,6 +133,7 @@ export class Cluster {
   }
 
   async learn(instances: readonly InstanceRecord[]): Promise<void> {
+    this.ports.peers.know(instances);
     if (await this.membership.learn(instances)) this.ports.onChange();
   }
 

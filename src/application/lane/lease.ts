@@ -24,6 +24,7 @@ import {
   type LeaseStore,
   SchemaTooNew,
 } from "../../ports/lease-store.ts";
+import type { Peers } from "../../ports/peers.ts";
 import type { LockSession, SessionLock } from "../../ports/session-lock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { NodeSettings } from "../settings.ts";
@@ -37,6 +38,7 @@ export interface LeasePorts {
   readonly telemetry: Telemetry;
   readonly failpoint: Failpoints;
   readonly sessionLock: SessionLock;
+  readonly peers: Pick<Peers, "introduce">;
   /** What this node can serve, as it is now. */
   readonly serving: () => Pick<InstanceRegistration, "signers" | "chains" | "standsBack">;
 }
@@ -176,6 +178,7 @@ export class Lease {
     const startedMs = this.ports.clock.monotonicMs();
     const registration = {
       ...this.ports.serving(),
+      ...this.ports.peers.introduce(instanceId, url),
       instanceId,
       nodeId,
       url,

@@ -88,7 +88,6 @@ const SURVEYS = [
   "prove-continuity",
   "purge-commit-markers",
   "purge-instances",
-  "read-cluster-secret",
   "read-database-history",
   "record-epoch-floors",
   "release-lanes",

@@ -22,6 +22,8 @@ const REGISTRATION = {
   mode: "basic",
   leaseDurationMs: 1_000_000,
   standsBack: false,
+  publicKey: "k",
+  keyProof: null,
 } as const;
 
 let bench: ReturnType<typeof createChainBench>;

@@ -9,7 +9,6 @@ import * as wire from "../../../contract/peer-wire.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import type { Address } from "../../../domain/lane.ts";
 import type { ForwardedCreate } from "../../../ports/peers.ts";
-import { peerAuthenticator } from "../auth.ts";
 import { asObject } from "../json-body.ts";
 import type { PeerReceiver } from "../options.ts";
 import { problemOf } from "../problems.ts";
@@ -19,18 +18,19 @@ import { UUID } from "./transactions.ts";
 const ADDRESS = /^0x[0-9a-f]{40}$/;
 
 export function peerRoutes(app: FastifyInstance, peer: PeerReceiver): void {
-  const authenticate = peerAuthenticator(peer.secret);
-  const options = {
+  const options = (route: string) => ({
     bodyLimit: wire.PEER_BODY_LIMIT_BYTES,
     config: { peer: true as const },
     // Before the body is read: strangers get to send no megabytes.
-    onRequest: (request: FastifyRequest) => authenticate(request.headers.authorization),
-  };
-  app.post(wire.PEER_CREATES_PATH, options, async (request): Promise<wire.PeerResults> => {
+    onRequest: async (request: FastifyRequest) => {
+      request.checkBody = await peer.admit(route, request.headers.authorization);
+    },
+  });
+  app.post(wire.PEER_CREATES_PATH, options(wire.PEER_CREATES_PATH), async (request): Promise<wire.PeerResults> => {
     const { creates, repeat } = readCreates(request.body);
     return { results: (await receive(peer, creates, repeat)).map(resultView) };
   });
-  app.post(wire.PEER_ACTIONS_PATH, options, async (request): Promise<wire.PeerActionResult> => {
+  app.post(wire.PEER_ACTIONS_PATH, options(wire.PEER_ACTIONS_PATH), async (request): Promise<wire.PeerActionResult> => {
     const { lane, action, body } = readAction(request.body);
     const fate = await wholly(() => peer.act(lane, { action, body }));
     return { result: fate instanceof FencepostError ? problemOf(fate) : fate };
