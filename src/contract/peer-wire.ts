@@ -10,6 +10,8 @@ export const PEER_CREATES_PATH = "/internal/v1/creates";
 
 export const PEER_ACTIONS_PATH = "/internal/v1/actions";
 
+export const PEER_KILLS_PATH = "/internal/v1/kills";
+
 /** Of the header `Authorization`, which says who asks whom and is signed (src/adapters/peers/letter-head.ts). */
 export const PEER_SCHEME = "Fencepost-Instance";
 

@@ -192,6 +192,7 @@ function peerFace(node: FencepostNode, gate: Pick<PeerReceiver, "admit">): PeerR
     admit: (route, authorization) => gate.admit(route, authorization),
     create: (creates, repeat) => node.create(creates, { repeat }),
     act: (lane, request) => node.actions.receive(lane, request),
+    kill: async (kill) => node.kills.receive(kill),
   };
 }
 

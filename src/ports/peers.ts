@@ -1,4 +1,5 @@
 import type { FencepostError } from "../domain/errors.ts";
+import type { Kill } from "../domain/kills.ts";
 import type { Lane } from "../domain/lane.ts";
 import type { InstanceKey, InstanceRecord } from "./lease-store.ts";
 import type { TransactionRecord } from "./query-store.ts";
@@ -50,6 +51,8 @@ export interface Peers {
   ): Promise<readonly (ForwardedAnswer | FencepostError)[]>;
   /** Hands one request to the owner of a lane, under the same rule. */
   act(url: string, lane: Lane, telling: LaneRequest & Pick<Telling, "withinMs">): Promise<LaneAnswer | FencepostError>;
+  /** Tells a node of an order to stop. It holds to it once this resolves; throws `PeerUnreachable` where that is not known. */
+  kill(url: string, kill: Kill, withinMs: number): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -11,6 +11,7 @@ export async function startPeerServer(
   rows: PeerRows,
   receive: Receive,
   act: Act = async () => new FencepostError("UNAVAILABLE", "this node takes no actions"),
+  kill: PeerReceiver["kill"] = async () => undefined,
 ): Promise<PeerNode> {
   const peers = rows.peers();
   const admit: PeerReceiver["admit"] = (...request) => peers.gate.admit(...request);
@@ -22,7 +23,7 @@ export async function startPeerServer(
     losing = false;
     return fates;
   };
-  const { app } = createHttpApp(httpOptions({}, { apiKeys: [], peer: { admit, create, act } }));
+  const { app } = createHttpApp(httpOptions({}, { apiKeys: [], peer: { admit, create, act, kill } }));
   app.server.on("connection", (socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));

@@ -2,6 +2,7 @@ import type { TSchema } from "typebox";
 import type { Created, FencepostApi } from "../../application/api.ts";
 import type { Checksum } from "../../domain/checksum.ts";
 import type { FencepostError } from "../../domain/errors.ts";
+import type { Kill } from "../../domain/kills.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
@@ -37,6 +38,8 @@ export interface PeerReceiver {
   /** One fate per create, in order. */
   create(creates: readonly ForwardedCreate[], repeat: boolean): Promise<readonly (Created | FencepostError)[]>;
   act(lane: Lane, request: LaneRequest): Promise<LaneAnswer | FencepostError>;
+  /** Holds to an order to stop from here on. */
+  kill(kill: Kill): Promise<void>;
 }
 
 export type CheckBody = (body: Buffer) => void;
@@ -89,6 +92,8 @@ declare module "fastify" {
     peer?: true;
     /** Creates: not let in while this node could not act on it, not even read. */
     takesIn?: true;
+    /** Let in at once, also under overload: an order to stop does not wait behind what it is to stop. */
+    urgent?: true;
     /** Exists only to say 405. */
     refusal?: true;
   }

@@ -4,8 +4,14 @@
  */
 import { Agent } from "undici";
 import { BATCH_ITEMS_LIMIT } from "../../contract/create.ts";
-import { PEER_ACTIONS_PATH, PEER_BODY_LIMIT_BYTES, PEER_CREATES_PATH } from "../../contract/peer-wire.ts";
+import {
+  PEER_ACTIONS_PATH,
+  PEER_BODY_LIMIT_BYTES,
+  PEER_CREATES_PATH,
+  PEER_KILLS_PATH,
+} from "../../contract/peer-wire.ts";
 import { FencepostError } from "../../domain/errors.ts";
+import type { Kill } from "../../domain/kills.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { InstanceKey, InstanceRecord } from "../../ports/lease-store.ts";
@@ -22,7 +28,7 @@ import { type DirectoryOptions, PeerDirectory } from "./directory.ts";
 import { PeerGate } from "./gate.ts";
 import { digestOf, signHead } from "./letter-head.ts";
 import { mayBeAt } from "./url-patterns.ts";
-import { decodeActionResult, decodeResults, encodeAction, encodeCreates, readProblem } from "./wire.ts";
+import { decodeActionResult, decodeResults, encodeAction, encodeCreates, encodeKill, readProblem } from "./wire.ts";
 
 export interface HttpPeersOptions extends DirectoryOptions {
   /** Where other nodes may be; null: wherever they say. */
@@ -102,6 +108,11 @@ class HttpPeers implements Peers {
     const refusalOrText = await this.exchange(target, body, withinMs);
     if (refusalOrText instanceof FencepostError) return refusalOrText;
     return read(target, () => decodeActionResult(refusalOrText));
+  }
+
+  async kill(url: string, kill: Kill, withinMs: number): Promise<void> {
+    const refusalOrText = await this.exchange(targetOf(url, PEER_KILLS_PATH), encodeKill(kill), withinMs);
+    if (refusalOrText instanceof FencepostError) throw new PeerUnreachable(refusalOrText.message, true);
   }
 
   async close(): Promise<void> {

@@ -11,6 +11,7 @@ const SOURCED_GAUGES = {
   receiptBacklog: ["receipt_backlog", "Transactions whose receipt is due to be looked for"],
   noncesReserved: ["nonce_reserved", "Nonces kept for callers that sign themselves"],
   pendingDepth: ["pending_depth", "Transactions that are not final"],
+  killsInForce: ["kills_in_force", "Orders to stop that this node holds to"],
   oldestPendingAgeSeconds: ["pending_oldest_age_seconds", "Age of the oldest transaction that is not final"],
 } as const;
 

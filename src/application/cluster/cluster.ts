@@ -1,28 +1,32 @@
 /**
  * This node among the others: what it tells them, what it knows of them, and which lanes it should hold.
  *
- * Reads: heartbeat rows. Writes: its own announcement. A node that joins is given its share by the others, a few lanes a
+ * Reads: heartbeat rows, orders to stop. Writes: its own announcement, orders to stop. A node that joins is given its share by the others, a few lanes a
  * beat; one that drains or loses a chain gives its lanes away. None of this is correctness: the fence decides (I10).
  */
 import { type FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { isReachable } from "../../domain/placement.ts";
 import { afterSilence, type Silences, standsBack } from "../../domain/stand-back.ts";
+import type { KillStore } from "../../ports/kill-store.ts";
+import type { HistoryChanged } from "../../ports/lane-store.ts";
 import type { InstanceRecord, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
-import type { Peers } from "../../ports/peers.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { Lanes } from "../lane/lanes.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { KillSwitch } from "./kill-switch.ts";
 import { LeftLying } from "./left-lying.ts";
 import { Membership } from "./membership.ts";
 import { Outbox } from "./outbox.ts";
 import { OwnerActions } from "./owner-actions.ts";
 import { betweenOwners, outOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
 
-export interface ClusterPorts extends Pick<RoutePorts, "clock" | "telemetry" | "selfUrl"> {
-  readonly store: LeaseStore;
-  readonly peers: Peers;
-  readonly lease: { instanceId(): string };
+export interface ClusterPorts
+  extends Pick<RoutePorts, "selfUrl">,
+    Pick<Ports, "clock" | "entropy" | "telemetry" | "peers" | "wakeUps"> {
+  readonly store: LeaseStore & KillStore;
+  readonly lease: { instanceId(): string; historyChanged(error: HistoryChanged): void };
   readonly lanes: () => Lanes;
   readonly mode: "basic" | "worker-queue";
   readonly signers: readonly Address[];
@@ -46,6 +50,7 @@ export class Cluster {
   readonly router: Router;
   readonly outbox: Outbox;
   readonly actions: OwnerActions;
+  readonly kills: KillSwitch;
   private readonly ports: ClusterPorts;
   private readonly signers: ReadonlySet<Address>;
   private readonly awaySince = new Map<number, number>();
@@ -72,6 +77,13 @@ export class Cluster {
       hasKey: (lane) => this.hasKey(lane),
       canServe: (lane) => this.canServe(lane),
       lookAgain: () => this.lookAgain(),
+    });
+    this.kills = new KillSwitch({
+      ...ports,
+      members: () => this.membership.members,
+      onEnded: () => this.goOn(),
+      onWritten: () => ports.wakeUps.tell("lanes"),
+      onHistoryChanged: (error) => ports.lease.historyChanged(error),
     });
     const lanes = { own: (lane: Lane) => ports.lanes().own(lane) };
     this.actions = new OwnerActions({ peers: ports.peers, lanes, router: this.forwards ? this.router : null });
@@ -134,6 +146,7 @@ export class Cluster {
 
   async learn(instances: readonly InstanceRecord[]): Promise<void> {
     this.ports.peers.know(instances);
+    await this.kills.noticed(instances[0]?.killChanges);
     if (await this.membership.learn(instances)) this.ports.onChange();
   }
 
@@ -175,6 +188,14 @@ export class Cluster {
     }
     if (!isReachable(favourite)) return outOfReach();
     return notLeader(`the node at ${favourite.url} acts for this signer`, favourite.url);
+  }
+
+  /** What an order to stop held back. */
+  private goOn(): void {
+    for (const { signing, broadcasting } of this.ports.lanes().all()) {
+      signing?.kick();
+      broadcasting?.kick();
+    }
   }
 
   private async give(lane: OwnedLane): Promise<void> {

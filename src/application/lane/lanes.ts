@@ -32,6 +32,7 @@ export interface LanesPorts {
   readonly telemetry: Telemetry;
   readonly failpoint: Failpoints;
   readonly lease: TermPorts["lease"] & { readonly instanceId: string; historyChanged(error: HistoryChanged): void };
+  readonly kills: TermPorts["kills"];
   readonly writer: TermPorts["writer"] & { idle(lane?: Lane): Promise<void> };
   readonly chains: ReadonlyMap<number, ServedChain>;
   readonly placement: {

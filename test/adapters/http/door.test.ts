@@ -216,7 +216,7 @@ describe("a request", () => {
       return [];
     };
     const post = (authorization: string, door: typeof full) =>
-      httpApp({}, { door, peer: { admit, create, act } }).inject({
+      httpApp({}, { door, peer: { admit, create, act, kill: async () => undefined } }).inject({
         method: "POST",
         url: PEER_CREATES_PATH,
         headers: { authorization, "content-type": "application/json" },

@@ -1,6 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
 import type { HttpServerOptions, PeerReceiver } from "../../../src/adapters/http/options.ts";
+import { OPEN } from "../../../src/application/admittance.ts";
 import { FencepostError, unavailable } from "../../../src/domain/errors.ts";
+import type { Kill } from "../../../src/domain/kills.ts";
 import type { Act, Receive } from "../../contracts/peers.contract.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { sampleCreated, sampleTxId } from "../../support/scripted-api.ts";
@@ -9,6 +11,7 @@ const PATH = "/internal/v1/creates";
 const AUTHORIZATION = "Fencepost-Instance signed";
 const MEBIBYTE = 1024 * 1024;
 const done: Act = async () => ({ answer: "done" });
+const nothing = async (_: Kill) => undefined;
 
 /** The signature itself is looked at by test/adapters/peers/gate.test.ts. */
 const admit: PeerReceiver["admit"] = async (_, authorization) => {
@@ -24,7 +27,11 @@ function bench(
 ) {
   const create = vi.fn(receive);
   const act = vi.fn<Act>(done);
-  const app = httpApp({}, { apiKeys: [{ name: "shop", secret: "key" }], peer: { admit, create, act }, ...options });
+  const kill = vi.fn(nothing);
+  const app = httpApp(
+    {},
+    { apiKeys: [{ name: "shop", secret: "key" }], peer: { admit, create, act, kill }, ...options },
+  );
   const post = (payload: unknown, authorization: string | undefined = AUTHORIZATION, url = PATH) =>
     app.inject({
       method: "POST",
@@ -32,7 +39,7 @@ function bench(
       headers: { "content-type": "application/json", ...(authorization === undefined ? {} : { authorization }) },
       payload: typeof payload === "string" ? payload : JSON.stringify(payload),
     });
-  return { app, create, act, post };
+  return { app, create, act, kill, post };
 }
 
 const sound = { creates: [{ txId: sampleTxId(1), request: { signer: "0x00" } }], repeat: false };
@@ -81,7 +88,9 @@ describe("who is let in", () => {
       routes.push(route);
       return admit(route, authorization);
     };
-    const { post } = bench(undefined, { peer: { admit: noting, create: async () => [sampleCreated()], act: done } });
+    const { post } = bench(undefined, {
+      peer: { admit: noting, create: async () => [sampleCreated()], act: done, kill: nothing },
+    });
     await post(sound);
     await post({}, AUTHORIZATION, "/internal/v1/actions");
     expect(routes).toEqual([PATH, "/internal/v1/actions"]);
@@ -102,7 +111,7 @@ describe("who is let in", () => {
 
   it("nobody yet while this node is starting: 503, which sends peers elsewhere", async () => {
     const starting = () => Promise.reject(unavailable("this node is starting"));
-    const { post } = bench(undefined, { peer: { admit: starting, create: async () => [], act: done } });
+    const { post } = bench(undefined, { peer: { admit: starting, create: async () => [], act: done, kill: nothing } });
     const response = await post(sound);
     expect(response.statusCode).toBe(503);
     expect(response.json()).toMatchObject({ code: "UNAVAILABLE" });
@@ -230,5 +239,48 @@ describe("what is asked of a lane's owner", () => {
     const response = await post(body, AUTHORIZATION, ACTIONS);
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", status: 400 });
     expect(act).not.toHaveBeenCalled();
+  });
+});
+
+describe("an order to stop", () => {
+  const KILLS = "/internal/v1/kills";
+  const order = { killId: sampleTxId(1), signer: `0x${"ab".repeat(20)}`, actor: "operator:a", reason: "because" };
+
+  it("is taken from another node, about one signer or everything", async () => {
+    const { post, kill } = bench();
+    expect((await post(order, AUTHORIZATION, KILLS)).statusCode).toBe(200);
+    expect((await post({ ...order, signer: null }, AUTHORIZATION, KILLS)).statusCode).toBe(200);
+    expect(kill.mock.calls).toEqual([[order], [{ ...order, signer: null }]]);
+  });
+
+  it("is taken from nobody else", async () => {
+    const { post, kill } = bench();
+    expect((await post(order, "Bearer key", KILLS)).statusCode).toBe(401);
+    expect(kill).not.toHaveBeenCalled();
+  });
+
+  it.each([
+    ["no id", { ...order, killId: "1" }],
+    ["no signer", { ...order, signer: undefined }],
+    ["a signer that is none", { ...order, signer: "0xAB" }],
+    ["nobody who gave it", { ...order, actor: 7 }],
+  ])("is not understood with %s", async (_, body) => {
+    const { post, kill } = bench();
+    expect((await post(body, AUTHORIZATION, KILLS)).statusCode).toBe(400);
+    expect(kill).not.toHaveBeenCalled();
+  });
+
+  it("does not wait at the door behind what it is to stop", async () => {
+    const full = {
+      admittance: () => OPEN,
+      turnMs: 0,
+      limit: 0,
+      onRefused: () => undefined,
+      onWaiting: () => undefined,
+    };
+    const { post, kill } = bench(undefined, { door: full });
+    expect((await post(sound)).statusCode).toBe(503);
+    expect((await post(order, AUTHORIZATION, KILLS)).statusCode).toBe(200);
+    expect(kill).toHaveBeenCalledTimes(1);
   });
 });

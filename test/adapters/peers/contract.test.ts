@@ -10,8 +10,8 @@ peersContract("HTTP", async () => {
   const nodes: PeerNode[] = [];
   return {
     peers,
-    startNode: async (receive, act) => {
-      const node = await startPeerServer(rows, receive, act);
+    startNode: async (receive, act, kill) => {
+      const node = await startPeerServer(rows, receive, act, async (order) => kill?.(order));
       nodes.push(node);
       peers.know(rows.rows);
       return node;

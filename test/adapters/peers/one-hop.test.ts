@@ -62,6 +62,7 @@ async function startNode(name: string, database: MemoryDatabase, chain: Simulate
             return (node as FencepostNode).create(creates, { repeat });
           },
           act: (lane, request) => (node as FencepostNode).actions.receive(lane, request),
+          kill: async (kill) => (node as FencepostNode).kills.receive(kill),
         },
       },
     ),
@@ -75,6 +76,7 @@ async function startNode(name: string, database: MemoryDatabase, chain: Simulate
       return http.create(...call);
     },
     act: http.act.bind(http),
+    kill: http.kill.bind(http),
     close: () => http.close(),
   };
   node = new FencepostNode(

@@ -53,6 +53,7 @@ beforeEach(async () => {
     clock: bench.clock,
     telemetry: bench.telemetry,
     failpoint: () => undefined,
+    kills: { holds: () => false },
     lease: {
       get instanceId() {
         return instanceId;

@@ -133,7 +133,10 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     const entry = await open();
     world.holdBlocks();
     const txId = await ops.sent(entry);
-    return explainTransaction({ store: entry.store, clock: world.clock, chains: new Map() }, txId);
+    return explainTransaction(
+      { store: entry.store, clock: world.clock, chains: new Map(), kills: entry.node.kills },
+      txId,
+    );
   },
   CHAIN_DOUBTED: async () => {
     const entry = await open();

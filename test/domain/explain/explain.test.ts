@@ -35,6 +35,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       ...transaction,
     },
     lane: {
+      killed: null,
       suspended: false,
       owner: { nodeId: "n", expiresAt: later(5) },
       head: null,
