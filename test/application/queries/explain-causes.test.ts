@@ -103,6 +103,11 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     await world.until(() => ops.row(txId).state === "TRACKING");
     return ask(entry, txId);
   },
+  KILLED: async () => {
+    const entry = await open();
+    await world.settle(entry.node.api.kill({ signer: null, request: undefined, actor: "operator:ops" }));
+    return ask(entry, await ops.create(entry));
+  },
   LANE_SUSPENDED: async () => {
     const entry = await open();
     await ops.lane(entry, "suspend");

@@ -10,14 +10,15 @@ const ROUTES = ["/api/v1/kill", "/api/v1/signers/:signer/kill"] as const;
 export function killRoutes(app: FastifyInstance, { api, checksum }: RouteContext): void {
   const options = { config: { urgent: true as const }, ...answering({ 200: KillSwitchState, 202: KillSwitchState }) };
   for (const path of ROUTES) {
-    for (const [method, act] of [["POST", api.kill] as const, ["DELETE", api.endKill] as const]) {
+    for (const method of ["POST", "DELETE"] as const) {
       app.route<{ Params: { readonly signer?: string } }>({
         method,
         url: path,
         ...options,
         handler: async ({ params, query, body, keyName }, reply) => {
           noQuery(query);
-          const answer = await act({ signer: params.signer ?? null, request: body, actor: actorOf(keyName) });
+          const order = { signer: params.signer ?? null, request: body, actor: actorOf(keyName) };
+          const answer = await (method === "POST" ? api.kill(order) : api.endKill(order));
           reply.code(answer.durable ? 200 : 202);
           return killView(answer, checksum);
         },
