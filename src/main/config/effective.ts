@@ -1,7 +1,7 @@
 import type { ConfigRow } from "../../adapters/cli/present.ts";
 import { ceilingsOf } from "../../domain/ceilings.ts";
 import { listedCeilings } from "../../domain/default-ceilings.ts";
-import { knownGasCap } from "../../domain/gas-limits.ts";
+import { knownGasCap } from "../../domain/gas.ts";
 import type { ResolvedChain } from "./chains.ts";
 import { maskRpcUrl } from "./masking.ts";
 import { formatGwei } from "./parsers.ts";

@@ -43,6 +43,7 @@ describe("the schema", () => {
       "commit_marker",
       "database_history",
       "feed",
+      "kill",
       "migration",
       "node_instance",
     ]);
