@@ -8,7 +8,6 @@ import {
   type LaneLease,
 } from "../../client/index.ts";
 import type { PricedOrder, ReplaceOrder } from "../../contract/actions.ts";
-import { defined } from "../../domain/defined.ts";
 import { CommandFailed } from "./failure.ts";
 import { type Answer, actionReport, answerWith, type CommandOptions, type Output, table } from "./present.ts";
 
@@ -60,7 +59,7 @@ export function addKillSwitch(program: Command, asking: Asking): void {
       ask: (client) => {
         const [signer] = command.args;
         const { reason } = command.opts<{ readonly reason?: string }>();
-        return client[name](defined({ signer, reason }));
+        return client[name]({ ...(signer !== undefined && { signer }), ...(reason !== undefined && { reason }) });
       },
       show: killReport,
     })

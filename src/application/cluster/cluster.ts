@@ -26,7 +26,7 @@ export interface ClusterPorts
   extends Pick<RoutePorts, "selfUrl">,
     Pick<Ports, "clock" | "entropy" | "telemetry" | "peers" | "wakeUps"> {
   readonly store: LeaseStore & KillStore;
-  readonly lease: { instanceId(): string; historyChanged(error: HistoryChanged): void };
+  readonly lease: () => { readonly instanceId: string; historyChanged(error: HistoryChanged): void };
   readonly lanes: () => Lanes;
   readonly mode: "basic" | "worker-queue";
   readonly signers: readonly Address[];
@@ -72,7 +72,7 @@ export class Cluster {
     this.router = new Router({
       ...ports,
       membership: this.membership,
-      selfId: () => ports.lease.instanceId(),
+      selfId: () => ports.lease().instanceId,
       holds: (lane) => ports.lanes().holds(lane),
       hasKey: (lane) => this.hasKey(lane),
       canServe: (lane) => this.canServe(lane),
@@ -83,7 +83,7 @@ export class Cluster {
       members: () => this.membership.members,
       onEnded: () => this.goOn(),
       onWritten: () => ports.wakeUps.tell("lanes"),
-      onHistoryChanged: (error) => ports.lease.historyChanged(error),
+      onHistoryChanged: (error) => ports.lease().historyChanged(error),
     });
     const lanes = { own: (lane: Lane) => ports.lanes().own(lane) };
     this.actions = new OwnerActions({ peers: ports.peers, lanes, router: this.forwards ? this.router : null });
@@ -110,7 +110,7 @@ export class Cluster {
   /** Placement gives this lane to us, or to no known member. */
   isOurs(lane: Lane): boolean {
     const favourite = this.membership.favourite(lane);
-    return favourite === null ? !this.draining : favourite.instanceId === this.ports.lease.instanceId();
+    return favourite === null ? !this.draining : favourite.instanceId === this.ports.lease().instanceId;
   }
 
   /** Those of the lanes, none of them ours, that are to be claimed all the same: no node has taken them for the length of a lease. */
@@ -153,9 +153,9 @@ export class Cluster {
   /** Tells the others what has changed about this node; silent where nothing has. */
   async announce(): Promise<void> {
     const announcement = { chains: this.reachableChains(), draining: this.draining, standsBack: this.standsBack };
-    const text = `${this.ports.lease.instanceId()} ${JSON.stringify(announcement)}`;
+    const text = `${this.ports.lease().instanceId} ${JSON.stringify(announcement)}`;
     if (text === this.announced) return;
-    await this.ports.store.announce(this.ports.lease.instanceId(), announcement);
+    await this.ports.store.announce(this.ports.lease().instanceId, announcement);
     this.announced = text;
   }
 
@@ -169,7 +169,7 @@ export class Cluster {
   /** Gives away some of what belongs elsewhere by now. */
   async rebalance(): Promise<void> {
     // A single node has no one to give lanes to.
-    const selfId = this.ports.lease.instanceId();
+    const selfId = this.ports.lease().instanceId;
     if (!this.draining && this.membership.members.every((member) => member.instanceId === selfId)) return;
     const strays = this.ports
       .lanes()
@@ -183,7 +183,7 @@ export class Cluster {
   async refusal(lane: Lane): Promise<FencepostError> {
     if (!this.hasKey(lane) && !this.membership.isKnown(lane)) await this.lookAgain();
     const favourite = this.membership.favourite(lane);
-    if (favourite === null || favourite.instanceId === this.ports.lease.instanceId()) {
+    if (favourite === null || favourite.instanceId === this.ports.lease().instanceId) {
       return this.hasKey(lane) || this.membership.isKnown(lane) ? betweenOwners() : unknownSigner(lane);
     }
     if (!isReachable(favourite)) return outOfReach();

@@ -38,7 +38,7 @@ const TELL_TIMES = 40;
 interface Held {
   readonly kill: Kill;
   /** It stands in the database, as it was last read. */
-  kept: boolean;
+  written: boolean;
 }
 
 interface Told {
@@ -95,10 +95,10 @@ export class KillSwitch {
 
   /** Nothing is sent before the end is durable. */
   async end(order: Omit<Kill, "killId">): Promise<KillAnswer> {
-    const unkept = this.about(order.signer).filter(({ kept }) => !kept);
+    const unwritten = this.about(order.signer).filter(({ written }) => !written);
     const ending = this.ports.store.endKills(
       order,
-      unkept.map(({ kill }) => kill),
+      unwritten.map(({ kill }) => kill),
     );
     await orDatabaseSilent(
       ending.then(() => this.read()),
@@ -129,7 +129,7 @@ export class KillSwitch {
   private hold(kill: Kill): Held {
     const before = this.held.get(kill.killId);
     if (before !== undefined) return before;
-    const held = { kill, kept: false };
+    const held = { kill, written: false };
     this.held.set(kill.killId, held);
     const what = kill.signer === null ? "everything is stopped" : `${kill.signer} is stopped`;
     const message = `${what}: nothing is sent until somebody ends this (${kill.actor}: ${kill.reason})`;
@@ -161,10 +161,10 @@ export class KillSwitch {
   }
 
   private async keepOnce(): Promise<void> {
-    const unkept = () => [...this.held.values()].filter(({ kept }) => !kept);
-    if (unkept().length === 0) return;
+    const unwritten = () => [...this.held.values()].filter(({ written }) => !written);
+    if (unwritten().length === 0) return;
     try {
-      await this.ports.store.keepKills(unkept().map(({ kill }) => kill));
+      await this.ports.store.keepKills(unwritten().map(({ kill }) => kill));
       // Also whether one was ended before this node was told of it.
       await this.read();
       this.ports.onWritten();
@@ -172,7 +172,7 @@ export class KillSwitch {
       if (error instanceof HistoryChanged) this.ports.onHistoryChanged(error);
     }
     this.later(
-      () => unkept().length > 0,
+      () => unwritten().length > 0,
       () => this.keep(),
     );
   }
@@ -189,10 +189,10 @@ export class KillSwitch {
     const rows = await this.ports.store.kills(asked.map(({ kill }) => kill.killId));
     const found = new Set(rows.map(({ killId }) => killId));
     // A database that has lost a row has not ended the order.
-    for (const each of asked) each.kept = found.has(each.kill.killId);
+    for (const each of asked) each.written = found.has(each.kill.killId);
     for (const { killId, signer, actor, reason, ended } of rows) {
       if (ended) this.held.delete(killId);
-      else this.hold({ killId, signer, actor, reason }).kept = true;
+      else this.hold({ killId, signer, actor, reason }).written = true;
     }
     if (rows.some(({ ended }) => ended)) this.ports.onEnded();
     void this.keep();
@@ -201,7 +201,7 @@ export class KillSwitch {
   private answer(nodes: readonly Told[]): KillAnswer {
     const inForce = [...this.held.values()];
     return {
-      durable: inForce.every(({ kept }) => kept),
+      durable: inForce.every(({ written }) => written),
       kills: inForce.map(({ kill }) => kill),
       nodes: nodes.map(({ member: { nodeId, url }, told }) => ({ nodeId, url, told })),
     };

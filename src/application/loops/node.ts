@@ -95,10 +95,7 @@ export class FencepostNode {
       ...ports,
       selfUrl: settings.url,
       mode: settings.mode,
-      lease: {
-        instanceId: () => this.lease.instanceId,
-        historyChanged: (error) => this.lease.historyChanged(error),
-      },
+      lease: () => this.lease,
       lanes: () => this.lanes,
       signers: ports.signer.addresses(),
       chains: this.chains,
