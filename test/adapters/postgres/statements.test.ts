@@ -77,6 +77,7 @@ describe("statements", () => {
 const SURVEYS = [
   "count-live-states",
   "end-instances",
+  "end-kills",
   "end-terms",
   "list-instances",
   "list-missing-locks",
@@ -89,6 +90,7 @@ const SURVEYS = [
   "purge-commit-markers",
   "purge-instances",
   "read-database-history",
+  "read-kills",
   "record-epoch-floors",
   "release-lanes",
   "remember-position",

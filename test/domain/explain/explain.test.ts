@@ -129,7 +129,6 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
   ["HOLE_BELOW", { lane: { hole: 4, holeDetail: "it was released" } }, /wants nonce 4.*it was released/],
   ["RESERVED_BELOW", { lane: { hole: 4, holeReserved: true } }, /nonce 4 .*reserved/],
   ["KILLED", { lane: { killed: KILL } }, /everything is stopped on all nodes \(operator:a: stolen\)/],
-  ["KILLED", { lane: { killed: { ...KILL, signer: `0x${"ab".repeat(20)}` } } }, /its signer is stopped/],
   ["LANE_SUSPENDED", { lane: { suspended: true } }, /suspended/],
   ["LANE_UNOWNED", { lane: { owner: null } }, /no node acts/],
   ["OWNER_SILENT", { lane: { owner: { nodeId: "n", expiresAt: later(-90) } } }, /ended 1 min ago/],

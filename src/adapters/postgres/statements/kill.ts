@@ -19,6 +19,3 @@ export const readKills = statement<KillRecord>("read-kills")`
   FROM fencepost.kill AS k
   WHERE k.ended_at IS NULL OR k.kill_id = ANY ($1::uuid[])
   ORDER BY k.at, k.kill_id`;
-
-/** How often one was given or ended: read with every look at the instances, so that it costs no round trip of its own. */
-export const KILL_CHANGES = "(SELECT count(*) + count(k.ended_at) FROM fencepost.kill AS k)";
