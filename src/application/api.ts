@@ -1,5 +1,6 @@
 import type { FencepostError } from "../domain/errors.ts";
 import type { Explanation } from "../domain/explain/situation.ts";
+import type { Kill } from "../domain/kills.ts";
 import type { Address, Hash } from "../domain/lane.ts";
 import type { Reservation } from "../domain/reservations.ts";
 import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
@@ -51,6 +52,10 @@ export interface FencepostApi {
   act(order: TransactionOrder): Promise<TransactionView>;
   /** The same for a lane as a whole. */
   actOnLane(order: LaneOrder): Promise<readonly SignerView[]>;
+  /** Nothing of a signer, or of any, is sent from any node until this is ended. Stops at once, also where the database is away. */
+  kill(order: KillOrder): Promise<KillAnswer>;
+  /** Answers once the end is durable. */
+  endKill(order: KillOrder): Promise<KillAnswer>;
 }
 
 export type TransactionAction = "resubmit" | "reprice" | "cancel" | "replace" | "resolve";
@@ -71,6 +76,20 @@ export interface LaneOrder {
   /** As it arrived: `reason`, `chainId` where several chains are configured, `nonce` with `realign`. */
   readonly request: unknown;
   readonly actor: string;
+}
+
+export interface KillOrder extends Omit<LaneOrder, "action" | "signer"> {
+  /** Null: everything. */
+  readonly signer: string | null;
+}
+
+export interface KillAnswer {
+  /** Every order in force is written down: it outlives this process. False: that is tried until it is. */
+  readonly durable: boolean;
+  /** In force, as this node knows it. */
+  readonly kills: readonly Kill[];
+  /** The other nodes, and whether they have said that they hold to it; those that have not are told again, or read it. */
+  readonly nodes: readonly { readonly nodeId: string; readonly url: string; readonly told: boolean }[];
 }
 
 /** As it arrives, not yet validated: the create stage is the one place that knows what is well-formed. */

@@ -2,6 +2,7 @@ import type * as actions from "../contract/actions.ts";
 import type { ClusterNode, LaneLease } from "../contract/cluster.ts";
 import type { CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 import type { BatchResults, CreatedTransaction, CreateTransaction } from "../contract/create.ts";
+import type { KillOrder, KillSwitchState } from "../contract/kill.ts";
 import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 import type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
 import type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
@@ -20,6 +21,7 @@ export type {
 export type { ClusterNode, LaneLease } from "../contract/cluster.ts";
 export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 export type { BatchResults, CreatedTransaction, CreateTransaction } from "../contract/create.ts";
+export type { KillOrder, KillSwitchState } from "../contract/kill.ts";
 export type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 export type { Problem } from "../contract/problem.ts";
 export type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
@@ -84,6 +86,10 @@ export interface FencepostClient {
   resume(signer: string, order: actions.LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
   /** Lowers a cursor that a lying endpoint pushed too far; the answer shows how far it went. */
   realign(signer: string, order: actions.RealignOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
+  /** Stops one signer, or everything, on all nodes: nothing is sent until it is ended. Look at `durable` and `nodes`. */
+  kill(order?: KillOrder & { readonly signer?: string }, options?: CallOptions): Promise<KillSwitchState>;
+  /** Ends that; resolves once it is durable. */
+  endKill(order?: KillOrder & { readonly signer?: string }, options?: CallOptions): Promise<KillSwitchState>;
   /** Every node that is alive; each of them knows all others. */
   nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
   /** Which node acts for which lane; lanes without an owner are left out. */
@@ -136,6 +142,8 @@ export function createClient(options: ClientOptions): FencepostClient {
     suspend: onLane("suspend"),
     resume: onLane("resume"),
     realign: onLane("realign"),
+    kill: ({ signer, ...body } = {}, call) => transport({ path: killPath(signer), body, ...call }),
+    endKill: ({ signer, ...body } = {}, call) => transport({ path: killPath(signer), body, method: "DELETE", ...call }),
     nodes: (call) => items({ path: "/nodes", ...call }),
     leases: (call) => items({ path: "/leases", ...call }),
   };
@@ -144,6 +152,7 @@ export function createClient(options: ClientOptions): FencepostClient {
 
 const transactionPath = (txId: string) => `/tx/${encodeURIComponent(txId)}`;
 const signerPath = (address: string) => `/signers/${encodeURIComponent(address)}`;
+const killPath = (signer: string | undefined) => (signer === undefined ? "/kill" : `${signerPath(signer)}/kill`);
 const noncePath = (reservationId: string) => `/nonces/${encodeURIComponent(reservationId)}`;
 
 async function everySigner(readPage: FencepostClient["signersPage"], call: CallOptions | undefined) {

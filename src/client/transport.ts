@@ -20,6 +20,8 @@ export interface Call extends CallOptions {
   readonly path: string;
   readonly query?: { readonly [name: string]: QueryValue };
   readonly body?: unknown;
+  /** Instead of POST, where there is a body. */
+  readonly method?: "DELETE";
 }
 
 export type Transport = <T>(call: Call) => Promise<T>;
@@ -42,7 +44,7 @@ function requestOf(call: Call, headers: Readonly<Record<string, string>>): Reque
   // Whether it is there, not what it is: sending undefined is a mistake to be told, not a question.
   if (!("body" in call)) return { headers, ...abortable };
   return {
-    method: "POST",
+    method: call.method ?? "POST",
     headers: { ...headers, "content-type": "application/json" },
     body: JSON.stringify(call.body ?? null, bigintAsDigits),
     ...abortable,

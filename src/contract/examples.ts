@@ -239,3 +239,20 @@ export const cancelling: Transaction = {
     },
   ],
 };
+
+export const killOrder = { reason: "the key may be stolen" };
+
+export const killed = {
+  durable: true,
+  kills: [
+    {
+      killId: "019a4b7e-5d2c-7c3e-9f10-2b4d6f8a0c1e",
+      signer: null,
+      actor: "operator:on-call",
+      reason: "the key may be stolen",
+    },
+  ],
+  nodes: [{ nodeId: "node-b", url: "http://10.0.0.6:3000", told: true }],
+};
+
+export const unkilled = { durable: true, kills: [], nodes: [] };

@@ -10,8 +10,10 @@ export const PEER_CREATES_PATH = "/internal/v1/creates";
 
 export const PEER_ACTIONS_PATH = "/internal/v1/actions";
 
-/** `Authorization: Fencepost-Node <secret>`, with the secret that only the nodes of one database share. */
-export const PEER_SCHEME = "Fencepost-Node";
+export const PEER_KILLS_PATH = "/internal/v1/kills";
+
+/** Of the header `Authorization`, which says who asks whom and is signed (src/adapters/peers/letter-head.ts). */
+export const PEER_SCHEME = "Fencepost-Instance";
 
 /** Beyond what a batch of callers may be (8 MiB), since every create brings its id along. */
 export const PEER_BODY_LIMIT_BYTES = 16 * 1024 * 1024;

@@ -5,6 +5,7 @@ import { ClusterNodes, Health, LaneLeases, Readiness, ReadinessQuery } from "./c
 import { CompletionsPage, CompletionsQuery } from "./completions.ts";
 import { BatchResults, CreateBatch, CreatedTransaction, CreateTransaction } from "./create.ts";
 import * as examples from "./examples.ts";
+import { KillOrder, KillSwitchState } from "./kill.ts";
 import { NonceReservation, ReserveNonce, SubmitReserved, UseReserved } from "./nonces.ts";
 import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "./signers.ts";
 import {
@@ -18,7 +19,7 @@ import {
 
 /** A route as it is written down: `at` is method and path in OpenAPI's notation, its name the key it stands under. */
 export interface WrittenRoute {
-  readonly at: `${"get" | "post"} /${string}`;
+  readonly at: `${"get" | "post" | "delete"} /${string}`;
   readonly summary: string;
   readonly description?: string;
   /** Needs no API key. */
@@ -210,6 +211,44 @@ const cluster: Written = {
   },
 };
 
+const killOrder = { schema: KillOrder, examples: { stop: examples.killOrder } };
+const killed = { schema: KillSwitchState, example: examples.killed };
+const kill = {
+  description:
+    "Needs `operate` or `admin`. Nothing is sent from any node until this is ended: no first send, no repeat, no new price; creates are accepted and wait. The node that is asked stops at once, writes the order down, and tells the others; each stops within a second that it or the database can be reached from. What a node is sending at that moment may still arrive.",
+  body: killOrder,
+  responses: {
+    200: { description: "In force, and durable.", ...killed },
+    202: { description: "In force, not durable yet (`durable: false`): that is tried until it is.", ...killed },
+  },
+};
+const endKill = {
+  description: "Needs `admin`. Answers once the end is durable; the other nodes go on within a second.",
+  body: killOrder,
+  responses: {
+    200: {
+      description: "Ended; `kills` has what is still in force.",
+      schema: KillSwitchState,
+      example: examples.unkilled,
+    },
+  },
+};
+
+const killSwitch: Written = {
+  killEverything: { at: "post /api/v1/kill", summary: "Stop everything, on all nodes", ...kill },
+  endKillOfEverything: { at: "delete /api/v1/kill", summary: "End the order to stop everything", ...endKill },
+  killSigner: {
+    at: "post /api/v1/signers/{signer}/kill",
+    summary: "Stop one signer, on all nodes and chains",
+    ...kill,
+  },
+  endKillOfSigner: {
+    at: "delete /api/v1/signers/{signer}/kill",
+    summary: "End the order to stop one signer",
+    ...endKill,
+  },
+};
+
 const operations: Written = {
   getHealth: {
     at: "get /healthz",
@@ -257,6 +296,7 @@ export const ROUTES: readonly Route[] = [
   ...tagged("Transactions", transactionActions),
   ...tagged("Signers", laneActions),
   ...tagged("Cluster", cluster),
+  ...tagged("Cluster", killSwitch),
   ...tagged("Operations", operations),
 ];
 

@@ -1,13 +1,14 @@
 import { createEvmChain } from "../adapters/evm/chain.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
 import { createLocalSigner } from "../adapters/evm/signers/local-signer.ts";
+import type { PeerReceiver } from "../adapters/http/server.ts";
 import { createHttpPeers } from "../adapters/peers/http-peers.ts";
 import { migrate } from "../adapters/postgres/migrate.ts";
 import { PostgresSessionLock } from "../adapters/postgres/session-lock.ts";
-import { openPostgresStore, type PostgresStore } from "../adapters/postgres/store.ts";
+import { openPostgresStore } from "../adapters/postgres/store.ts";
 import { PostgresWakeUps } from "../adapters/postgres/wake-ups.ts";
 import { systemClock } from "../adapters/system/clock.ts";
-import { createEntropy } from "../adapters/system/entropy.ts";
+import { createEntropy, createKeyPair } from "../adapters/system/entropy.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../application/loops/node.ts";
 import { createMask, type Mask } from "../domain/mask.ts";
@@ -32,7 +33,7 @@ export interface NodeParts {
   /** Null: a database that does not answer is an error at once. */
   readonly patience: Patience | null;
   /** Called before other nodes can know of this one: what they may ask of it must work from here on. */
-  readonly onBuilt?: (node: FencepostNode, store: PostgresStore) => void;
+  readonly onBuilt?: (node: FencepostNode, gate: Pick<PeerReceiver, "admit">) => void;
 }
 
 export type ComposedNode = Awaited<ReturnType<typeof composeNode>>;
@@ -58,7 +59,7 @@ export async function composeNode(parts: NodeParts) {
     const { sinks, stuckHook } = keep(parts.extensions);
     const telemetry = createTelemetry([...parts.sinks, ...sinks], mask);
     const entropy = createEntropy(systemClock);
-    const { databaseUrl, preparedStatements, nodeId, mode, lease, writer, queueLimit, drainTimeoutMs } = config;
+    const { databaseUrl, preparedStatements } = config;
     // Past any pooler: for what belongs to a session.
     const direct = { directUrl: config.directDatabaseUrl ?? databaseUrl, clock: systemClock, entropy, telemetry };
     // Begun first: an earlier node's missing lock counts only while we hold one ourselves, and only at the second look that
@@ -72,21 +73,29 @@ export async function composeNode(parts: NodeParts) {
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
     const patiently: Patiently = (work) => (patience === null ? work() : awaitDatabase(work, patience));
     await patiently(() => migrate({ databaseUrl }));
-    const leaseDurationMs = lease.durationMs;
+    const leaseDurationMs = config.lease.durationMs;
     const store = keep(
       await patiently(() =>
         openPostgresStore({ databaseUrl, preparedStatements, clock: systemClock, leaseDurationMs }),
       ),
     );
     const wakeUps = config.notifications ? keep(new PostgresWakeUps(direct)) : noWakeUps;
-    const peers = keep(createHttpPeers({ secret: () => store.clusterSecret(), clock: systemClock }));
+    const peers = keep(
+      createHttpPeers({
+        keys: createKeyPair(),
+        secrets: config.clusterSecrets,
+        urlPatterns: config.peerUrlPatterns,
+        readInstances: () => store.instances(),
+        clock: systemClock,
+        telemetry,
+      }),
+    );
     const failpoint = parts.failpoint ?? noFailpoints;
     const resources = { store, chains, signer: maskedSigner(signer, mask), peers, wakeUps, sessionLock };
     const ports = { ...resources, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook: maskedHook(stuckHook, mask) };
-    const settings = { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, url, version };
-    const node = new FencepostNode({ ...ports, ...hook }, settings);
-    parts.onBuilt?.(node, store);
+    const node = new FencepostNode({ ...ports, ...hook }, { ...settingsOf(config), url, version });
+    parts.onBuilt?.(node, peers.gate);
     await node.start(patiently);
     /** The node first, then what it stood on. */
     const close = async (): Promise<void> => {
@@ -99,6 +108,10 @@ export async function composeNode(parts: NodeParts) {
     await closeAll(opened);
     throw error;
   }
+}
+
+function settingsOf({ nodeId, mode, lease, writer, queueLimit, drainTimeoutMs }: NodeParts["config"]) {
+  return { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs };
 }
 
 type Resource = Pick<Extensions, "close">;

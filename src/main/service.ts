@@ -2,7 +2,7 @@ import { dashboardFiles } from "../adapters/dashboard/files.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
 import type { WireOptions } from "../adapters/http/host-and-origin.ts";
 import { createHttpServer, type PeerReceiver } from "../adapters/http/server.ts";
-import type { PostgresStore } from "../adapters/postgres/store.ts";
+import { mayBeAt } from "../adapters/peers/url-patterns.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createLogSink } from "../adapters/system/log-sink.ts";
 import type { Logger } from "../adapters/system/logger.ts";
@@ -18,7 +18,7 @@ import type { Failpoints } from "../ports/failpoints.ts";
 import { advertisedUrl, literalHost } from "./advertised-url.ts";
 import type { Patience } from "./await-database.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
-import type { Config, ConfigFor } from "./config/config.ts";
+import { type Config, type ConfigFor, ConfigurationError } from "./config/config.ts";
 import { openExtensions } from "./extensions.ts";
 import { version } from "./version.ts";
 
@@ -56,12 +56,12 @@ export async function startService(options: ServiceOptions) {
   try {
     const composed = await composeNode({
       config,
-      url: serving.then(({ url }) => ownAddress(config, url, sharesPort)),
+      url: serving.then(({ url }) => allowed(config, ownAddress(config, url, sharesPort))),
       extensions,
       sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum })],
       patience: waitUntil === undefined ? null : patienceOf(logger, waitUntil),
-      onBuilt: (node, store) => {
-        face.peer.current = peerFace(node, store);
+      onBuilt: (node, gate) => {
+        face.peer.current = peerFace(node, gate);
       },
       ...(failpoint === undefined ? {} : { failpoint }),
     });
@@ -163,6 +163,15 @@ function ownAddress(config: Config, url: string, sharesPort: boolean): string {
   return own.origin;
 }
 
+/** Other nodes have the same pattern, and would send nothing here. */
+function allowed({ peerUrlPatterns }: Config, url: string): string {
+  if (mayBeAt(url, peerUrlPatterns)) return url;
+  const patterns = peerUrlPatterns?.join(", ");
+  throw new ConfigurationError([
+    `FENCEPOST_PEER_URL_PATTERN (${patterns}) does not allow the URL of this node, ${url}`,
+  ]);
+}
+
 /**
  * Callers and other nodes that ask before the node is up are told so, instead of being refused a connection. Whether it is
  * up is looked at in each call: the server may take a method out of the face when it is made.
@@ -180,11 +189,12 @@ class Deferred<T extends object> {
   });
 }
 
-function peerFace(node: FencepostNode, store: PostgresStore): PeerReceiver {
+function peerFace(node: FencepostNode, gate: Pick<PeerReceiver, "admit">): PeerReceiver {
   return {
-    secret: () => store.clusterSecret(),
+    admit: (route, authorization) => gate.admit(route, authorization),
     create: (creates, repeat) => node.create(creates, { repeat }),
     act: (lane, request) => node.actions.receive(lane, request),
+    kill: async (kill) => node.kills.receive(kill),
   };
 }
 

@@ -103,6 +103,11 @@ export interface Counted {
 
 export type BlockTag = "latest" | "safe" | "finalized";
 
+export interface SubmitOptions {
+  readonly everywhere?: boolean;
+  readonly mayStill?: () => boolean;
+}
+
 /**
  * One chain behind one or several endpoints. A method answers from an endpoint that is up, or throws
  * `ChainUnavailable`: absence (`null`) is only ever what a healthy endpoint said, never a failed call (I7).
@@ -186,12 +191,9 @@ export interface Chain {
   /**
    * Sends in the order given, as JSON-RPC batches. Never throws for what a node answered or failed to answer: a reply
    * that was lost is `unknown`. One result per input. `everywhere`: to every endpoint that is up, not only to the first
-   * that answers.
+   * that answers. `mayStill`: asked before a further endpoint is given what the one before lost or refused.
    */
-  submit(
-    rawTransactions: readonly Hex[],
-    options?: { readonly everywhere?: boolean },
-  ): Promise<readonly SubmitResult[]>;
+  submit(rawTransactions: readonly Hex[], options?: SubmitOptions): Promise<readonly SubmitResult[]>;
   /**
    * Has the node sign and send with a key of its own (`eth_sendTransaction`). Never throws for what it answered or failed
    * to answer; one endpoint is asked, once: another one may hold no key, or sign in other bytes.

@@ -13,7 +13,15 @@ interface InstanceIdentity extends Pick<Member, "instanceId" | "nodeId" | "url" 
   readonly version: string;
 }
 
-export interface InstanceRegistration extends InstanceIdentity, Omit<Announcement, "draining"> {
+/** What an instance publishes, so that other nodes know its requests from those of a stranger. */
+export interface InstanceKey {
+  /** Of the key pair of its process; the private half never leaves that. */
+  readonly publicKey: string;
+  /** That key, instance and URL belong together, by the secret that the nodes share outside the database; null: they share none. */
+  readonly keyProof: string | null;
+}
+
+export interface InstanceRegistration extends InstanceIdentity, InstanceKey, Omit<Announcement, "draining"> {
   readonly leaseDurationMs: number;
   /** Whose keys it holds; the same for as long as it lives. */
   readonly signers: readonly Address[];
@@ -34,7 +42,9 @@ export interface Registered {
 }
 
 /** With what it last announced. */
-export interface InstanceRecord extends InstanceIdentity, Announcement {
+export interface InstanceRecord extends InstanceIdentity, Pick<InstanceKey, "keyProof">, Announcement {
+  /** Null: of a release before keys. */
+  readonly publicKey: string | null;
   readonly startedAt: Date;
   readonly heartbeatAt: Date;
   readonly expiresAt: Date;
@@ -44,6 +54,8 @@ export interface InstanceRecord extends InstanceIdentity, Announcement {
   /** By the database's clock, at the moment of reading. */
   readonly expired: boolean;
   readonly lanes: number;
+  /** How often an order to stop was given or ended in this database (kill-store.ts), told with every look at an instance. */
+  readonly killChanges: number;
   /** "none": it has recorded no session lock. "gone": it has, and the server does not hold that lock any more. */
   readonly lock: "none" | "held" | "gone";
 }
@@ -94,8 +106,6 @@ export interface LeaseStore {
   instances(): Promise<readonly InstanceRecord[]>;
   /** The signers an instance registered with; none where it is gone. */
   signersOf(instanceId: string): Promise<readonly Address[]>;
-  /** A secret that only the nodes of this database know: how they recognise each other. */
-  clusterSecret(): Promise<string>;
   /**
    * Dead once and for all, by compare-and-set on the counter, in a transaction of its own. With `evidence: "expired"` the
    * database's clock must agree, with "lock-gone" its list of locks; "stood-still" is the claimant's own word.

@@ -1,5 +1,7 @@
 import type { FencepostError } from "../domain/errors.ts";
+import type { Kill } from "../domain/kills.ts";
 import type { Lane } from "../domain/lane.ts";
+import type { InstanceKey, InstanceRecord } from "./lease-store.ts";
 import type { TransactionRecord } from "./query-store.ts";
 
 /** One create on its way to the lane's owner. The id is given where the caller was heard, so that a repeat is the same transaction. */
@@ -34,6 +36,10 @@ export interface Telling {
 
 /** Another node of the same database. */
 export interface Peers {
+  /** This process registers as that instance, reached at that URL. What it publishes of itself, so that others know it. */
+  introduce(instanceId: string, url: string): InstanceKey;
+  /** Everybody who is registered, as just read: whom requests are sent to, and taken from. */
+  know(instances: readonly InstanceRecord[]): void;
   /**
    * Hands creates to a node, which answers or refuses but never forwards: one hop at most. Throws `PeerUnreachable`
    * where there is no answer.
@@ -45,6 +51,8 @@ export interface Peers {
   ): Promise<readonly (ForwardedAnswer | FencepostError)[]>;
   /** Hands one request to the owner of a lane, under the same rule. */
   act(url: string, lane: Lane, telling: LaneRequest & Pick<Telling, "withinMs">): Promise<LaneAnswer | FencepostError>;
+  /** Tells a node of an order to stop. It holds to it once this resolves; throws `PeerUnreachable` where that is not known. */
+  kill(url: string, kill: Kill, withinMs: number): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -39,6 +39,8 @@ interface Events {
   "create.answered": { result: CreateResultLabel; durationMs: number };
   /** "hit": the first guess named the owner. "miss": it took another stop. "failed": no owner was found in time. */
   forward: OfLane & { result: "hit" | "miss" | "failed"; stops: number };
+  /** A request from another node was not let in, or one to another node not sent. */
+  "peer.refused": { reason: PeerRefusal };
   "tx.transition": OfTerm & {
     txId: string;
     nonce: number | null;
@@ -112,6 +114,22 @@ export type ReconcileResult = "agreed" | "aligned" | "drift" | "distrusted" | "u
 
 /** What became of a payload that a node signed and whose hash was unknown. */
 export type GrayZoneResult = "entered" | "adopted" | "foreign" | "sentAnew";
+
+/**
+ * "unreadable": not signed in our form. "receiver": for another process. "sender": of an instance that is dead, unknown or
+ * without a key. "secret": its key is not vouched for by the nodes' common secret. "signature": not by that key. "stale":
+ * held back. "replayed": it came before. "body": not the one that was signed. "url": advertised where no node may be.
+ */
+export type PeerRefusal =
+  | "unreadable"
+  | "receiver"
+  | "sender"
+  | "secret"
+  | "signature"
+  | "stale"
+  | "replayed"
+  | "body"
+  | "url";
 
 /** "failing": it does not answer. "behind": it does not keep up with another one. "foreign": it serves another chain. */
 export type EndpointState = "up" | "failing" | "behind" | "foreign";

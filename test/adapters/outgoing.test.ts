@@ -3,8 +3,8 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { createTransport } from "../../src/adapters/evm/rpc/transport.ts";
-import { createHttpPeers } from "../../src/adapters/peers/http-peers.ts";
 import { createHastyClock } from "../support/hasty-clock.ts";
+import { PeerRows } from "../support/peer-rows.ts";
 import { sampleTxId } from "../support/scripted-api.ts";
 
 const servers: Server[] = [];
@@ -33,7 +33,10 @@ async function askEndpoint(url: string): Promise<unknown> {
 }
 
 async function askPeer(url: string): Promise<unknown> {
-  const peers = createHttpPeers({ secret: async () => "secret of the cluster", clock: createHastyClock() });
+  const rows = new PeerRows();
+  rows.register(rows.peers(), url);
+  const peers = rows.peers({ clock: createHastyClock() });
+  rows.register(peers, "http://sender");
   const creates = [{ txId: sampleTxId(1), request: {} }];
   return peers.create(url, creates, { repeat: false, withinMs: 20_000 }).finally(() => peers.close());
 }

@@ -321,6 +321,20 @@ describe("operator actions", () => {
     expect(lanes).toMatchObject([{ signer: SIGNER_EIP55, suspended: action === "suspend" }]);
   });
 
+  it.each(["kill", "endKill"] as const)("%s: everything, or one signer", async (name) => {
+    const orders: unknown[] = [];
+    script[name] = async (order) => {
+      orders.push(order);
+      return { durable: true, kills: [], nodes: [] };
+    };
+    expect(await client[name]()).toEqual({ durable: true, kills: [], nodes: [] });
+    await client[name]({ signer: SIGNER_EIP55, reason: "r" });
+    expect(orders).toEqual([
+      { signer: null, request: {}, actor: "operator:test" },
+      { signer: SIGNER_EIP55, request: { reason: "r" }, actor: "operator:test" },
+    ]);
+  });
+
   it("tells what was mined where the race was lost", async () => {
     const txHash = `0x${"1".repeat(64)}`;
     script.act = () => Promise.reject(new FencepostError("CONFLICT", "it was mined", { txHash }));

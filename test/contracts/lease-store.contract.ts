@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { compareLanes, type Lane } from "../../src/domain/lane.ts";
 import { InstanceOver } from "../../src/ports/lease-store.ts";
 import { aLane, allocate, anInstance, anIntent, commitOne, holdLane, outcomesOf } from "../support/lane-samples.ts";
+import { killsContract } from "./lease-store/kills.ts";
 import { type LeaseStoreContext, servingContract } from "./lease-store/serving.ts";
 import { sessionLocksContract } from "./lease-store/session-locks.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
@@ -122,6 +123,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
     });
 
     describe("serving", () => servingContract(context));
+    describe("orders to stop", () => killsContract(context));
     describe("session locks", () => sessionLocksContract(context));
 
     describe("acquiring", () => {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FencepostError } from "../../src/domain/errors.ts";
+import type { Kill } from "../../src/domain/kills.ts";
 import type { Lane } from "../../src/domain/lane.ts";
 import {
   type ForwardedAnswer,
@@ -24,7 +25,7 @@ export type Act = (lane: Lane, request: LaneRequest) => Promise<LaneAnswer | Fen
 export interface PeersSubject {
   readonly peers: Peers;
   /** Another node, which answers as told. */
-  startNode(receive: Receive, act?: Act): Promise<PeerNode>;
+  startNode(receive: Receive, act?: Act, kill?: (kill: Kill) => void): Promise<PeerNode>;
   close(): Promise<void>;
 }
 
@@ -166,6 +167,22 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
         expect(plain(answer)).toEqual(plain(expected));
       }
       expect(asked).toEqual(answers.map(() => ({ lane, request })));
+    });
+
+    it("tells of an order to stop, and does not take silence for an answer", async () => {
+      const told: Kill[] = [];
+      const node = await subject.startNode(answering, undefined, (kill) => void told.push(kill));
+      const kill: Kill = {
+        killId: aForwarded(1).txId,
+        signer: `0x${"ab".repeat(20)}`,
+        actor: "operator:a",
+        reason: 'naïve 🦄 "quoted"',
+      };
+      const orders = [kill, { ...kill, signer: null }];
+      for (const order of orders) await subject.peers.kill(node.url, order, 5_000);
+      expect(told).toEqual(orders);
+      await node.stop();
+      await unreachable(subject.peers.kill(node.url, kill, 5_000));
     });
 
     it("is as honest about silence there", async () => {

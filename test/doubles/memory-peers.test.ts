@@ -7,9 +7,9 @@ peersContract("memory", async () => {
   let nodes = 0;
   return {
     peers: network.connect(),
-    startNode: async (receive, act) => {
+    startNode: async (receive, act, kill) => {
       const url = `http://node-${++nodes}`;
-      network.join(url, receive, act);
+      network.join(url, receive, act, kill);
       return {
         url,
         loseNextReply: () => network.inject("lostReply"),

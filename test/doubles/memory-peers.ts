@@ -1,4 +1,5 @@
 import { FencepostError } from "../../src/domain/errors.ts";
+import type { Kill } from "../../src/domain/kills.ts";
 import type { Lane } from "../../src/domain/lane.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import {
@@ -18,6 +19,7 @@ export type PeerFault = "refused" | "lostRequest" | "lostReply";
 interface Listener {
   readonly receive: Receive;
   readonly act: Act;
+  readonly kill: (kill: Kill) => void;
 }
 
 const noActions: Act = async () => new FencepostError("UNAVAILABLE", "this node takes no actions");
@@ -42,8 +44,8 @@ export class MemoryNetwork {
     this.mute.add(url);
   }
 
-  join(url: string, receive: Receive, act: Act = noActions): void {
-    this.nodes.set(url, { receive, act });
+  join(url: string, receive: Receive, act: Act = noActions, kill: Listener["kill"] = () => undefined): void {
+    this.nodes.set(url, { receive, act, kill });
   }
 
   hangUp(url: string): void {
@@ -56,6 +58,8 @@ export class MemoryNetwork {
 
   connect(): Peers {
     return {
+      introduce: (instanceId) => ({ publicKey: instanceId, keyProof: null }),
+      know: () => undefined,
       create: (url, creates, { repeat, withinMs }) => {
         this.forwards.push({ to: url, count: creates.length, repeat });
         return this.call(url, withinMs, ({ receive }) => receive(overTheWire(creates), repeat));
@@ -63,6 +67,7 @@ export class MemoryNetwork {
       act: (url, lane, { withinMs, ...request }) => {
         return this.call(url, withinMs, async ({ act }) => overTheWire(await act(lane, overTheWire(request))));
       },
+      kill: (url, kill, withinMs) => this.call(url, withinMs, async (node) => node.kill(overTheWire(kill))),
       close: async () => undefined,
     };
   }

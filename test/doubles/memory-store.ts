@@ -1,8 +1,10 @@
+import type { Kill } from "../../src/domain/kills.ts";
 import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../src/domain/lane.ts";
 import { reservationAt } from "../../src/domain/ledger/index.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
 import type { State } from "../../src/domain/transitions.ts";
 import type { Clock } from "../../src/ports/clock.ts";
+import type { KillRecord, KillStore } from "../../src/ports/kill-store.ts";
 import {
   type AskedRequests,
   type Committed,
@@ -89,7 +91,7 @@ export class MemoryDatabase {
 }
 
 /** One node's connection, with faults of its own. */
-export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
+export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KillStore {
   readonly database: MemoryDatabase;
   private readonly faults: CommitFault[] = [];
   private down = false;
@@ -185,14 +187,30 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     return this.state.instances.get(instanceId)?.signers ?? [];
   }
 
-  async clusterSecret(): Promise<string> {
-    await this.reach();
-    return "0".repeat(96);
-  }
-
   async instances() {
     await this.reach();
     return leases.listInstances(this.state, this.now());
+  }
+
+  async keepKills(kills: readonly Kill[]): Promise<void> {
+    await this.reach();
+    this.checkHistory();
+    for (const kill of kills) {
+      if (!this.state.kills.has(kill.killId))
+        this.state.kills.set(kill.killId, { ...kill, at: this.now(), ended: false });
+    }
+  }
+
+  async endKills({ signer }: Omit<Kill, "killId">, unkept: readonly Kill[]): Promise<void> {
+    await this.keepKills(unkept);
+    for (const [killId, kill] of this.state.kills) {
+      if (kill.signer === signer) this.state.kills.set(killId, { ...kill, ended: true });
+    }
+  }
+
+  async kills(killIds: readonly string[]): Promise<readonly KillRecord[]> {
+    await this.reach();
+    return [...this.state.kills.values()].filter(({ killId, ended }) => !ended || killIds.includes(killId));
   }
 
   async declareDead(instanceId: string, counter: number, evidence: DeathEvidence): Promise<boolean> {

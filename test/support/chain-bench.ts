@@ -50,6 +50,7 @@ export function createChainBench(options: ChainBenchOptions = {}): ChainBench {
 export const ENDLESS: TermPorts = {
   writer: { write: () => Promise.reject(new Error("nothing is written here")) },
   lease: { mayAct: () => true, maySend: () => true },
+  kills: { holds: () => false },
   telemetry: { emit: () => undefined },
   reload: () => undefined,
 };

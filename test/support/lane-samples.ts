@@ -39,6 +39,8 @@ export function anInstance(overrides: Partial<InstanceRegistration> = {}): Insta
     signers: [],
     chains: [],
     standsBack: false,
+    publicKey: `key of ${instanceId}`,
+    keyProof: null,
     ...overrides,
   };
 }

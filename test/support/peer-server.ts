@@ -1,17 +1,20 @@
 import type { Socket } from "node:net";
 import { createHttpApp } from "../../src/adapters/http/app.ts";
+import type { PeerReceiver } from "../../src/adapters/http/options.ts";
 import { FencepostError } from "../../src/domain/errors.ts";
 import type { Act, PeerNode, Receive } from "../contracts/peers.contract.ts";
 import { httpOptions } from "./http-app.ts";
+import type { PeerRows } from "./peer-rows.ts";
 
-export const CLUSTER_SECRET = "c1u5t3r-".repeat(12);
-
-/** A real server with the route for other nodes, behind which the test stands. */
+/** A real server with the routes for other nodes, behind which the test stands; registered in these rows. */
 export async function startPeerServer(
+  rows: PeerRows,
   receive: Receive,
   act: Act = async () => new FencepostError("UNAVAILABLE", "this node takes no actions"),
-  secret: string | (() => Promise<string>) = CLUSTER_SECRET,
+  kill: PeerReceiver["kill"] = async () => undefined,
 ): Promise<PeerNode> {
+  const peers = rows.peers();
+  const admit: PeerReceiver["admit"] = (...request) => peers.gate.admit(...request);
   const sockets = new Set<Socket>();
   let losing = false;
   const create: Receive = async (creates, repeat) => {
@@ -20,12 +23,13 @@ export async function startPeerServer(
     losing = false;
     return fates;
   };
-  const { app } = createHttpApp(httpOptions({}, { apiKeys: [], peer: { secret, create, act } }));
+  const { app } = createHttpApp(httpOptions({}, { apiKeys: [], peer: { admit, create, act, kill } }));
   app.server.on("connection", (socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
+  rows.register(peers, url);
   return {
     url,
     loseNextReply: () => {
@@ -34,6 +38,7 @@ export async function startPeerServer(
     stop: async () => {
       app.server.closeAllConnections();
       await app.close();
+      await peers.close();
     },
   };
 }

@@ -26,6 +26,8 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     submitReserved: unscripted("submitReserved"),
     markUsed: unscripted("markUsed"),
     releaseNonce: unscripted("releaseNonce"),
+    kill: unscripted("kill"),
+    endKill: unscripted("endKill"),
     ...script,
   };
 }
@@ -163,9 +165,12 @@ export function sampleInstance(overrides: Partial<InstanceRecord> = {}): Instanc
     dead: false,
     expired: false,
     lanes: 3,
+    killChanges: 0,
     chains: [CHAIN_ID],
     draining: false,
     standsBack: false,
+    publicKey: null,
+    keyProof: null,
     lock: "none",
     ...overrides,
   };

@@ -58,6 +58,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
     nodeId: "node",
     codec: createCodec(),
     signer: new FakeSigner(SIGNERS),
+    kills: { holds: () => false },
     lease: { mayAct: () => control.mayAct, maySend: () => control.mayAct && control.maySend },
     reload: (_: unknown, reason: string) => void reloads.push(reason),
     feedGrew: () => void control.feedGrew++,

@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { systemClock } from "../../src/adapters/system/clock.ts";
 
 /** What to do when the client's bytes hold COMMIT: lose them, keep them, or deliver them and lose the answer. */
 export type CommitFault = "cut-before" | "stall-before" | "cut-after" | "hold-answer";
@@ -45,6 +46,7 @@ export class TcpProxy {
   private refusing = false;
   private frozen = false;
   private trips = 0;
+  private lateMs = 0;
 
   private constructor(server: Server, port: number, upstreamPort: number) {
     this.server = server;
@@ -155,6 +157,11 @@ export class TcpProxy {
     for (const { client } of this.pairs) client.resume();
   }
 
+  /** From now on what the server says arrives so much later: a database that is slow. */
+  slowDown(ms: number): void {
+    this.lateMs = ms;
+  }
+
   async close(): Promise<void> {
     this.cut();
     await new Promise((resolve) => this.server.close(resolve));
@@ -173,9 +180,10 @@ export class TcpProxy {
     const pair: Pair = {
       client,
       upstream,
-      answer(bytes) {
+      answer: (bytes) => {
         isAnswered = true;
-        client.write(bytes);
+        if (this.lateMs === 0) client.write(bytes);
+        else systemClock.after(this.lateMs, () => client.write(bytes));
       },
     };
     this.pairs.add(pair);

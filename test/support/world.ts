@@ -203,6 +203,7 @@ export class World {
         url,
         (creates, repeat) => node.create(creates, { repeat }),
         (lane, request) => node.actions.receive(lane, request),
+        (kill) => node.kills.receive(kill),
       );
     const entry = { node, store, faults, events, url, wakeUps, lock, signer, rpc: chain };
     this.nodes.push(entry);

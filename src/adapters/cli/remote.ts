@@ -1,6 +1,12 @@
 /** What every command shares that asks a running node, and those that only ask: `nodes` and `leases`. */
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { type ClusterNode, FencepostApiError, type FencepostClient, type LaneLease } from "../../client/index.ts";
+import {
+  type ClusterNode,
+  FencepostApiError,
+  type FencepostClient,
+  type KillSwitchState,
+  type LaneLease,
+} from "../../client/index.ts";
 import type { PricedOrder, ReplaceOrder } from "../../contract/actions.ts";
 import { CommandFailed } from "./failure.ts";
 import { type Answer, actionReport, answerWith, type CommandOptions, type Output, table } from "./present.ts";
@@ -40,6 +46,31 @@ export function addClusterCommands(program: Command, asking: Asking): void {
     .command("leases")
     .description("list who acts for which signer, under which fencing token and until when");
   askNode(leases, asking, { ask: async (client) => ({ items: await client.leases() }), show: leasesTable });
+}
+
+/** Stops, and goes on. */
+export function addKillSwitch(program: Command, asking: Asking): void {
+  const add = (command: Command, name: "kill" | "endKill") =>
+    askNode(command, asking, {
+      ask: (client) => {
+        const [signer] = command.args;
+        const { reason } = command.opts<{ readonly reason?: string }>();
+        return client[name]({ ...(signer !== undefined && { signer }), ...(reason !== undefined && { reason }) });
+      },
+      show: killReport,
+    })
+      .argument("[signer]", "its address; without one, everything")
+      .addOption(new Option("--reason <text>", "why; kept for the audit"));
+  add(program.command("kill").description("stop a signer, or everything, on all nodes: nothing is sent"), "kill");
+  add(program.command("unkill").description("end the order to stop; what waited is sent"), "endKill");
+}
+
+function killReport({ durable, kills, nodes }: KillSwitchState): string {
+  const inForce = kills.map(({ signer, actor, reason }) => [signer ?? "everything", actor, reason]);
+  const stopped = kills.length === 0 ? "nothing is stopped\n" : table([["stopped", "by", "reason"], ...inForce]);
+  const written = durable ? "" : "not written down yet: the nodes that know of it keep trying\n";
+  const told = nodes.map(({ nodeId, url, told: isTold }) => [nodeId, url, isTold ? "yes" : "not yet"]);
+  return `${stopped}${written}${told.length === 0 ? "" : table([["node", "url", "holds to it"], ...told])}`;
 }
 
 /** One line that says what to do; the stack of a refusal does not help. */

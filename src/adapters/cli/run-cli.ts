@@ -1,7 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { CommandFailed, describeFailure, describeWhole, EXIT_CODES } from "./failure.ts";
 import * as present from "./present.ts";
-import { addClusterCommands, addOperating, type RemoteActions } from "./remote.ts";
+import { addClusterCommands, addKillSwitch, addOperating, type RemoteActions } from "./remote.ts";
 
 export interface ServeOptions extends present.CommandOptions {
   readonly port?: string;
@@ -63,6 +63,7 @@ function createProgram(actions: CliActions, io: CliIo): Command {
   addOneShot(program, actions, io);
   addOperating(program, { actions, io });
   addClusterCommands(program, { actions, io });
+  addKillSwitch(program, { actions, io });
   return program;
 }
 

@@ -105,9 +105,9 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
     feeMarket: () => first(fetchFeeMarket),
     simulate: (call) => first((rpc) => simulateCall(rpc, call)),
     simulateEverywhere: (call) => endpoints.readEverywhere((rpc) => simulateCall(rpc, call)),
-    submit: async (raws: readonly Hex[], { everywhere = false } = {}) => {
+    submit: async (raws: readonly Hex[], { everywhere = false, mayStill = () => true } = {}) => {
       if (raws.length === 0) return [];
-      return everywhere ? submitEverywhere(endpoints, raws) : submitToFirst(endpoints, raws);
+      return everywhere ? submitEverywhere(endpoints, raws) : submitToFirst(endpoints, raws, mayStill);
     },
     sendUnsigned: (from, transaction) => sendUnsigned(endpoints, from, transaction),
     close: async () => void (await Promise.all([endpoints.close(), prover.close()])),

@@ -26,11 +26,15 @@ export async function submitEverywhere(endpoints: Endpoints, raws: readonly Hex[
  * What one endpoint lost, or refused for good, goes to the next: the bytes are claimed already, so a repetition changes
  * nothing, and one node's mood decides nothing.
  */
-export async function submitToFirst(endpoints: Endpoints, raws: readonly Hex[]): Promise<readonly SubmitResult[]> {
+export async function submitToFirst(
+  endpoints: Endpoints,
+  raws: readonly Hex[],
+  mayStill: () => boolean,
+): Promise<readonly SubmitResult[]> {
   const items = raws.map((raw) => ({ raw, said: [] as Submission[] }));
   for (const endpoint of endpoints.usable()) {
     const open = items.filter(({ said }) => isOpen(said));
-    if (open.length === 0) break;
+    if (open.length === 0 || !mayStill()) break;
     const left = open.map(({ raw }) => raw);
     const submissions = await submitTo(endpoints, endpoint, left);
     for (const [at, { said }] of open.entries()) said.push(submissions[at] as Submission);

@@ -12,6 +12,7 @@ import type { HttpServerOptions, RouteContext } from "./options.ts";
 import { answerWithProblems, rawProblem, sendProblem } from "./problems.ts";
 import { createRoutes } from "./routes/create.ts";
 import { fileRoutes } from "./routes/files.ts";
+import { killRoutes } from "./routes/kill.ts";
 import { laneRoutes, nonceRoutes } from "./routes/lanes.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
@@ -47,6 +48,7 @@ export function createHttpApp(options: HttpServerOptions) {
   transactionRoutes(app, context);
   nonceRoutes(app, context);
   laneRoutes(app, context);
+  killRoutes(app, context);
   operationRoutes(app, context, options);
   if (options.peer !== undefined) peerRoutes(app, options.peer);
   fileRoutes(app, options.files ?? new Map());
@@ -165,6 +167,7 @@ export function addHooks(
     const { url } = route;
     const takesIn = route.config?.takesIn === true;
     const isPeer = route.config?.peer === true;
+    const isUrgent = route.config?.urgent === true;
     const asksForKey = route.config?.open !== true && !isPeer;
     const entry = { open: route.config?.open === true, anyHost: UNDER_ANY_NAME.has(url) || isPeer };
     const own = [route.onRequest ?? []].flat();
@@ -173,7 +176,7 @@ export function addHooks(
       request.pattern = url;
       if (!mayCome(request, reply, entry)) return;
       if (asksForKey) request.keyName = authenticate(request.headers.authorization);
-      if (doors === null || !asksForKey) return done();
+      if (doors === null || !asksForKey || isUrgent) return done();
       (takesIn ? doors.creating : doors.others).ask(visitor(request, done));
     };
     // Another node goes elsewhere, or comes again, where it hears UNAVAILABLE: nothing was done.
@@ -181,7 +184,7 @@ export function addHooks(
       doors?.others.ask(visitor(request, (refusal) => done(refusal && unavailable(refusal.message))));
     };
     // Peers wait behind the look at who asks, which is the route's own: strangers take no place at the door.
-    route.onRequest = [before, ...own, ...(isPeer && doors !== null ? [wait] : [])];
+    route.onRequest = [before, ...own, ...(isPeer && !isUrgent && doors !== null ? [wait] : [])];
   });
   // As it is sent, not when the last byte has left: waiting for that costs a create a twentieth of its time.
   app.addHook("onSend", (request, reply, payload, done) => {

@@ -1,6 +1,5 @@
 import { hash, timingSafeEqual } from "node:crypto";
-import { PEER_SCHEME } from "../../contract/peer-wire.ts";
-import { FencepostError, unavailable } from "../../domain/errors.ts";
+import { FencepostError } from "../../domain/errors.ts";
 import type { ApiKey } from "./options.ts";
 
 /** The name of the key whose secret the header carries; throws UNAUTHENTICATED where there is none. */
@@ -27,28 +26,6 @@ export function authenticator(apiKeys: readonly ApiKey[] | "none"): Authenticate
     if (known === null) throw unauthenticated("this API key is not known");
     return known;
   };
-}
-
-/** The same between nodes, with the one secret that they share. UNAVAILABLE while that cannot be read. */
-export function peerAuthenticator(
-  secret: string | (() => Promise<string>),
-): (authorization: string | undefined) => Promise<void> {
-  let expected: Buffer | null = null;
-  return async (authorization) => {
-    expected ??= digest(`${PEER_SCHEME} ${await known(secret)}`);
-    const offered = digest(authorization ?? "");
-    if (!timingSafeEqual(expected, offered)) throw unauthenticated("this is for other nodes of the same database");
-  };
-}
-
-async function known(secret: string | (() => Promise<string>)): Promise<string> {
-  if (typeof secret === "string") return secret;
-  try {
-    return await secret();
-  } catch (error) {
-    if (error instanceof FencepostError) throw error;
-    throw unavailable("this node does not know the others yet", error);
-  }
 }
 
 function digest(secret: string): Buffer {

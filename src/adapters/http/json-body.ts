@@ -1,11 +1,14 @@
 import { isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { FencepostError, invalid } from "../../domain/errors.ts";
+import type { CheckBody } from "./options.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
     /** Size of the body as it arrived. */
     bodyBytes: number;
+    /** Of a request from another node: throws where this is not the body that was signed. */
+    checkBody: CheckBody | null;
   }
 }
 
@@ -18,6 +21,7 @@ const PATH_LENGTH_LIMIT = 200;
 /** JSON is the only content type. Where a name occurs twice in one object, the last one counts, as in ECMAScript. */
 export function acceptOnlyJson(app: FastifyInstance): void {
   app.decorateRequest("bodyBytes", 0);
+  app.decorateRequest("checkBody", null);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
     try {
@@ -39,6 +43,7 @@ export function tooLarge(limitBytes: number): FencepostError {
 
 function parse(request: FastifyRequest, body: Buffer): unknown {
   request.bodyBytes = body.length;
+  request.checkBody?.(body);
   refuseEncoded(request.headers["content-encoding"]);
   // Decoding would replace stray bytes by U+FFFD, and two different request ids could become one.
   if (!isUtf8(body)) throw invalid("", "is not UTF-8");

@@ -2,6 +2,7 @@ import type { TSchema } from "typebox";
 import type { Created, FencepostApi } from "../../application/api.ts";
 import type { Checksum } from "../../domain/checksum.ts";
 import type { FencepostError } from "../../domain/errors.ts";
+import type { Kill } from "../../domain/kills.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { Mask } from "../../domain/mask.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -35,12 +36,16 @@ export interface HttpServerOptions {
 }
 
 export interface PeerReceiver {
-  /** What the nodes share. A function is asked until it has answered once; while it fails, peers are told to go elsewhere. */
-  readonly secret: string | (() => Promise<string>);
+  /** Throws unless another node of the same database signed this head of a request; its body is checked when it has come. */
+  admit(route: string, authorization: string | undefined): Promise<CheckBody>;
   /** One fate per create, in order. */
   create(creates: readonly ForwardedCreate[], repeat: boolean): Promise<readonly (Created | FencepostError)[]>;
   act(lane: Lane, request: LaneRequest): Promise<LaneAnswer | FencepostError>;
+  /** Holds to an order to stop from here on. */
+  kill(kill: Kill): Promise<void>;
 }
+
+export type CheckBody = (body: Buffer) => void;
 
 export interface ApiKey {
   readonly name: string;
@@ -86,10 +91,12 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Answered without an API key. */
     open?: true;
-    /** For other nodes: API keys mean nothing here, the route asks for the cluster's secret itself. */
+    /** For other nodes: API keys mean nothing here, the route looks for a node's signature itself. */
     peer?: true;
     /** Creates: not let in while this node could not act on it, not even read. */
     takesIn?: true;
+    /** Let in at once, also under overload: an order to stop does not wait behind what it is to stop. */
+    urgent?: true;
     /** Exists only to say 405. */
     refusal?: true;
   }

@@ -1,7 +1,14 @@
-import type { CompletionsPage as ApiPage, Created, SignerView, TransactionView } from "../../application/api.ts";
+import type {
+  CompletionsPage as ApiPage,
+  Created,
+  KillAnswer,
+  SignerView,
+  TransactionView,
+} from "../../application/api.ts";
 import type { ClusterNode, LaneLease } from "../../contract/cluster.ts";
 import type { Completion, CompletionsPage } from "../../contract/completions.ts";
 import type { CreatedTransaction } from "../../contract/create.ts";
+import type { KillSwitchState } from "../../contract/kill.ts";
 import type { NonceReservation } from "../../contract/nonces.ts";
 import type { SignerLane, SignerLanes } from "../../contract/signers.ts";
 import type { Explanation, Transaction } from "../../contract/transactions.ts";
@@ -106,6 +113,11 @@ function signerView(view: SignerView, checksum: Checksum, now: Date): SignerLane
 
 export function nodeView(record: InstanceRecord): ClusterNode {
   return plain(record);
+}
+
+export function killView({ durable, kills, nodes }: KillAnswer, checksum: Checksum): KillSwitchState {
+  const spelt = kills.map((kill) => ({ ...kill, signer: kill.signer === null ? null : checksum(kill.signer) }));
+  return { durable, kills: spelt, nodes: [...nodes] };
 }
 
 /** Null for a lane without an owner: there is no lease then, only the last token. */

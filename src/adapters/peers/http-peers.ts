@@ -4,10 +4,17 @@
  */
 import { Agent } from "undici";
 import { BATCH_ITEMS_LIMIT } from "../../contract/create.ts";
-import { PEER_ACTIONS_PATH, PEER_BODY_LIMIT_BYTES, PEER_CREATES_PATH, PEER_SCHEME } from "../../contract/peer-wire.ts";
+import {
+  PEER_ACTIONS_PATH,
+  PEER_BODY_LIMIT_BYTES,
+  PEER_CREATES_PATH,
+  PEER_KILLS_PATH,
+} from "../../contract/peer-wire.ts";
 import { FencepostError } from "../../domain/errors.ts";
+import type { Kill } from "../../domain/kills.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { InstanceKey, InstanceRecord } from "../../ports/lease-store.ts";
 import {
   type ForwardedAnswer,
   type ForwardedCreate,
@@ -16,12 +23,18 @@ import {
   PeerUnreachable,
   type Telling,
 } from "../../ports/peers.ts";
-import { decodeActionResult, decodeResults, encodeAction, encodeCreates, readProblem } from "./wire.ts";
+import type { PeerRefusal, Telemetry } from "../../ports/telemetry.ts";
+import { type DirectoryOptions, PeerDirectory } from "./directory.ts";
+import { PeerGate } from "./gate.ts";
+import { digestOf, signHead } from "./letter-head.ts";
+import { mayBeAt } from "./url-patterns.ts";
+import { decodeActionResult, decodeResults, encodeAction, encodeCreates, encodeKill, readProblem } from "./wire.ts";
 
-export interface HttpPeersOptions {
-  /** Asked for once, at the first use, and again where that failed. */
-  readonly secret: () => Promise<string>;
+export interface HttpPeersOptions extends DirectoryOptions {
+  /** Where other nodes may be; null: wherever they say. */
+  readonly urlPatterns: readonly string[] | null;
   readonly clock: Clock;
+  readonly telemetry: Telemetry;
 }
 
 type LaneTelling = Parameters<Peers["act"]>[2];
@@ -39,12 +52,15 @@ const UNREADABLE: readonly string[] = ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE"];
 /** Failures that exist only before there is a connection. */
 const NEVER_CONNECTED: readonly string[] = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"];
 
-export function createHttpPeers(options: HttpPeersOptions): Peers {
+export function createHttpPeers(options: HttpPeersOptions): HttpPeers {
   return new HttpPeers(options);
 }
 
 class HttpPeers implements Peers {
+  /** For what other nodes ask of this one. */
+  readonly gate: PeerGate;
   private readonly options: HttpPeersOptions;
+  private readonly directory: PeerDirectory;
   /** Keep-alive connections by origin; an origin whose last connection has idled out is forgotten. */
   private readonly agent = new Agent({
     connections: CONNECTIONS_PER_ORIGIN,
@@ -57,11 +73,22 @@ class HttpPeers implements Peers {
     connect: { timeout: CONNECT_TIMEOUT_MS },
   });
   private readonly underWay = new Set<AbortController>();
-  private secret: string | null = null;
+  /** Of the last request: each has its own. */
+  private number = 0;
   private closed = false;
 
   constructor(options: HttpPeersOptions) {
     this.options = options;
+    this.directory = new PeerDirectory(options);
+    this.gate = new PeerGate(this.directory, options.telemetry);
+  }
+
+  introduce(instanceId: string, url: string): InstanceKey {
+    return this.directory.introduce(instanceId, url);
+  }
+
+  know(instances: readonly InstanceRecord[]): void {
+    this.directory.know(instances);
   }
 
   async create(url: string, creates: readonly ForwardedCreate[], telling: Telling): Promise<Results> {
@@ -81,6 +108,11 @@ class HttpPeers implements Peers {
     const refusalOrText = await this.exchange(target, body, withinMs);
     if (refusalOrText instanceof FencepostError) return refusalOrText;
     return read(target, () => decodeActionResult(refusalOrText));
+  }
+
+  async kill(url: string, kill: Kill, withinMs: number): Promise<void> {
+    const refusalOrText = await this.exchange(targetOf(url, PEER_KILLS_PATH), encodeKill(kill), withinMs);
+    if (refusalOrText instanceof FencepostError) throw new PeerUnreachable(refusalOrText.message, true);
   }
 
   async close(): Promise<void> {
@@ -104,16 +136,29 @@ class HttpPeers implements Peers {
     }
   }
 
-  private async knowSecret(): Promise<string> {
-    this.secret ??= await this.options.secret().catch((cause: unknown) => {
-      throw new PeerUnreachable("the cluster's secret cannot be read", true, { cause });
+  /** Nothing leaves for anybody but a live instance of this database that can be told from a stranger. */
+  private async signed({ url, route }: Target, body: string): Promise<string> {
+    const to = await this.directory.at(url).catch((cause: unknown) => {
+      throw new PeerUnreachable("the other nodes cannot be read", true, { cause });
     });
-    return this.secret;
+    const from = this.directory.self;
+    if (to === null || from === null) throw new PeerUnreachable(`no live node is known at ${url}`, true);
+    if (to.key === null) throw new PeerUnreachable(`the node at ${url} is of a release before keys: upgrade it`, true);
+    if (!to.isVouchedFor) throw this.refused("secret", url);
+    const number = ++this.number;
+    const ends = { from: from.instanceId, to: to.instanceId, heartbeat: from.heartbeat };
+    return signHead(route, { ...ends, number, digest: digestOf(body) }, this.options.keys.privateKey);
+  }
+
+  private refused(reason: PeerRefusal, url: string): PeerUnreachable {
+    this.options.telemetry.emit({ type: "peer.refused", reason });
+    return new PeerUnreachable(`nothing is sent to ${url}: it is not known to be a node of ours`, true);
   }
 
   /** The text of an answer, or a refusal of the request as a whole. */
   private async exchange(target: Target, body: string, withinMs: number): Promise<string | FencepostError> {
-    const authorization = `${PEER_SCHEME} ${await this.knowSecret()}`;
+    if (!mayBeAt(target.origin, this.options.urlPatterns)) throw this.refused("url", target.url);
+    const authorization = await this.signed(target, body);
     const { status, text } = await this.post(target, { authorization, body }, withinMs);
     if (status === 200) return text;
     const verdict = judge(target.origin, status, text);
@@ -148,7 +193,10 @@ interface Letter {
 }
 
 interface Target {
+  readonly url: string;
   readonly origin: string;
+  readonly route: string;
+  /** The route behind whatever path the node is reached under. */
   readonly path: string;
 }
 
@@ -156,7 +204,7 @@ function targetOf(url: string, route: string): Target {
   return orUnreachable("the node advertises no URL that can be reached", true, () => {
     const { origin, pathname, protocol } = new URL(url);
     if (protocol !== "http:" && protocol !== "https:") throw new TypeError(`${protocol} is not HTTP`);
-    return { origin, path: `${pathname.replace(/\/+$/, "")}${route}` };
+    return { url, origin, route, path: `${pathname.replace(/\/+$/, "")}${route}` };
   });
 }
 

@@ -7,6 +7,7 @@ import {
   REJECTION_REASONS,
   unavailable,
 } from "../../domain/errors.ts";
+import type { Kill } from "../../domain/kills.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { STATES, type State } from "../../domain/transitions.ts";
 import type { ForwardedAnswer, ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
@@ -31,6 +32,10 @@ export function encodeCreates(creates: readonly ForwardedCreate[], repeat: boole
 export function encodeAction({ chainId, signer }: Lane, { action, body }: LaneRequest): string {
   const letter: PeerAction = { lane: { chainId, signer }, action, body };
   return JSON.stringify(letter, bigintAsDigits);
+}
+
+export function encodeKill({ killId, signer, actor, reason }: Kill): string {
+  return JSON.stringify({ killId, signer, actor, reason } satisfies Kill);
 }
 
 export function decodeActionResult(text: string): LaneAnswer | FencepostError {

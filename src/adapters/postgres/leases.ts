@@ -8,7 +8,6 @@ import { withLane, withOwner } from "./columns.ts";
 import { ask } from "./session/connections.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "./session/durably.ts";
 import type { WriteTransaction } from "./session/write-transaction.ts";
-import { readClusterSecret } from "./statements/database.ts";
 import { listLeases, lockLanesOfInstance, releaseLane, releaseLanes } from "./statements/lease.ts";
 import {
   announceInstance,
@@ -75,11 +74,6 @@ export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Hel
     instances: () => ask(leasing.connections, listInstances),
     async signersOf(instanceId) {
       return (await ask(leasing.connections, readSigners, [instanceId])).map(({ signer }) => signer);
-    },
-    async clusterSecret() {
-      const [row] = await ask(leasing.connections, readClusterSecret);
-      if (row === undefined) throw new Error("the schema holds no cluster secret");
-      return row.secret;
     },
     leases: async () => (await ask(leasing.connections, listLeases)).map((row) => withOwner(withLane(row))),
   };

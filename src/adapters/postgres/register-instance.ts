@@ -77,7 +77,8 @@ async function registerAtOnce(
 
 function columnsOf(registration: InstanceRegistration): readonly unknown[] {
   const { instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers, standsBack } = registration;
-  return [instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers, standsBack];
+  const { publicKey, keyProof } = registration;
+  return [instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers, standsBack, publicKey, keyProof];
 }
 
 function replacing({ replaces = [] }: InstanceRegistration, marker: string | null): readonly Command[] {

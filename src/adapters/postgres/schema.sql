@@ -178,6 +178,20 @@ CREATE UNIQUE INDEX intake_tx_id ON fencepost.intake USING btree (tx_id);
 
 CREATE INDEX intake_waiting ON fencepost.intake USING btree (signer, chain_id, intake_id) WHERE (alias_of IS NULL);
 
+CREATE TABLE fencepost.kill (
+  kill_id uuid NOT NULL,
+  signer text COLLATE "C",
+  actor text NOT NULL,
+  reason text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  ended_at timestamp with time zone,
+  ended_by text,
+  ended_why text,
+  CONSTRAINT kill_pkey PRIMARY KEY (kill_id),
+  CONSTRAINT kill_end CHECK ((num_nonnulls(ended_at, ended_by, ended_why) = ANY (ARRAY[0, 3]))),
+  CONSTRAINT kill_signer CHECK (((signer IS NULL) OR ((octet_length(signer) = 42) AND (signer ~ '^0x[0-9a-f]*$'::text))))
+);
+
 CREATE TABLE fencepost.lane (
   chain_id bigint NOT NULL,
   signer text COLLATE "C" NOT NULL,
@@ -243,6 +257,8 @@ CREATE TABLE fencepost.node_instance (
   knows_migration text COLLATE "C",
   session_lock integer,
   stands_back boolean NOT NULL DEFAULT false,
+  public_key text,
+  key_proof text,
   CONSTRAINT node_instance_pkey PRIMARY KEY (instance_id),
   CONSTRAINT node_instance_mode CHECK ((mode = ANY (ARRAY['basic'::text, 'worker-queue'::text])))
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100);

@@ -1,9 +1,11 @@
 import type { Clock } from "../../ports/clock.ts";
+import type { KillStore } from "../../ports/kill-store.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import { type CommitRuntime, commitWrites } from "./commit/commit.ts";
 import { RememberedLanes } from "./commit/remembered-lanes.ts";
+import { killsIn } from "./kills.ts";
 import { leasesIn } from "./leases.ts";
 import { loadsFrom } from "./loads.ts";
 import { newestMigration } from "./migrate.ts";
@@ -93,7 +95,7 @@ interface Parts {
   readonly newestMigration: string;
 }
 
-export type PostgresStore = LaneStore & LeaseStore & QueryStore & { close(): Promise<void> };
+export type PostgresStore = LaneStore & LeaseStore & QueryStore & KillStore & { close(): Promise<void> };
 
 function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts): PostgresStore {
   const loads = loadsFrom(reading);
@@ -105,6 +107,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     ...loads,
     ...leasesIn(leasing, renewing),
     ...queries,
+    ...killsIn(leasing),
     commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),
     loadLane: async (fence) => {
       // Not before every earlier commit of this process is over: one that came late would be missing in memory.

@@ -1,7 +1,7 @@
 import { isTaken } from "../../domain/answers.ts";
 import { type Checksum, rememberingChecksum } from "../../domain/checksum.ts";
 import type { Lane } from "../../domain/lane.ts";
-import type { AlertSeverity, TelemetryEvent } from "../../ports/telemetry.ts";
+import type { AlertSeverity, PeerRefusal, TelemetryEvent } from "../../ports/telemetry.ts";
 import type { LogFields, Logger, LogMethod } from "./logger.ts";
 import type { TelemetrySink } from "./telemetry.ts";
 
@@ -20,6 +20,18 @@ const LOCK_STATES = {
     "no session lock can be held behind a pooler: without FENCEPOST_DIRECT_DATABASE_URL a crash is seen by the lease",
   unseen:
     "the direct database URL leads to another server: others cannot see the session lock, and go by the heartbeat",
+};
+
+const PEER_REFUSALS: { readonly [R in PeerRefusal]: string } = {
+  unreadable: "it is not signed as nodes sign",
+  receiver: "it is for another process",
+  sender: "its sender is no live instance with a key",
+  secret: "the key of the other node is not vouched for by a FENCEPOST_CLUSTER_SECRET of this one",
+  signature: "it is not signed by its sender",
+  stale: "it was held back on its way",
+  replayed: "it came before",
+  body: "its body is another one",
+  url: "the other node advertises a URL that FENCEPOST_PEER_URL_PATTERN does not allow",
 };
 
 /**
@@ -50,6 +62,11 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "writer.failed": ["warn", "a batch of writes failed"],
   "create.answered": ["debug", (event) => `create ${event.result}`],
   forward: [({ result }) => (result === "failed" ? "warn" : "debug"), "create forwarded"],
+  // What strangers send is counted alone: they could fill the log.
+  "peer.refused": [
+    ({ reason }) => (reason === "secret" || reason === "url" ? "warn" : "debug"),
+    ({ reason }) => `a request between nodes was refused: ${PEER_REFUSALS[reason]}`,
+  ],
   "tx.transition": ["info", (event) => event.event],
   "submit.answered": [
     (event) => (isTaken(event.answer) ? "debug" : "warn"),

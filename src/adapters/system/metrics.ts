@@ -11,6 +11,7 @@ const SOURCED_GAUGES = {
   receiptBacklog: ["receipt_backlog", "Transactions whose receipt is due to be looked for"],
   noncesReserved: ["nonce_reserved", "Nonces kept for callers that sign themselves"],
   pendingDepth: ["pending_depth", "Transactions that are not final"],
+  killsInForce: ["kills_in_force", "Orders to stop that this node holds to"],
   oldestPendingAgeSeconds: ["pending_oldest_age_seconds", "Age of the oldest transaction that is not final"],
 } as const;
 
@@ -96,6 +97,7 @@ function createInstruments(registry: Registry) {
     writerBusy: counter("writer_busy_total", "Commits that found the database busy, and were tried again"),
     create: counter("tx_create_total", "Create requests answered", "result"),
     forward: counter("forward_total", "Creates taken to the node that owns their lane", "result"),
+    peerRefused: counter("peer_refused_total", "Requests between nodes that were not let in, or not sent", "reason"),
     submit: counter("tx_submit_total", "Answers of nodes to submissions, first and repeated", "result"),
     resubmit: counter("resubmit_total", "Answers of nodes to repeated submissions", "result"),
     stuck: counter("stuck_total", "Transactions reported as STUCK"),
@@ -185,6 +187,7 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
     "submit.answered": (event) => countSubmission(instruments, event),
     "create.answered": ({ result }) => instruments.create.inc({ result }),
     forward: ({ result }) => instruments.forward.inc({ result }),
+    "peer.refused": ({ reason }) => instruments.peerRefused.inc({ reason }),
     "rpc.request": ({ method: asked, result, calls, durationMs }) => {
       const method = labelOf(asked);
       instruments.rpcRequests.inc({ method, result }, calls);

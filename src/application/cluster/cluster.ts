@@ -1,27 +1,32 @@
 /**
  * This node among the others: what it tells them, what it knows of them, and which lanes it should hold.
  *
- * Reads: heartbeat rows. Writes: its own announcement. A node that joins is given its share by the others, a few lanes a
+ * Reads: heartbeat rows, orders to stop. Writes: its own announcement, orders to stop. A node that joins is given its share by the others, a few lanes a
  * beat; one that drains or loses a chain gives its lanes away. None of this is correctness: the fence decides (I10).
  */
 import { type FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { isReachable } from "../../domain/placement.ts";
 import { afterSilence, type Silences, standsBack } from "../../domain/stand-back.ts";
+import type { KillStore } from "../../ports/kill-store.ts";
+import type { HistoryChanged } from "../../ports/lane-store.ts";
 import type { InstanceRecord, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { Lanes } from "../lane/lanes.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { KillSwitch } from "./kill-switch.ts";
 import { LeftLying } from "./left-lying.ts";
 import { Membership } from "./membership.ts";
 import { Outbox } from "./outbox.ts";
 import { OwnerActions } from "./owner-actions.ts";
 import { betweenOwners, outOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
 
-export interface ClusterPorts extends Pick<Ports, "clock" | "telemetry" | "peers">, Pick<RoutePorts, "selfUrl"> {
-  readonly store: LeaseStore;
-  readonly lease: { instanceId(): string };
+export interface ClusterPorts
+  extends Pick<RoutePorts, "selfUrl">,
+    Pick<Ports, "clock" | "entropy" | "telemetry" | "peers" | "wakeUps"> {
+  readonly store: LeaseStore & KillStore;
+  readonly lease: () => { readonly instanceId: string; historyChanged(error: HistoryChanged): void };
   readonly lanes: () => Lanes;
   readonly mode: "basic" | "worker-queue";
   readonly signers: readonly Address[];
@@ -45,6 +50,7 @@ export class Cluster {
   readonly router: Router;
   readonly outbox: Outbox;
   readonly actions: OwnerActions;
+  readonly kills: KillSwitch;
   private readonly ports: ClusterPorts;
   private readonly signers: ReadonlySet<Address>;
   private readonly awaySince = new Map<number, number>();
@@ -66,11 +72,18 @@ export class Cluster {
     this.router = new Router({
       ...ports,
       membership: this.membership,
-      selfId: () => ports.lease.instanceId(),
+      selfId: () => ports.lease().instanceId,
       holds: (lane) => ports.lanes().holds(lane),
       hasKey: (lane) => this.hasKey(lane),
       canServe: (lane) => this.canServe(lane),
       lookAgain: () => this.lookAgain(),
+    });
+    this.kills = new KillSwitch({
+      ...ports,
+      members: () => this.membership.members,
+      onEnded: () => this.goOn(),
+      onWritten: () => ports.wakeUps.tell("lanes"),
+      onHistoryChanged: (error) => ports.lease().historyChanged(error),
     });
     const lanes = { own: (lane: Lane) => ports.lanes().own(lane) };
     this.actions = new OwnerActions({ peers: ports.peers, lanes, router: this.forwards ? this.router : null });
@@ -97,7 +110,7 @@ export class Cluster {
   /** Placement gives this lane to us, or to no known member. */
   isOurs(lane: Lane): boolean {
     const favourite = this.membership.favourite(lane);
-    return favourite === null ? !this.draining : favourite.instanceId === this.ports.lease.instanceId();
+    return favourite === null ? !this.draining : favourite.instanceId === this.ports.lease().instanceId;
   }
 
   /** Those of the lanes, none of them ours, that are to be claimed all the same: no node has taken them for the length of a lease. */
@@ -132,15 +145,17 @@ export class Cluster {
   }
 
   async learn(instances: readonly InstanceRecord[]): Promise<void> {
+    this.ports.peers.know(instances);
+    await this.kills.noticed(instances[0]?.killChanges);
     if (await this.membership.learn(instances)) this.ports.onChange();
   }
 
   /** Tells the others what has changed about this node; silent where nothing has. */
   async announce(): Promise<void> {
     const announcement = { chains: this.reachableChains(), draining: this.draining, standsBack: this.standsBack };
-    const text = `${this.ports.lease.instanceId()} ${JSON.stringify(announcement)}`;
+    const text = `${this.ports.lease().instanceId} ${JSON.stringify(announcement)}`;
     if (text === this.announced) return;
-    await this.ports.store.announce(this.ports.lease.instanceId(), announcement);
+    await this.ports.store.announce(this.ports.lease().instanceId, announcement);
     this.announced = text;
   }
 
@@ -154,7 +169,7 @@ export class Cluster {
   /** Gives away some of what belongs elsewhere by now. */
   async rebalance(): Promise<void> {
     // A single node has no one to give lanes to.
-    const selfId = this.ports.lease.instanceId();
+    const selfId = this.ports.lease().instanceId;
     if (!this.draining && this.membership.members.every((member) => member.instanceId === selfId)) return;
     const strays = this.ports
       .lanes()
@@ -168,11 +183,19 @@ export class Cluster {
   async refusal(lane: Lane): Promise<FencepostError> {
     if (!this.hasKey(lane) && !this.membership.isKnown(lane)) await this.lookAgain();
     const favourite = this.membership.favourite(lane);
-    if (favourite === null || favourite.instanceId === this.ports.lease.instanceId()) {
+    if (favourite === null || favourite.instanceId === this.ports.lease().instanceId) {
       return this.hasKey(lane) || this.membership.isKnown(lane) ? betweenOwners() : unknownSigner(lane);
     }
     if (!isReachable(favourite)) return outOfReach();
     return notLeader(`the node at ${favourite.url} acts for this signer`, favourite.url);
+  }
+
+  /** What an order to stop held back. */
+  private goOn(): void {
+    for (const { signing, broadcasting } of this.ports.lanes().all()) {
+      signing?.kick();
+      broadcasting?.kick();
+    }
   }
 
   private async give(lane: OwnedLane): Promise<void> {

@@ -27,6 +27,7 @@ export interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoi
   readonly store: LeaseStore & LaneStore;
   readonly signer: Pick<Signer, "addresses">;
   readonly lease: TermPorts["lease"] & { readonly instanceId: string; historyChanged(error: HistoryChanged): void };
+  readonly kills: TermPorts["kills"];
   readonly writer: TermPorts["writer"] & { idle(lane?: Lane): Promise<void> };
   readonly chains: ReadonlyMap<number, ServedChain>;
   readonly placement: {

@@ -24,6 +24,7 @@ import { OtherInstances, type OtherInstancesEvents } from "./other-instances.ts"
 
 export interface LeasePorts extends Pick<Ports, "clock" | "entropy" | "telemetry" | "failpoint" | "sessionLock"> {
   readonly store: LeaseStore;
+  readonly peers: Pick<Ports["peers"], "introduce">;
   /** What this node can serve, as it is now. */
   readonly serving: () => Pick<InstanceRegistration, "signers" | "chains" | "standsBack">;
 }
@@ -159,6 +160,7 @@ export class Lease {
     const startedMs = this.ports.clock.monotonicMs();
     const registration = {
       ...this.ports.serving(),
+      ...this.ports.peers.introduce(instanceId, url),
       instanceId,
       nodeId,
       url,

@@ -152,7 +152,8 @@ export class OwnedLane {
 
   /** Nothing may be sent now. */
   get suspended(): boolean {
-    return this.work.suspending > 0 || this.ledger.suspendedBy !== null || !this.ledger.reconciled;
+    const { suspendedBy, reconciled } = this.ledger;
+    return this.work.suspending > 0 || suspendedBy !== null || !reconciled || this.term.isKilled;
   }
 
   /** No nonce may be given either: the database may have forgotten some that were. */

@@ -3,14 +3,15 @@
  * ask after each wait whether the lane is still ours: past the end of the term the next step throws `TermOver`, and the
  * loop that began the work takes that for its end.
  *
- * Three things end the right to go on. The term itself: the lane was lost to another node, let go, or is about to be read
- * again. Our own deadline (lease.ts, `mayAct`), which stops writes and sends. And a session lock whose loss others may
- * take for the end of this process (`maySend`), which stops sends. Reads need the term alone.
+ * Four things end the right to go on. The term itself: the lane was lost to another node, let go, or is about to be read
+ * again. Our own deadline (lease.ts, `mayAct`), which stops writes and sends. A session lock whose loss others may
+ * take for the end of this process (`maySend`), which stops sends. And an order to stop, which does the same. Reads need the
+ * term alone.
  *
  * What has already happened is not hidden: the outcome of a write reaches the caller that waits for it, also where the term ended
  * meanwhile. `TermOver` from a write means that nothing was written.
  */
-import type { Fence } from "../../domain/lane.ts";
+import type { Address, Fence } from "../../domain/lane.ts";
 import {
   type LaneWrite,
   type OutcomeOf,
@@ -24,6 +25,8 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 export interface TermPorts {
   readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
   readonly lease: { mayAct(): boolean; maySend(): boolean };
+  /** Orders to stop: whether one is in force for a signer, or may be. */
+  readonly kills: { holds(signer: Address): boolean };
   readonly telemetry: Telemetry;
   /** Drops this reading of the lane, and reads it from the database: now, or as soon as that answers. */
   readonly reload: (reading: { readonly term: Term }, reason: string) => void;
@@ -65,7 +68,12 @@ export class Term {
   }
 
   get maySend(): boolean {
-    return this.ending === null && this.ports.lease.maySend();
+    return this.ending === null && this.ports.lease.maySend() && !this.isKilled;
+  }
+
+  /** Somebody has ordered to stop, or may have. */
+  get isKilled(): boolean {
+    return this.ports.kills.holds(this.fence.lane.signer);
   }
 
   end(how: Ending): void {
@@ -111,9 +119,17 @@ export class Term {
     return this.mayAct ? this.during(sign(), "sign") : Promise.reject(this.over());
   }
 
-  /** Past the end nothing is sent. What a node said to bytes that left before is noted by the next reading of the lane. */
-  send<T>(send: () => Promise<T>): Promise<T> {
-    return this.maySend ? this.during(send(), "broadcast") : Promise.reject(this.over());
+  /**
+   * Past the end nothing is sent. What a node said to bytes that left before is noted by the next reading of the lane.
+   * `send` is given the question whether it may still be sent, for where the first endpoint keeps it waiting.
+   */
+  send<T>(send: (mayStill: () => boolean) => Promise<T>): Promise<T> {
+    return this.maySend
+      ? this.during(
+          send(() => this.maySend),
+          "broadcast",
+        )
+      : Promise.reject(this.over());
   }
 
   private readonly pass = <T>(value: T, write?: string): T => {

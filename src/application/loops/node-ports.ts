@@ -18,4 +18,5 @@ export interface NodeGauges {
   readonly noncesReserved: number;
   readonly oldestPendingAgeSeconds: number;
   readonly receiptBacklog: number;
+  readonly killsInForce: number;
 }

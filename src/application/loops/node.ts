@@ -20,6 +20,7 @@ import { askAgain } from "../lane/ask-again.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { killOperations } from "../operations/kill.ts";
 import { createOperations, type OperationPorts } from "../operations/operations.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
 import { Feed } from "../queries/feed.ts";
@@ -94,7 +95,7 @@ export class FencepostNode {
       ...ports,
       selfUrl: settings.url,
       mode: settings.mode,
-      lease: { instanceId: () => this.lease.instanceId },
+      lease: () => this.lease,
       lanes: () => this.lanes,
       signers: ports.signer.addresses(),
       chains: this.chains,
@@ -109,6 +110,7 @@ export class FencepostNode {
       writer: this.writer,
       chains: this.chains,
       placement: this.cluster,
+      kills: this.cluster.kills,
       onResumed: (lane) => this.startLane(lane),
     });
     this.loops = [...this.chains.values()].map((context) => new ChainLoop(this.stagePorts(), context));
@@ -212,6 +214,7 @@ export class FencepostNode {
       noncesReserved: sumOf((lane) => lane.nonces.reserved),
       oldestPendingAgeSeconds: isAny ? (this.ports.clock.now().getTime() - oldest) / 1_000 : 0,
       receiptBacklog: this.loops.reduce((sum, loop) => sum + loop.backlog, 0),
+      killsInForce: this.kills.inForce,
     };
   }
 
@@ -344,6 +347,7 @@ export class FencepostNode {
 
   private async stopWork(): Promise<void> {
     this.stopping.abort();
+    this.kills.stop();
     await this.beating;
     this.wakefulness.rest();
     await Promise.all(this.loops.map((loop) => loop.stop()));
@@ -356,7 +360,8 @@ export class FencepostNode {
 
   private makeApi(operationPorts: OperationPorts): FencepostApi {
     return {
-      ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
+      ...createReads({ ...this.ports, chains: this.chains, feed: this.feed, kills: this.kills }),
+      ...killOperations(this.ports.codec, this.kills),
       ...createOperations(operationPorts, this.cluster.actions),
       create: async (request) => {
         const [fate] = await this.create([{ request }]);
@@ -372,6 +377,10 @@ export class FencepostNode {
         return readiness({ store: ports.store, lease, chains, draining, settledIn }, chainId);
       },
     };
+  }
+
+  get kills() {
+    return this.cluster.kills;
   }
 
   /** What operators ask of a lane, wherever it is owned. */

@@ -12,7 +12,8 @@ import type {
 } from "../../domain/explain/situation.ts";
 import { feeCap } from "../../domain/fees.ts";
 import { depthNeeded } from "../../domain/finality.ts";
-import { laneKey } from "../../domain/lane.ts";
+import type { Kill } from "../../domain/kills.ts";
+import { type Address, laneKey } from "../../domain/lane.ts";
 import { range } from "../../domain/range.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { Block } from "../../ports/chain.ts";
@@ -25,6 +26,7 @@ export interface ExplainPorts {
   readonly store: Pick<QueryStore, "transaction" | "transactionAt" | "history" | "lanes">;
   readonly clock: Clock;
   readonly chains: ReadonlyMap<number, ChainContext>;
+  readonly kills: { concerning(signer: Address): Kill | null };
 }
 
 /** How far back "since block" looks. */
@@ -56,12 +58,13 @@ function transactionFacts(record: TransactionRecord, history: readonly HistoryRe
 }
 
 async function laneFacts(
-  { store }: ExplainPorts,
+  { store, kills }: ExplainPorts,
   record: TransactionRecord,
   { row, minedCount }: { readonly row: LaneRecord | undefined; readonly minedCount: number | null },
 ): Promise<ExplainedLane> {
   const owner = row?.owner ?? null;
-  const known = { suspended: (row?.suspendedBy ?? null) !== null, owner };
+  const killed = kills.concerning(record.lane.signer);
+  const known = { killed, suspended: (row?.suspendedBy ?? null) !== null, owner };
   const whole = { ...known, head: null, hole: null, holeDetail: null, holeReserved: false };
   if (record.nonce === null || isSettled(record.state)) return whole;
   if (minedCount === null) {

@@ -9,7 +9,7 @@ import { type TransactionQueryPorts, transaction, transactionByRequest, transact
 export interface ReadPorts
   extends TransactionQueryPorts,
     Pick<SignerQueryPorts, "signer">,
-    Pick<ExplainPorts, "clock"> {
+    Pick<ExplainPorts, "clock" | "kills"> {
   readonly store: TransactionQueryPorts["store"] & Pick<LeaseStore, "instances" | "leases">;
   readonly feed: Feed;
 }
@@ -17,7 +17,7 @@ export interface ReadPorts
 /** Everything that is only read: any node answers it, whether or not it owns the lane. */
 export function createReads(
   ports: ReadPorts,
-): Omit<FencepostApi, "create" | "createBatch" | "readiness" | OperationName> {
+): Omit<FencepostApi, "create" | "createBatch" | "readiness" | "kill" | "endKill" | OperationName> {
   const { store, feed } = ports;
   const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);
   const liveNodes = async () => (await store.instances()).filter(({ dead, expired }) => !dead && !expired);

@@ -35,7 +35,8 @@ function openCauses(situation: Situation): readonly Cause[] {
   const lane = said(LANE_RULES);
   const mined = minedCause(situation);
   if (mined !== null) {
-    return [...lane.filter(({ code }) => code !== "LANE_SUSPENDED"), ...said([disputedCause]), mined];
+    const inTheWay = lane.filter(({ code }) => code !== "LANE_SUSPENDED" && code !== "KILLED");
+    return [...inTheWay, ...said([disputedCause]), mined];
   }
   const wrong = [...lane, ...said(ORDER_RULES), ...said(OWN_RULES)];
   return wrong.length > 0 ? wrong : said(PROGRESS_RULES).slice(0, 1);

@@ -14,6 +14,12 @@ export type Rule = (situation: Situation) => Cause | false | null;
 
 /** Whatever the transaction: nothing of its lane moves. */
 export const LANE_RULES: readonly Rule[] = [
+  ({ lane: { killed } }) => {
+    if (killed === null) return null;
+    const what = killed.signer === null ? "everything is stopped" : "its signer is stopped";
+    const text = `${what} on all nodes (${killed.actor}: ${killed.reason}): creates are accepted and wait`;
+    return { code: "KILLED", text, data: { killId: killed.killId } };
+  },
   ({ lane, transaction: { nonce } }) =>
     lane.suspended && {
       code: "LANE_SUSPENDED",

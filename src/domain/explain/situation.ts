@@ -1,5 +1,6 @@
 import type { Ceilings } from "../ceilings.ts";
 import type { FinalityRule } from "../finality.ts";
+import type { Kill } from "../kills.ts";
 import type { Hash } from "../lane.ts";
 import type { LedgerTransaction, TransactionDetails } from "../ledger/index.ts";
 import type { Attempt, LaneTransaction } from "../transaction.ts";
@@ -28,6 +29,8 @@ export interface ExplainedTransaction
 }
 
 export interface ExplainedLane {
+  /** The order to stop that is in force for its signer. */
+  readonly killed: Kill | null;
   readonly suspended: boolean;
   readonly owner: { readonly nodeId: string; readonly expiresAt: Date } | null;
   /** What stands at the nonce that the chain wants next, where it is not this one. */
@@ -89,6 +92,8 @@ export interface Cause {
 export const HELP = {
   WAIT: "nothing needs to be done: it goes on by itself",
   LOOK_AT_BLOCKER: "look at the transaction it waits for; whatever helps that one helps all behind it",
+  END_KILL:
+    "find out why it was ordered; then end the order with a key that has `admin` (DELETE /api/v1/kill, or DELETE /api/v1/signers/{signer}/kill)",
   RESUME_LANE: "resume the lane (POST /api/v1/signers/{signer}/resume)",
   START_A_NODE: "start a node that holds this signer's key and reaches its chain",
   CHECK_RPC: "check the chain's endpoints; several can be configured, and failing ones are passed over",
@@ -128,6 +133,7 @@ export const HELPS = {
   WAITING_BEHIND: ["LOOK_AT_BLOCKER"],
   HOLE_BELOW: ["FILL_HOLE"],
   RESERVED_BELOW: ["USE_RESERVATION"],
+  KILLED: ["END_KILL"],
   LANE_SUSPENDED: ["RESUME_LANE"],
   LANE_UNOWNED: ["START_A_NODE"],
   OWNER_SILENT: ["WAIT", "START_A_NODE"],

@@ -48,6 +48,9 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     /** Null: from host and port, once it listens. */
     advertiseUrl: values.advertiseUrl,
     apiKeys: values.apiKeys ?? "none",
+    clusterSecrets: values.clusterSecret ?? [],
+    /** Null: wherever they advertise. */
+    peerUrlPatterns: values.peerUrlPattern,
     /** Null: where no key is asked for, its own names; else any. */
     allowedHosts: values.allowedHosts,
     allowedOrigins: values.allowedOrigins ?? [],

@@ -44,6 +44,12 @@ export const apiKey: Parser<ApiKey, string> = (raw) => {
   return { value: { name, secret } };
 };
 
+/** Guessed it would open every node. */
+export const clusterSecret = matching(
+  /^[\x21-\x7e]{22,256}$/,
+  "a cluster secret has at least 22 characters and no spaces",
+);
+
 function urlOf(protocol: RegExp, mistake: string): Parser<string, string> {
   return (raw) => {
     const value = asText(raw) ?? "";

@@ -2,6 +2,7 @@
  * Every setting: its key in the file, how it is read, its default, and how people see it. The environment variable follows
  * from the key. docs/configuration.md is tested against this table in both directions.
  */
+import { URL_PATTERN } from "../../adapters/peers/url-patterns.ts";
 import { LOG_LEVELS } from "../../adapters/system/log-level.ts";
 import { ALERT_FORMATS } from "../../adapters/webhooks/alert-formats.ts";
 import { MASK } from "../../domain/mask.ts";
@@ -117,6 +118,17 @@ export const SETTINGS = {
     port: whole(3000, [0, 65_535]),
     nodeId: optional({ parse: matching(/^[\w.:-]{1,128}$/, "is not a node id (1 to 128 letters, digits or . _ : -)") }),
     advertiseUrl: optional({ parse: credentials.originUrl, secrets: () => [] }),
+    /** Vouches for the keys of the nodes, outside the database. The first signs, each of them is believed. */
+    clusterSecret: optional({
+      parse: list(credentials.clusterSecret),
+      secrets: (all: readonly string[]) => all,
+      show: (secrets: readonly string[]) => `${MASK} (${secrets.length})`,
+    }),
+    /** Where other nodes may be; without it, wherever they advertise. */
+    peerUrlPattern: optional({
+      parse: list(matching(URL_PATTERN, "is not the pattern of a node's URL (use https://node-*.relay.internal:3000)")),
+      show: (patterns: readonly string[]) => patterns.join(", "),
+    }),
     /** Names that this node answers to; without it, where no key is asked for, its own. */
     allowedHosts: optional({ parse: list(credentials.hostName), show: (names: readonly string[]) => names.join(", ") }),
     /** Of sites whose pages may speak to this node. */

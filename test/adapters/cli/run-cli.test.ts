@@ -257,6 +257,31 @@ describe("asking a running node", () => {
     );
   });
 
+  it("stops a signer or everything, and says who holds to it and whether it will last", async () => {
+    const orders: unknown[] = [];
+    const state = {
+      durable: false,
+      kills: [{ killId: "k", signer: null, actor: "operator:ops", reason: "stolen" }],
+      nodes: [{ nodeId: "n-2", url: "http://10.0.0.2:3000", told: false }],
+    };
+    const kill = async (order?: object) => {
+      orders.push(order);
+      return state;
+    };
+    expect((await run(["kill", "--reason", "stolen"], answering({ kill }))).stdout.split("\n")).toEqual([
+      "stopped     by            reason",
+      "everything  operator:ops  stolen",
+      "not written down yet: the nodes that know of it keep trying",
+      "node  url                   holds to it",
+      "n-2   http://10.0.0.2:3000  not yet",
+      "",
+    ]);
+    await run(["kill", "0xAaaa"], answering({ kill }));
+    expect(orders).toEqual([{ reason: "stolen" }, { signer: "0xAaaa" }]);
+    const endKill = async () => ({ durable: true, kills: [], nodes: [] });
+    expect((await run(["unkill"], answering({ endKill }))).stdout).toBe("nothing is stopped\n");
+  });
+
   it("prints what the API answered with --json, and says where there is nothing", async () => {
     const both = answering({ nodes: async () => [member], leases: async () => [] });
     expect(JSON.parse((await run(["nodes", "--json"], both)).stdout)).toEqual({ items: [member] });

@@ -141,6 +141,15 @@ describe("submitting to several endpoints", () => {
     expect(sent(b.other)).toEqual(raws(3));
   });
 
+  it("hands nothing on once somebody has ordered to stop", async () => {
+    const b = await bench({ endpoints: 2 });
+    b.server.failAlways(DOWN);
+    let asked = 0;
+    const results = await b.chain.submit(raws(3), { mayStill: () => ++asked === 1 });
+    expect(results.map(({ answer }) => answer)).toEqual(["unknown", "unknown", "unknown"]);
+    expect(sent(b.other)).toEqual([]);
+  });
+
   it("hands over only what got no answer, in order", async () => {
     const b = await bench({ endpoints: 2 });
     await b.chain.head("latest");

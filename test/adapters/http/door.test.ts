@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { Door, type RefusalReport, type Visitor } from "../../../src/adapters/http/door.ts";
 import { type Admittance, OPEN } from "../../../src/application/admittance.ts";
 import { PEER_CREATES_PATH, PEER_SCHEME } from "../../../src/contract/peer-wire.ts";
-import { unavailable } from "../../../src/domain/errors.ts";
+import { FencepostError, unavailable } from "../../../src/domain/errors.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
 import { httpApp } from "../../support/http-app.ts";
 
@@ -203,7 +203,11 @@ describe("a request", () => {
   });
 
   describe("of another node", () => {
-    const secret = "c".repeat(64);
+    const SIGNED = `${PEER_SCHEME} signed`;
+    const admit = async (_: string, authorization?: string) => {
+      if (authorization !== SIGNED) throw new FencepostError("UNAUTHENTICATED", "a stranger");
+      return () => undefined;
+    };
     const full = { admittance: () => OPEN, turnMs: 0, limit: 0, onRefused: () => undefined, onWaiting };
     const act = async () => unavailable("not asked for");
     const asked: unknown[] = [];
@@ -212,7 +216,7 @@ describe("a request", () => {
       return [];
     };
     const post = (authorization: string, door: typeof full) =>
-      httpApp({}, { door, peer: { secret, create, act } }).inject({
+      httpApp({}, { door, peer: { admit, create, act, kill: async () => undefined } }).inject({
         method: "POST",
         url: PEER_CREATES_PATH,
         headers: { authorization, "content-type": "application/json" },
@@ -220,11 +224,11 @@ describe("a request", () => {
       });
 
     it("waits like any other, and where there is no room is answered that nothing was done", async () => {
-      const answer = await post(`${PEER_SCHEME} ${secret}`, full);
+      const answer = await post(SIGNED, full);
       expect(answer.statusCode).toBe(503);
       expect(answer.json()).toMatchObject({ code: "UNAVAILABLE" });
       expect(asked).toEqual([]);
-      expect((await post(`${PEER_SCHEME} ${secret}`, { ...full, turnMs: TURN_MS })).statusCode).toBe(200);
+      expect((await post(SIGNED, { ...full, turnMs: TURN_MS })).statusCode).toBe(200);
     });
 
     it("takes no place at the door where it is not one", async () => {

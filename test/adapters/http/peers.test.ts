@@ -1,15 +1,25 @@
 import { describe, expect, it, vi } from "vitest";
-import type { HttpServerOptions } from "../../../src/adapters/http/options.ts";
+import type { HttpServerOptions, PeerReceiver } from "../../../src/adapters/http/options.ts";
+import { OPEN } from "../../../src/application/admittance.ts";
 import { FencepostError, unavailable } from "../../../src/domain/errors.ts";
+import type { Kill } from "../../../src/domain/kills.ts";
 import type { Act, Receive } from "../../contracts/peers.contract.ts";
 import { httpApp } from "../../support/http-app.ts";
-import { CLUSTER_SECRET } from "../../support/peer-server.ts";
 import { sampleCreated, sampleTxId } from "../../support/scripted-api.ts";
 
 const PATH = "/internal/v1/creates";
-const AUTHORIZATION = `Fencepost-Node ${CLUSTER_SECRET}`;
+const AUTHORIZATION = "Fencepost-Instance signed";
 const MEBIBYTE = 1024 * 1024;
 const done: Act = async () => ({ answer: "done" });
+const nothing = async (_: Kill) => undefined;
+
+/** The signature itself is looked at by test/adapters/peers/gate.test.ts. */
+const admit: PeerReceiver["admit"] = async (_, authorization) => {
+  if (authorization !== AUTHORIZATION) throw new FencepostError("UNAUTHENTICATED", "this is for other nodes");
+  return (body) => {
+    if (body.includes("altered")) throw new FencepostError("UNAUTHENTICATED", "not the body that was signed");
+  };
+};
 
 function bench(
   receive: Receive = async (creates) => creates.map(() => sampleCreated()),
@@ -17,9 +27,10 @@ function bench(
 ) {
   const create = vi.fn(receive);
   const act = vi.fn<Act>(done);
+  const kill = vi.fn(nothing);
   const app = httpApp(
     {},
-    { apiKeys: [{ name: "shop", secret: "key" }], peer: { secret: CLUSTER_SECRET, create, act }, ...options },
+    { apiKeys: [{ name: "shop", secret: "key" }], peer: { admit, create, act, kill }, ...options },
   );
   const post = (payload: unknown, authorization: string | undefined = AUTHORIZATION, url = PATH) =>
     app.inject({
@@ -28,19 +39,14 @@ function bench(
       headers: { "content-type": "application/json", ...(authorization === undefined ? {} : { authorization }) },
       payload: typeof payload === "string" ? payload : JSON.stringify(payload),
     });
-  return { app, create, act, post };
+  return { app, create, act, kill, post };
 }
 
 const sound = { creates: [{ txId: sampleTxId(1), request: { signer: "0x00" } }], repeat: false };
 
 describe("who is let in", () => {
-  it("a node that knows the secret, under whatever name it reached us", async () => {
-    const { post } = bench(undefined, { wire: { hosts: ["relay.example"], origins: [] } });
-    expect((await post(sound)).statusCode).toBe(200);
-  });
-
-  it("a node that knows the secret", async () => {
-    const { post, create } = bench();
+  it("a node whose signature is known, under whatever name it reached us", async () => {
+    const { post, create } = bench(undefined, { wire: { hosts: ["relay.example"], origins: [] } });
     expect((await post(sound)).statusCode).toBe(200);
     expect(create).toHaveBeenCalledExactlyOnceWith(sound.creates, false);
   });
@@ -48,20 +54,20 @@ describe("who is let in", () => {
   it.each([
     ["nothing", ""],
     ["an API key", "Bearer key"],
-    ["the secret as an API key", `Bearer ${CLUSTER_SECRET}`],
-    ["the secret alone", CLUSTER_SECRET],
-    ["the scheme alone", "Fencepost-Node"],
-    ["a prefix of it", AUTHORIZATION.slice(0, -1)],
-    ["more than it", `${AUTHORIZATION}x`],
-    ["another one", `Fencepost-Node ${"x".repeat(CLUSTER_SECRET.length)}`],
-    ["it twice", `${AUTHORIZATION}, ${AUTHORIZATION}`],
+    ["the scheme alone", "Fencepost-Instance"],
+    ["a secret in the database, as releases before took it", `Fencepost-Node ${"0".repeat(96)}`],
   ])("not %s", async (_, authorization) => {
     const { post, create } = bench();
     const response = await post(sound, authorization);
     expect(response.statusCode).toBe(401);
     expect(response.headers["content-type"]).toBe("application/problem+json; charset=utf-8");
     expect(response.json()).toMatchObject({ code: "UNAUTHENTICATED", status: 401 });
-    expect(response.body).not.toContain(CLUSTER_SECRET);
+    expect(create).not.toHaveBeenCalled();
+  });
+
+  it("no one with another body than the one that was signed", async () => {
+    const { post, create } = bench();
+    expect((await post({ ...sound, altered: true })).statusCode).toBe(401);
     expect(create).not.toHaveBeenCalled();
   });
 
@@ -76,7 +82,21 @@ describe("who is let in", () => {
     expect((await post("not JSON", "")).statusCode).toBe(401);
   });
 
-  it("the secret opens nothing else", async () => {
+  it("for the route that was signed", async () => {
+    const routes: string[] = [];
+    const noting: PeerReceiver["admit"] = (route, authorization) => {
+      routes.push(route);
+      return admit(route, authorization);
+    };
+    const { post } = bench(undefined, {
+      peer: { admit: noting, create: async () => [sampleCreated()], act: done, kill: nothing },
+    });
+    await post(sound);
+    await post({}, AUTHORIZATION, "/internal/v1/actions");
+    expect(routes).toEqual([PATH, "/internal/v1/actions"]);
+  });
+
+  it("opens nothing else", async () => {
     const { app } = bench();
     for (const url of ["/api/v1/signers", "/api/v1/nodes", "/metrics"]) {
       expect((await app.inject({ url, headers: { authorization: AUTHORIZATION } })).statusCode).toBe(401);
@@ -88,31 +108,13 @@ describe("who is let in", () => {
     expect(response.statusCode).toBe(404);
     expect(response.json()).toMatchObject({ code: "NOT_FOUND" });
   });
-});
 
-describe("a secret that is asked for", () => {
-  it("is asked for once", async () => {
-    const secret = vi.fn(async () => CLUSTER_SECRET);
-    const { post } = bench(undefined, { peer: { secret, create: async () => [sampleCreated()], act: done } });
-    expect((await post(sound)).statusCode).toBe(200);
-    expect((await post(sound)).statusCode).toBe(200);
-    expect((await post(sound, "")).statusCode).toBe(401);
-    expect(secret).toHaveBeenCalledTimes(1);
-  });
-
-  it.each([
-    ["this node is starting", unavailable("this node is starting")],
-    ["the database is away", new Error("ECONNREFUSED 10.0.0.1:5432")],
-  ])("and is not known yet: %s, 503, which sends peers elsewhere", async (_, reason) => {
-    const secret = vi.fn<() => Promise<string>>().mockRejectedValueOnce(reason).mockResolvedValue(CLUSTER_SECRET);
-    const create = vi.fn<Receive>(async () => [sampleCreated()]);
-    const { post } = bench(undefined, { peer: { secret, create, act: done } });
+  it("nobody yet while this node is starting: 503, which sends peers elsewhere", async () => {
+    const starting = () => Promise.reject(unavailable("this node is starting"));
+    const { post } = bench(undefined, { peer: { admit: starting, create: async () => [], act: done, kill: nothing } });
     const response = await post(sound);
     expect(response.statusCode).toBe(503);
     expect(response.json()).toMatchObject({ code: "UNAVAILABLE" });
-    expect(response.body).not.toContain("10.0.0.1");
-    expect(create).not.toHaveBeenCalled();
-    expect((await post(sound)).statusCode).toBe(200);
   });
 });
 
@@ -207,7 +209,7 @@ describe("what is asked of a lane's owner", () => {
   const lane = { chainId: 5, signer: `0x${"ab".repeat(20)}` };
   const asked = { lane, action: "suspend", body: { reason: "because" } };
 
-  it("is let in by the same secret alone", async () => {
+  it("is let in by a signature alone", async () => {
     const { post, act } = bench();
     expect((await post(asked, "Bearer key", ACTIONS)).statusCode).toBe(401);
     expect(act).not.toHaveBeenCalled();
@@ -237,5 +239,48 @@ describe("what is asked of a lane's owner", () => {
     const response = await post(body, AUTHORIZATION, ACTIONS);
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", status: 400 });
     expect(act).not.toHaveBeenCalled();
+  });
+});
+
+describe("an order to stop", () => {
+  const KILLS = "/internal/v1/kills";
+  const order = { killId: sampleTxId(1), signer: `0x${"ab".repeat(20)}`, actor: "operator:a", reason: "because" };
+
+  it("is taken from another node, about one signer or everything", async () => {
+    const { post, kill } = bench();
+    expect((await post(order, AUTHORIZATION, KILLS)).statusCode).toBe(200);
+    expect((await post({ ...order, signer: null }, AUTHORIZATION, KILLS)).statusCode).toBe(200);
+    expect(kill.mock.calls).toEqual([[order], [{ ...order, signer: null }]]);
+  });
+
+  it("is taken from nobody else", async () => {
+    const { post, kill } = bench();
+    expect((await post(order, "Bearer key", KILLS)).statusCode).toBe(401);
+    expect(kill).not.toHaveBeenCalled();
+  });
+
+  it.each([
+    ["no id", { ...order, killId: "1" }],
+    ["no signer", { ...order, signer: undefined }],
+    ["a signer that is none", { ...order, signer: "0xAB" }],
+    ["nobody who gave it", { ...order, actor: 7 }],
+  ])("is not understood with %s", async (_, body) => {
+    const { post, kill } = bench();
+    expect((await post(body, AUTHORIZATION, KILLS)).statusCode).toBe(400);
+    expect(kill).not.toHaveBeenCalled();
+  });
+
+  it("does not wait at the door behind what it is to stop", async () => {
+    const full = {
+      admittance: () => OPEN,
+      turnMs: 0,
+      limit: 0,
+      onRefused: () => undefined,
+      onWaiting: () => undefined,
+    };
+    const { post, kill } = bench(undefined, { door: full });
+    expect((await post(sound)).statusCode).toBe(503);
+    expect((await post(order, AUTHORIZATION, KILLS)).statusCode).toBe(200);
+    expect(kill).toHaveBeenCalledTimes(1);
   });
 });

@@ -1,16 +1,19 @@
-import { createHttpPeers } from "../../../src/adapters/peers/http-peers.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { type PeerNode, peersContract } from "../../contracts/peers.contract.ts";
-import { CLUSTER_SECRET, startPeerServer } from "../../support/peer-server.ts";
+import { PeerRows } from "../../support/peer-rows.ts";
+import { startPeerServer } from "../../support/peer-server.ts";
 
 peersContract("HTTP", async () => {
-  const peers = createHttpPeers({ secret: async () => CLUSTER_SECRET, clock: systemClock });
+  const rows = new PeerRows();
+  const peers = rows.peers({ clock: systemClock });
+  rows.register(peers, "http://sender");
   const nodes: PeerNode[] = [];
   return {
     peers,
-    startNode: async (receive, act) => {
-      const node = await startPeerServer(receive, act);
+    startNode: async (receive, act, kill) => {
+      const node = await startPeerServer(rows, receive, act, async (order) => kill?.(order));
       nodes.push(node);
+      peers.know(rows.rows);
       return node;
     },
     close: async () => {

@@ -1,15 +1,17 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createHttpPeers, type HttpPeersOptions } from "../../../src/adapters/peers/http-peers.ts";
+import type { HttpPeersOptions } from "../../../src/adapters/peers/http-peers.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
-import type { ForwardedAnswer, Peers } from "../../../src/ports/peers.ts";
-import { aForwarded, anAnswer, ONCE, type Receive, unreachable } from "../../contracts/peers.contract.ts";
+import type { ForwardedAnswer } from "../../../src/ports/peers.ts";
+import { aForwarded, anAnswer, ONCE, unreachable } from "../../contracts/peers.contract.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { type FaultyPeer, startFaultyPeer } from "../../support/faulty-peer.ts";
-import { CLUSTER_SECRET, startPeerServer } from "../../support/peer-server.ts";
+import { PeerRows, type TestedPeers } from "../../support/peer-rows.ts";
+import { startPeerServer } from "../../support/peer-server.ts";
 
+const SECRET = "a secret of more than 22 characters".replaceAll(" ", "-");
 const ONE = [aForwarded(1, { signer: "0x01" })];
 const TWO = [...ONE, aForwarded(2, { signer: "0x01" })];
 const problem = (code: string, extras: object = {}) => ({ code, status: 503, title: "t", detail: "why", ...extras });
@@ -17,15 +19,19 @@ const results = (...items: readonly unknown[]) => ({ results: items });
 
 let peer: FaultyPeer;
 let closers: (() => Promise<void>)[] = [];
+let rows: PeerRows;
 
-function connect(options: Partial<HttpPeersOptions> = {}): Peers {
-  const peers = createHttpPeers({ secret: async () => CLUSTER_SECRET, clock: createManualClock(), ...options });
+function connect(options: Partial<HttpPeersOptions> = {}): TestedPeers {
+  const peers = rows.peers(options);
+  rows.register(peers, "http://sender");
   closers.push(() => peers.close());
   return peers;
 }
 
 beforeEach(async () => {
   peer = await startFaultyPeer();
+  rows = new PeerRows();
+  rows.register(rows.peers(), peer.url);
   closers = [() => peer.close()];
 });
 afterEach(async () => {
@@ -39,7 +45,7 @@ async function answering(status: number, body: unknown, headers: Record<string, 
 }
 
 describe("what is sent", () => {
-  it("is one POST under the cluster's secret, and nothing of the caller's own headers", async () => {
+  it("is one POST, signed, and nothing of the caller's own headers", async () => {
     await answering(200, results(anAnswer(aForwarded(1))));
     expect(peer.requests).toHaveLength(1);
     expect(peer.requests[0]).toMatchObject({
@@ -49,7 +55,9 @@ describe("what is sent", () => {
     });
     const { connection: _, host: __, "content-length": ___, ...headers } = peer.requests[0]?.headers ?? {};
     expect(headers).toEqual({
-      authorization: `Fencepost-Node ${CLUSTER_SECRET}`,
+      authorization: expect.stringMatching(
+        /^Fencepost-Instance from=\S+ to=\S+ number=1 heartbeat=6 digest=\S+ signature=\S+$/,
+      ),
       "content-type": "application/json",
       accept: "application/json",
     });
@@ -62,6 +70,7 @@ describe("what is sent", () => {
     ["/?x=1#y", "/internal/v1/creates"],
   ])("goes below the advertised URL: %s", async (suffix, path) => {
     peer.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
+    rows.register(rows.peers(), `${peer.url}${suffix}`);
     await connect().create(`${peer.url}${suffix}`, ONE, ONCE);
     expect(peer.requests.map(({ url }) => url)).toEqual([path]);
   });
@@ -83,7 +92,7 @@ describe("what is sent", () => {
 
   it("is all but the one create that is more than the other side takes", async () => {
     const heard: string[] = [];
-    const node = await startPeerServer(async (creates) => {
+    const node = await startPeerServer(rows, async (creates) => {
       heard.push(...creates.map(({ txId }) => txId));
       return creates.map((each) => anAnswer(each));
     });
@@ -100,7 +109,7 @@ describe("what is sent", () => {
 
   it("goes in parts, in order, where there are more than one request may hold", async () => {
     const heard: string[][] = [];
-    const node = await startPeerServer(async (creates) => {
+    const node = await startPeerServer(rows, async (creates) => {
       heard.push(creates.map(({ txId }) => txId));
       return creates.map((each) => anAnswer(each));
     });
@@ -113,7 +122,7 @@ describe("what is sent", () => {
   });
 
   it("may have been acted on where a later part finds the node gone", async () => {
-    const node = await startPeerServer(async (creates) => {
+    const node = await startPeerServer(rows, async (creates) => {
       queueMicrotask(() => void node.stop());
       return creates.map((each) => anAnswer(each));
     });
@@ -129,39 +138,75 @@ describe("what is sent", () => {
   );
 });
 
-describe("the secret", () => {
-  it("is read once", async () => {
-    const secret = vi.fn(async () => CLUSTER_SECRET);
-    peer.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
-    const peers = connect({ secret });
+describe("the other nodes", () => {
+  const sound = { kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) } as const;
+
+  it("are read once, and not for every request", async () => {
+    const readInstances = vi.fn(async () => rows.rows);
+    peer.behave(sound);
+    const peers = connect({ readInstances });
     for (let n = 0; n < 3; n++) await peers.create(peer.url, ONE, ONCE);
-    expect(secret).toHaveBeenCalledTimes(1);
+    expect(readInstances).toHaveBeenCalledTimes(1);
   });
 
-  it("that cannot be read keeps everything here, and is asked for again", async () => {
-    const secret = vi.fn<() => Promise<string>>().mockRejectedValueOnce(new Error("the database is away"));
-    secret.mockResolvedValue(CLUSTER_SECRET);
-    peer.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
-    const peers = connect({ secret });
+  it("that cannot be read keep everything here, and are read again", async () => {
+    const clock = createManualClock();
+    const readInstances = vi.fn(async () => rows.rows).mockRejectedValueOnce(new Error("the database is away"));
+    peer.behave(sound);
+    const peers = connect({ readInstances, clock });
     expect((await unreachable(peers.create(peer.url, ONE, ONCE))).neverSent).toBe(true);
     expect(peer.requests).toEqual([]);
+    await clock.advance(1_000);
     expect(await peers.create(peer.url, ONE, ONCE)).toHaveLength(1);
   });
 
-  it("that is wrong is refused by the other node before it has read anything", async () => {
-    const receive = vi.fn<Receive>();
-    const node = await startPeerServer(receive);
-    closers.push(() => node.stop());
-    const peers = connect({ secret: async () => "s".repeat(96) });
-    expect((await unreachable(peers.create(node.url, ONE, ONCE))).neverSent).toBe(true);
-    expect(receive).not.toHaveBeenCalled();
+  it.each([
+    ["that nobody registered", () => "http://127.0.0.1:1"],
+    ["of an instance that is dead", () => died({ dead: true })],
+    ["of one that has expired", () => died({ expired: true })],
+    ["of a release before keys", () => died({ publicKey: null })],
+  ])("are sent nothing at a URL %s", async (_, urlOf) => {
+    const url = urlOf();
+    expect((await unreachable(connect().create(url, ONE, ONCE))).neverSent).toBe(true);
+    expect(peer.requests).toEqual([]);
   });
 
-  it("is in no error", async () => {
-    peer.behave({ kind: "reset" });
-    const error = await unreachable(connect().create(peer.url, ONE, ONCE));
-    expect(`${error.message} ${error.stack} ${JSON.stringify(error)}`).not.toContain(CLUSTER_SECRET);
+  it("are sent nothing at a URL that the pattern does not allow", async () => {
+    const peers = connect({ urlPatterns: ["https://node-*.relay.internal:3000"] });
+    expect((await unreachable(peers.create(peer.url, ONE, ONCE))).neverSent).toBe(true);
+    expect(peer.requests).toEqual([]);
+    expect(peers.refusals()).toEqual(["url"]);
+    peer.behave(sound);
+    expect(await connect({ urlPatterns: ["http://127.0.0.1:*"] }).create(peer.url, ONE, ONCE)).toHaveLength(1);
   });
+
+  it("are sent nothing where the common secret does not vouch for them", async () => {
+    const peers = connect({ secrets: [SECRET] });
+    expect((await unreachable(peers.create(peer.url, ONE, ONCE))).neverSent).toBe(true);
+    expect(peer.requests).toEqual([]);
+    expect(peers.refusals()).toEqual(["secret"]);
+  });
+
+  it("are sent nothing that a redirection names", async () => {
+    peer.behave({ kind: "answer", status: 307, body: "", headers: { location: "http://127.0.0.1:1/elsewhere" } });
+    expect((await unreachable(connect().create(peer.url, ONE, ONCE))).neverSent).toBe(false);
+    expect(peer.requests).toHaveLength(1);
+  });
+
+  it("learn no secret from a request or an error", async () => {
+    rows.rows = [];
+    rows.register(rows.peers({ secrets: [SECRET] }), peer.url);
+    peer.behave({ kind: "reset" });
+    const error = await unreachable(connect({ secrets: [SECRET] }).create(peer.url, ONE, ONCE));
+    expect(`${error.message} ${error.stack} ${JSON.stringify([error, peer.requests])}`).not.toContain(SECRET);
+    expect(peer.requests).toHaveLength(1);
+  });
+
+  /** What was registered at the peer's URL is changed. */
+  function died(change: Parameters<PeerRows["change"]>[1]): string {
+    for (const { instanceId } of rows.rows) rows.change(instanceId, change);
+    return peer.url;
+  }
 });
 
 describe("an answer that certainly did nothing", () => {

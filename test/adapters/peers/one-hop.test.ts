@@ -4,6 +4,7 @@ import { createCodec } from "../../../src/adapters/evm/codec.ts";
 import { createHttpServer } from "../../../src/adapters/http/server.ts";
 import { createHttpPeers } from "../../../src/adapters/peers/http-peers.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { createKeyPair } from "../../../src/adapters/system/entropy.ts";
 import { FencepostNode } from "../../../src/application/loops/node.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import type { ForwardedCreate } from "../../../src/ports/peers.ts";
@@ -40,6 +41,14 @@ class Wire {
 async function startNode(name: string, database: MemoryDatabase, chain: SimulatedChain) {
   const wire = new Wire();
   const store = database.connect();
+  const http = createHttpPeers({
+    keys: createKeyPair(),
+    secrets: ["a secret of more than 22 characters"],
+    urlPatterns: ["http://127.0.0.1:*"],
+    readInstances: () => store.instances(),
+    clock: systemClock,
+    telemetry: { emit: () => undefined },
+  });
   let node: FencepostNode | null = null;
   const server = createHttpServer(
     httpOptions(
@@ -47,24 +56,27 @@ async function startNode(name: string, database: MemoryDatabase, chain: Simulate
       {
         clock: systemClock,
         peer: {
-          secret: () => store.clusterSecret(),
+          admit: (...request) => http.gate.admit(...request),
           create: (creates, repeat) => {
             wire.note("received", creates);
             return (node as FencepostNode).create(creates, { repeat });
           },
           act: (lane, request) => (node as FencepostNode).actions.receive(lane, request),
+          kill: async (kill) => (node as FencepostNode).kills.receive(kill),
         },
       },
     ),
   );
   const { url } = await server.listen("127.0.0.1", 0);
-  const http = createHttpPeers({ secret: () => store.clusterSecret(), clock: systemClock });
   const peers = {
+    introduce: http.introduce.bind(http),
+    know: http.know.bind(http),
     create: (...call: Parameters<typeof http.create>) => {
       wire.note("sent", call[1]);
       return http.create(...call);
     },
     act: http.act.bind(http),
+    kill: http.kill.bind(http),
     close: () => http.close(),
   };
   node = new FencepostNode(

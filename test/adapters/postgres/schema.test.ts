@@ -43,6 +43,7 @@ describe("the schema", () => {
       "commit_marker",
       "database_history",
       "feed",
+      "kill",
       "migration",
       "node_instance",
     ]);
@@ -151,14 +152,6 @@ describe("what the database refuses by itself", () => {
         "INSERT INTO fencepost.feed (epoch, last_seq, truncated_through, epoch_starts_after) VALUES (1, 0, 0, 0)",
       ),
     ).rejects.toMatchObject({ code: "23505" });
-  });
-
-  it("has one secret of the cluster, and none that can be guessed", async () => {
-    const secret = "s".repeat(64);
-    const insert = "INSERT INTO fencepost.cluster (only_row, secret) VALUES ($1, $2)";
-    await expect(client.query(insert, [true, secret])).rejects.toMatchObject({ code: "23505" });
-    expect(await accepts(() => client.query(insert, [false, secret]))).toBe(false);
-    expect(await accepts(() => client.query("UPDATE fencepost.cluster SET secret = $1", ["short"]))).toBe(false);
   });
 });
 

@@ -77,6 +77,7 @@ describe("statements", () => {
 const SURVEYS = [
   "count-live-states",
   "end-instances",
+  "end-kills",
   "end-terms",
   "list-instances",
   "list-missing-locks",
@@ -88,8 +89,8 @@ const SURVEYS = [
   "prove-continuity",
   "purge-commit-markers",
   "purge-instances",
-  "read-cluster-secret",
   "read-database-history",
+  "read-kills",
   "record-epoch-floors",
   "release-lanes",
   "remember-position",

@@ -90,6 +90,7 @@ function everyLabel(): TelemetryEvent[] {
     ...keys(CREATE_RESULTS).map((result) => ({ type: "create.answered" as const, result, durationMs: 1 })),
     ...keys(ACQUIRE_RESULTS).map((result) => ({ type: "lease.acquire" as const, lane, result, token: 1 })),
     ...keys(EVIDENCE).map((evidence) => ({ type: "instance.declaredDead" as const, instanceId: "i", evidence })),
+    { type: "peer.refused", reason: "sender" },
     ...keys(FORWARD_RESULTS).map((result) => ({ type: "forward" as const, lane, result, stops: 2 })),
     ...keys(RECEIPT_RESULTS).map((result) => ({ type: "receipt.checked" as const, chainId: 1, result, count: 1 })),
     ...keys(RPC_RESULTS).map((result) => ({

@@ -22,6 +22,8 @@ const REGISTRATION = {
   mode: "basic",
   leaseDurationMs: 1_000_000,
   standsBack: false,
+  publicKey: "k",
+  keyProof: null,
 } as const;
 
 let bench: ReturnType<typeof createChainBench>;
@@ -51,6 +53,7 @@ beforeEach(async () => {
     clock: bench.clock,
     telemetry: bench.telemetry,
     failpoint: () => undefined,
+    kills: { holds: () => false },
     lease: {
       get instanceId() {
         return instanceId;

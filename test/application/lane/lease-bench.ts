@@ -2,6 +2,7 @@ import { Lease } from "../../../src/application/lane/lease.ts";
 import type { Failpoint } from "../../../src/ports/failpoints.ts";
 import type { InstanceRecord } from "../../../src/ports/lease-store.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
+import { MemoryNetwork } from "../../doubles/memory-peers.ts";
 import { MemorySessionLock } from "../../doubles/memory-session-lock.ts";
 import { MemoryDatabase, type MemoryStore } from "../../doubles/memory-store.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
@@ -46,9 +47,10 @@ export class LeaseBench {
     const passed: Failpoint[] = [];
     const entropy = createSeededEntropy(this.holders.length + 1, this.clock);
     const failpoint = (point: Failpoint) => void passed.push(point);
+    const peers = new MemoryNetwork(this.clock).connect();
     const serving = () => ({ signers: [SIGNER], chains: [LANE.chainId], standsBack: false });
     const lease = new Lease(
-      { store, clock: this.clock, entropy, telemetry, failpoint, sessionLock: lock, serving },
+      { store, clock: this.clock, entropy, telemetry, failpoint, sessionLock: lock, peers, serving },
       { ...NODE_SETTINGS, nodeId: name, url: `http://${name}` },
       {
         onInstances: async () => undefined,
@@ -69,7 +71,7 @@ export class LeaseBench {
     return made;
   }
 
-  row(instanceId: string): Omit<InstanceRecord, "expired" | "lanes" | "lock"> | undefined {
+  row(instanceId: string): Omit<InstanceRecord, "expired" | "lanes" | "lock" | "killChanges"> | undefined {
     return this.database.state.instances.get(instanceId);
   }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Activity } from "../../../src/application/lane/activity.ts";
 import { type Ending, quietly, Term, TermOver, type TermPorts } from "../../../src/application/lane/term.ts";
+import type { Address } from "../../../src/domain/lane.ts";
 import { type LaneWrite, OutcomeUnknown, StoreUnavailable, type WriteOutcome } from "../../../src/ports/lane-store.ts";
 import { deferred } from "../../support/deferred.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
@@ -9,7 +10,7 @@ import { CHAIN_ID, SIGNER } from "../../support/world.ts";
 function bench() {
   const telemetry = recordTelemetry();
   const writes: LaneWrite[] = [];
-  const control = { mayAct: true, maySend: true };
+  const control = { mayAct: true, maySend: true, killed: null as Address | null };
   const committed = deferred<WriteOutcome>();
   const write = (write: LaneWrite): Promise<WriteOutcome> => {
     writes.push(write);
@@ -22,7 +23,8 @@ function bench() {
     reloads.push(reason);
     term.end("putOff");
   };
-  const term = new Term(fence, { writer: { write }, lease, telemetry, reload });
+  const kills = { holds: (signer: Address) => control.killed === signer };
+  const term = new Term(fence, { writer: { write }, lease, kills, telemetry, reload });
   const late = () => telemetry.of("lease.fenced").map((event) => event.write);
   return { term, fence, writes, control, committed, late, reloads };
 }
@@ -157,6 +159,24 @@ describe("a signature or a send", () => {
     expect(await term.sign(async () => "signed")).toBe("signed");
     committed.resolve({ status: "done" });
     expect(await term.write({ kind: "closeHoles", nonces: [1] })).toEqual({ status: "done" });
+  });
+
+  it("waits while somebody has ordered to stop this signer, and may not go on to another endpoint after that", async () => {
+    const { term, control } = bench();
+    const asked: boolean[] = [];
+    await term.send(async (mayStill) => {
+      asked.push(mayStill());
+      control.killed = SIGNER;
+      asked.push(mayStill());
+    });
+    expect(asked).toEqual([true, false]);
+    expect([term.isKilled, term.maySend, term.mayAct]).toEqual([true, false, true]);
+    let begun = 0;
+    await expect(term.send(async () => begun++)).rejects.toThrow(TermOver);
+    expect(begun).toBe(0);
+    control.killed = "0xanother";
+    await term.send(async () => begun++);
+    expect(begun).toBe(1);
   });
 
   it("that comes back after the lane was lost is counted as late", async () => {

@@ -103,6 +103,11 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     await world.until(() => ops.row(txId).state === "TRACKING");
     return ask(entry, txId);
   },
+  KILLED: async () => {
+    const entry = await open();
+    await world.settle(entry.node.api.kill({ signer: null, request: undefined, actor: "operator:ops" }));
+    return ask(entry, await ops.create(entry));
+  },
   LANE_SUSPENDED: async () => {
     const entry = await open();
     await ops.lane(entry, "suspend");
@@ -133,7 +138,10 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     const entry = await open();
     world.holdBlocks();
     const txId = await ops.sent(entry);
-    return explainTransaction({ store: entry.store, clock: world.clock, chains: new Map() }, txId);
+    return explainTransaction(
+      { store: entry.store, clock: world.clock, chains: new Map(), kills: entry.node.kills },
+      txId,
+    );
   },
   CHAIN_DOUBTED: async () => {
     const entry = await open();

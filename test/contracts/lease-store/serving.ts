@@ -86,11 +86,12 @@ export function servingContract(context: LeaseStoreContext): void {
     expect(await find(stranger)).toBeUndefined();
   });
 
-  it("has one secret for all that are connected: long, and fit for a header", async () => {
-    const secret = await context.store.clusterSecret();
-    expect(secret).toMatch(/^[\x21-\x7e]{64,255}$/);
-    const other = await context.subject.connect();
-    expect(await other.clusterSecret()).toBe(secret);
-    await other.close();
+  it("keeps the key that an instance published, and who vouches for it, over renewals", async () => {
+    const [one, two] = [anInstance({ publicKey: "k1", keyProof: "p1" }), anInstance({ publicKey: "k2" })];
+    await context.store.registerInstance(one);
+    await context.store.registerInstance(two);
+    expect(await context.store.renewInstance(one.instanceId, 60_000)).toBe(true);
+    expect(await find(one.instanceId)).toMatchObject({ publicKey: "k1", keyProof: "p1" });
+    expect(await find(two.instanceId)).toMatchObject({ publicKey: "k2", keyProof: null });
   });
 }

@@ -8,6 +8,7 @@ import type { Attempt, Receipt } from "../../../src/domain/transaction.ts";
 const NOW = new Date("2026-01-01T12:00:00Z");
 const HASH = `0x${"ab".repeat(32)}` as Hash;
 const GWEI = 1_000_000_000n;
+const KILL = { killId: "k", signer: null, actor: "operator:a", reason: "stolen" } as const;
 
 type Changes = { readonly [Part in "transaction" | "lane" | "chain"]?: Partial<Situation[Part]> };
 
@@ -35,6 +36,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       ...transaction,
     },
     lane: {
+      killed: null,
       suspended: false,
       owner: { nodeId: "n", expiresAt: later(5) },
       head: null,
@@ -126,6 +128,7 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
   ["WAITING_BEHIND", { lane: { head: { txId: "b", nonce: 5, state: "STUCK" } } }, /behind nonce 5.*STUCK.*2 places/],
   ["HOLE_BELOW", { lane: { hole: 4, holeDetail: "it was released" } }, /wants nonce 4.*it was released/],
   ["RESERVED_BELOW", { lane: { hole: 4, holeReserved: true } }, /nonce 4 .*reserved/],
+  ["KILLED", { lane: { killed: KILL } }, /everything is stopped on all nodes \(operator:a: stolen\)/],
   ["LANE_SUSPENDED", { lane: { suspended: true } }, /suspended/],
   ["LANE_UNOWNED", { lane: { owner: null } }, /no node acts/],
   ["OWNER_SILENT", { lane: { owner: { nodeId: "n", expiresAt: later(-90) } } }, /ended 1 min ago/],

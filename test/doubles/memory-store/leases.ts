@@ -103,11 +103,14 @@ export function retireInstance(state: DatabaseState, instanceId: string): number
 export function listInstances(state: DatabaseState, now: Date): readonly InstanceRecord[] {
   const held = new Map<string | null, number>();
   for (const { owner } of state.lanes.values()) held.set(owner, (held.get(owner) ?? 0) + 1);
+  const orders = [...state.kills.values()];
+  const killChanges = orders.length + orders.filter(({ ended }) => ended).length;
   const rows = [...state.instances.values()].map(({ sessionLock, ...row }) => ({
     ...row,
     lock: lockOf(state, sessionLock),
     expired: row.expiresAt <= now,
     lanes: held.get(row.instanceId) ?? 0,
+    killChanges,
   }));
   return rows.sort((a, b) => a.startedAt.getTime() - b.startedAt.getTime() || (a.instanceId < b.instanceId ? -1 : 1));
 }

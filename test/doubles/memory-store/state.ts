@@ -10,6 +10,7 @@ import {
 } from "../../../src/domain/ledger/index.ts";
 import type { Reservation } from "../../../src/domain/reservations.ts";
 import type { Intent, Payload, SignedAttempt } from "../../../src/domain/transaction.ts";
+import type { KillRecord } from "../../../src/ports/kill-store.ts";
 import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../../src/ports/query-store.ts";
 
@@ -141,6 +142,7 @@ export interface IntakeEntry {
 /** Everything a database holds. One object, shared by all the stores that are connected to it. */
 export class DatabaseState {
   instances = new Map<string, InstanceRow>();
+  readonly kills = new Map<string, KillRecord>();
   /** Session locks that are held, by key. */
   locks = new Set<number>();
   lanes = new Map<LaneKey, LaneRow>();
@@ -168,6 +170,7 @@ export class DatabaseState {
     return Object.assign(new DatabaseState(), this, {
       instances: new Map([...this.instances].map(([id, row]) => [id, { ...row }])),
       locks: new Set(this.locks),
+      kills: new Map(this.kills),
       lanes: new Map([...this.lanes].map(([key, row]) => [key, row.copy()])),
       transactions: new Map(this.transactions),
       hashes: new Map(this.hashes),

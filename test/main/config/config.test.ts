@@ -87,6 +87,8 @@ describe("defaults", () => {
       advertiseUrl: null,
       allowedHosts: null,
       allowedOrigins: [],
+      clusterSecrets: [],
+      peerUrlPatterns: null,
       apiKeys: "none",
       mode: "worker-queue",
       lease: { durationMs: 10_000, renewIntervalMs: 3000, clockSkewMs: 1000 },
@@ -276,6 +278,16 @@ describe("one clear line for", () => {
       "a webhook that is none",
       { env: { FENCEPOST_ALERT_WEBHOOK_URL: "ftp://x/secret-token-of-ours" } },
       "FENCEPOST_ALERT_WEBHOOK_URL: the value is not an http:// or https:// URL",
+    ],
+    [
+      "a cluster secret that can be guessed, without a part of it",
+      { env: { FENCEPOST_CLUSTER_SECRET: `${"long-enough-".repeat(2)},short-one` } },
+      "FENCEPOST_CLUSTER_SECRET: the value is wrong at place 2: a cluster secret has at least 22 characters and no spaces",
+    ],
+    [
+      "a pattern that allows every URL",
+      { env: { FENCEPOST_PEER_URL_PATTERN: ".*" } },
+      "FENCEPOST_PEER_URL_PATTERN: the value is wrong at place 1: is not the pattern of a node's URL (use https://node-*.relay.internal:3000)",
     ],
     ["a port out of range", { flags: { port: "70000" } }, '--port: "70000" is not a whole number from 0 to 65535'],
     [

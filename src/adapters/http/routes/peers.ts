@@ -7,10 +7,10 @@ import type { Created } from "../../../application/api.ts";
 import { BATCH_ITEMS_LIMIT } from "../../../contract/create.ts";
 import * as wire from "../../../contract/peer-wire.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
+import type { Kill } from "../../../domain/kills.ts";
 import type { Address } from "../../../domain/lane.ts";
 import type { Mask } from "../../../domain/mask.ts";
 import type { ForwardedCreate } from "../../../ports/peers.ts";
-import { peerAuthenticator } from "../auth.ts";
 import { asObject } from "../json-body.ts";
 import type { PeerReceiver } from "../options.ts";
 import { problemOf } from "../problems.ts";
@@ -20,21 +20,26 @@ import { UUID } from "./transactions.ts";
 const ADDRESS = /^0x[0-9a-f]{40}$/;
 
 export function peerRoutes(app: FastifyInstance, peer: PeerReceiver): void {
-  const authenticate = peerAuthenticator(peer.secret);
-  const options = {
+  const options = (route: string, urgent: { readonly urgent?: true } = {}) => ({
     bodyLimit: wire.PEER_BODY_LIMIT_BYTES,
-    config: { peer: true as const },
+    config: { peer: true as const, ...urgent },
     // Before the body is read: strangers get to send no megabytes.
-    onRequest: (request: FastifyRequest) => authenticate(request.headers.authorization),
-  };
-  app.post(wire.PEER_CREATES_PATH, options, async (request): Promise<wire.PeerResults> => {
+    onRequest: async (request: FastifyRequest) => {
+      request.checkBody = await peer.admit(route, request.headers.authorization);
+    },
+  });
+  app.post(wire.PEER_CREATES_PATH, options(wire.PEER_CREATES_PATH), async (request): Promise<wire.PeerResults> => {
     const { creates, repeat } = readCreates(request.body);
     return { results: (await receive(peer, creates, repeat)).map((fate) => resultView(fate, app.mask)) };
   });
-  app.post(wire.PEER_ACTIONS_PATH, options, async (request): Promise<wire.PeerActionResult> => {
+  app.post(wire.PEER_ACTIONS_PATH, options(wire.PEER_ACTIONS_PATH), async (request): Promise<wire.PeerActionResult> => {
     const { lane, action, body } = readAction(request.body);
     const fate = await wholly(() => peer.act(lane, { action, body }));
     return { result: fate instanceof FencepostError ? problemOf(fate, app.mask) : fate };
+  });
+  app.post(wire.PEER_KILLS_PATH, options(wire.PEER_KILLS_PATH, { urgent: true }), async (request) => {
+    await peer.kill(readKill(request.body));
+    return {};
   });
 }
 
@@ -62,6 +67,15 @@ function readAction(value: unknown): wire.PeerAction {
   if (typeof chainId !== "number" || !Number.isSafeInteger(chainId)) throw invalid("lane.chainId", "must be a number");
   if (typeof signer !== "string" || !ADDRESS.test(signer)) throw invalid("lane.signer", "must be an address");
   return { lane: { chainId, signer: signer as Address }, action, body: asObject(body, "body") };
+}
+
+function readKill(value: unknown): Kill {
+  const { killId, signer, actor, reason } = asObject(value);
+  if (typeof killId !== "string" || !UUID.test(killId)) throw invalid("killId", "must be a UUID");
+  if (typeof actor !== "string" || typeof reason !== "string") throw invalid("actor", "and reason must be text");
+  if (signer !== null && !(typeof signer === "string" && ADDRESS.test(signer)))
+    throw invalid("signer", "must be an address");
+  return { killId, signer: signer as Address | null, actor, reason };
 }
 
 function readCreates(body: unknown): { readonly creates: readonly ForwardedCreate[]; readonly repeat: boolean } {

@@ -39,9 +39,6 @@ export const rememberPosition = statement("remember-position")`
 export const readNewerMigrations = statement<Applied>("read-newer-migrations")`
   SELECT m.name, m.works_with FROM fencepost.migration AS m WHERE m.name > $1 ORDER BY m.name`;
 
-export const readClusterSecret = statement<{ readonly secret: string }>("read-cluster-secret")`
-  SELECT c.secret FROM fencepost.cluster AS c`;
-
 /** The first node to see a chain notes its first block; later ones change nothing. */
 export const noteGenesis = statement("note-genesis")`
   INSERT INTO fencepost.chain (chain_id, genesis_hash)

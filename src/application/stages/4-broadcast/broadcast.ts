@@ -64,7 +64,7 @@ async function sendAll(
   const sendable = due.filter((tx) => tx.receipt === null && tx.pace.rawTransaction !== null);
   const raws = sendable.map((tx) => tx.pace.rawTransaction as Hex);
   const everywhere = context.settings.broadcastToAll || sendable.some(wasTaken);
-  const results = await lane.term.send(() => context.chain.submit(raws, { everywhere }));
+  const results = await lane.term.send((mayStill) => context.chain.submit(raws, { everywhere, mayStill }));
   await ports.failpoint("broadcast.sent");
   const planned = sendable.flatMap((tx, index) => {
     const answered = { lane, tx, result: results[index] as SubmitResult };

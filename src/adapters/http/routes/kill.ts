@@ -1,0 +1,28 @@
+import type { FastifyInstance } from "fastify";
+import { KillSwitchState } from "../../../contract/kill.ts";
+import { actorOf, answering, type RouteContext } from "../options.ts";
+import { noQuery } from "../query.ts";
+import { killView } from "../views.ts";
+
+const ROUTES = ["/api/v1/kill", "/api/v1/signers/:signer/kill"] as const;
+
+/** Stops one signer or everything, and ends that. To order it asks for `operate` or `admin`, to end it for `admin` alone. */
+export function killRoutes(app: FastifyInstance, { api, checksum }: RouteContext): void {
+  const options = { config: { urgent: true as const }, ...answering({ 200: KillSwitchState, 202: KillSwitchState }) };
+  for (const path of ROUTES) {
+    for (const method of ["POST", "DELETE"] as const) {
+      app.route<{ Params: { readonly signer?: string } }>({
+        method,
+        url: path,
+        ...options,
+        handler: async ({ params, query, body, keyName }, reply) => {
+          noQuery(query);
+          const order = { signer: params.signer ?? null, request: body, actor: actorOf(keyName) };
+          const answer = await (method === "POST" ? api.kill(order) : api.endKill(order));
+          reply.code(answer.durable ? 200 : 202);
+          return killView(answer, checksum);
+        },
+      });
+    }
+  }
+}

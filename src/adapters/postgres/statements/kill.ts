@@ -1,0 +1,21 @@
+import type { KillRecord } from "../../../ports/kill-store.ts";
+import { statement } from "./statement.ts";
+
+/** $1: orders. One that stands there already stays as it is, also where it was ended. */
+export const keepKills = statement("keep-kills")`
+  INSERT INTO fencepost.kill (kill_id, signer, actor, reason, at)
+  SELECT k.kill_id, k.signer, k.actor, k.reason, clock_timestamp()
+  FROM json_to_recordset($1::json) AS k(kill_id uuid, signer text, actor text, reason text)
+  ON CONFLICT (kill_id) DO NOTHING`;
+
+/** $1: about which signer; null: about everything. By whom ($2) and why ($3). */
+export const endKills = statement("end-kills")`
+  UPDATE fencepost.kill AS k SET ended_at = clock_timestamp(), ended_by = $2, ended_why = $3
+  WHERE k.signer IS NOT DISTINCT FROM $1::text AND k.ended_at IS NULL`;
+
+/** In force, and those named ($1). Few are ever given. */
+export const readKills = statement<KillRecord>("read-kills")`
+  SELECT k.kill_id, k.signer, k.actor, k.reason, k.at, k.ended_at IS NOT NULL AS ended
+  FROM fencepost.kill AS k
+  WHERE k.ended_at IS NULL OR k.kill_id = ANY ($1::uuid[])
+  ORDER BY k.at, k.kill_id`;

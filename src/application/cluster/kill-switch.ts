@@ -1,0 +1,209 @@
+/**
+ * Orders to stop. The node that is asked stops at once, writes the order down, and tells every other node directly; whoever
+ * is told, or reads it in the database, stops too. So an order reaches every node that either way leads to, also while the
+ * database is slow or away. It ends by a row that says so, never by a row that is missing: whoever holds an order that is
+ * not written down keeps writing it until it is, also where the node that was asked has crashed meanwhile.
+ *
+ * Reads and writes: orders. Until they were read once nothing may be sent: an order may be in force that this process, just
+ * started, has not heard of. A crash leaves what is written down, and what the other nodes were told.
+ */
+import { orDatabaseSilent } from "../../domain/errors.ts";
+import { concerns, type Kill } from "../../domain/kills.ts";
+import type { Address } from "../../domain/lane.ts";
+import { isReachable, type Member } from "../../domain/placement.ts";
+import { bounded } from "../../ports/clock.ts";
+import { HistoryChanged } from "../../ports/lane-store.ts";
+import type { Ports } from "../../ports/ports.ts";
+import type { KillAnswer } from "../api.ts";
+
+export interface KillSwitchPorts extends Pick<Ports, "peers" | "clock" | "entropy" | "telemetry"> {
+  readonly store: Pick<Ports["store"], "keepKills" | "endKills" | "kills">;
+  readonly members: () => readonly Member[];
+  readonly selfUrl: string;
+  /** Something may be sent that could not be before. */
+  readonly onEnded: () => void;
+  /** The other nodes would read something new. */
+  readonly onWritten: () => void;
+  readonly onHistoryChanged: (error: HistoryChanged) => void;
+}
+
+/** Until when an order is answered; what is not done by then goes on behind the answer. */
+const ANSWER_WITHIN_MS = 800;
+/** Of one telling: a node that has not answered by then is told again. */
+const TELL_WITHIN_MS = 500;
+const AGAIN_MS = 250;
+/** Ten seconds: by then a node that cannot be told has read it, or is past its own deadline. */
+const TELL_TIMES = 40;
+
+interface Held {
+  readonly kill: Kill;
+  /** It stands in the database, as it was last read. */
+  written: boolean;
+}
+
+interface Told {
+  readonly member: Member;
+  told: boolean;
+}
+
+export class KillSwitch {
+  private readonly ports: KillSwitchPorts;
+  private readonly held = new Map<string, Held>();
+  /** Read once at least. */
+  private isKnown = false;
+  /** How often orders had been given or ended when they were last read; null: they are to be read again. */
+  private readAt: number | null = null;
+  private keeping: Promise<void> | null = null;
+  private readonly stopping = new AbortController();
+
+  constructor(ports: KillSwitchPorts) {
+    this.ports = ports;
+  }
+
+  /** Nothing of this signer may be sent now. */
+  holds(signer: Address): boolean {
+    return !this.isKnown || (this.held.size > 0 && this.concerning(signer) !== null);
+  }
+
+  /** The order that stops a signer; null: none is known. */
+  concerning(signer: Address): Kill | null {
+    for (const { kill } of this.held.values()) if (concerns(kill, signer)) return kill;
+    return null;
+  }
+
+  get inForce(): number {
+    return this.held.size;
+  }
+
+  /** Stops at once. Says how much of the rest was done soon; what was not goes on. */
+  async order(order: Omit<Kill, "killId">): Promise<KillAnswer> {
+    const { clock, entropy } = this.ports;
+    const before = this.about(order.signer)[0];
+    const kill = before?.kill ?? { killId: entropy.uuid(), ...order };
+    this.hold(kill);
+    const nodes = this.others().map((member): Told => ({ member, told: false }));
+    const first = Promise.all([this.keep(), ...nodes.map((node) => this.tell(node, kill, TELL_TIMES))]);
+    await bounded(clock, first, clock.monotonicMs() + ANSWER_WITHIN_MS);
+    return this.answer(nodes);
+  }
+
+  /** Another node was asked. It may crash before the order is written down: so this one writes it, too. */
+  receive(kill: Kill): void {
+    this.hold(kill);
+    void this.keep();
+  }
+
+  /** Nothing is sent before the end is durable. */
+  async end(order: Omit<Kill, "killId">): Promise<KillAnswer> {
+    const unwritten = this.about(order.signer).filter(({ written }) => !written);
+    const ending = this.ports.store.endKills(
+      order,
+      unwritten.map(({ kill }) => kill),
+    );
+    await orDatabaseSilent(
+      ending.then(() => this.read()),
+      "the order to stop may still be in force; repeat this",
+    );
+    this.ports.onWritten();
+    return this.answer([]);
+  }
+
+  /** The heartbeat rows were read, and with them how often orders were given or ended. */
+  async noticed(changes: number | undefined): Promise<void> {
+    if (changes === undefined || changes === this.readAt) return;
+    await this.read();
+    this.readAt = changes;
+    if (this.isKnown) return;
+    this.isKnown = true;
+    this.ports.onEnded();
+  }
+
+  stop(): void {
+    this.stopping.abort();
+  }
+
+  private about(signer: Address | null): readonly Held[] {
+    return [...this.held.values()].filter(({ kill }) => kill.signer === signer);
+  }
+
+  private hold(kill: Kill): Held {
+    const before = this.held.get(kill.killId);
+    if (before !== undefined) return before;
+    const held = { kill, written: false };
+    this.held.set(kill.killId, held);
+    const what = kill.signer === null ? "everything is stopped" : `${kill.signer} is stopped`;
+    const message = `${what}: nothing is sent until somebody ends this (${kill.actor}: ${kill.reason})`;
+    this.ports.telemetry.emit({ type: "alert", severity: "CRITICAL", code: "KILLED", message });
+    return held;
+  }
+
+  private others(): readonly Member[] {
+    return this.ports.members().filter((member) => isReachable(member) && member.url !== this.ports.selfUrl);
+  }
+
+  /** Resolves after the first try; goes on behind that until it was told. */
+  private async tell(node: Told, kill: Kill, times: number): Promise<void> {
+    try {
+      await this.ports.peers.kill(node.member.url, kill, TELL_WITHIN_MS);
+      node.told = true;
+    } catch {
+      const isWanted = () => times > 1 && this.held.has(kill.killId);
+      this.later(isWanted, () => this.tell(node, kill, times - 1));
+    }
+  }
+
+  /** Writes down what is not; resolves after the first try, and goes on behind that until it is. */
+  private keep(): Promise<void> {
+    this.keeping ??= this.keepOnce().finally(() => {
+      this.keeping = null;
+    });
+    return this.keeping;
+  }
+
+  private async keepOnce(): Promise<void> {
+    const unwritten = () => [...this.held.values()].filter(({ written }) => !written);
+    if (unwritten().length === 0) return;
+    try {
+      await this.ports.store.keepKills(unwritten().map(({ kill }) => kill));
+      // Also whether one was ended before this node was told of it.
+      await this.read();
+      this.ports.onWritten();
+    } catch (error) {
+      if (error instanceof HistoryChanged) this.ports.onHistoryChanged(error);
+    }
+    this.later(
+      () => unwritten().length > 0,
+      () => this.keep(),
+    );
+  }
+
+  private later(isWanted: () => boolean, again: () => Promise<void>): void {
+    const isOver = () => this.stopping.signal.aborted || !isWanted();
+    if (!isOver()) this.ports.clock.after(AGAIN_MS, () => void (isOver() ? null : again()));
+  }
+
+  /** Where it is not known which changes this has seen, the next look at the instances reads once more. */
+  private async read(): Promise<void> {
+    this.readAt = null;
+    const asked = [...this.held.values()];
+    const rows = await this.ports.store.kills(asked.map(({ kill }) => kill.killId));
+    const found = new Set(rows.map(({ killId }) => killId));
+    // A database that has lost a row has not ended the order.
+    for (const each of asked) each.written = found.has(each.kill.killId);
+    for (const { killId, signer, actor, reason, ended } of rows) {
+      if (ended) this.held.delete(killId);
+      else this.hold({ killId, signer, actor, reason }).written = true;
+    }
+    if (rows.some(({ ended }) => ended)) this.ports.onEnded();
+    void this.keep();
+  }
+
+  private answer(nodes: readonly Told[]): KillAnswer {
+    const inForce = [...this.held.values()];
+    return {
+      durable: inForce.every(({ written }) => written),
+      kills: inForce.map(({ kill }) => kill),
+      nodes: nodes.map(({ member: { nodeId, url }, told }) => ({ nodeId, url, told })),
+    };
+  }
+}

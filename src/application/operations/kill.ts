@@ -1,0 +1,29 @@
+import type { Codec } from "../../ports/codec.ts";
+import type { FencepostApi, KillOrder } from "../api.ts";
+import type { KillSwitch } from "../cluster/kill-switch.ts";
+import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
+import { parseSigner } from "../requests/normalise.ts";
+import { parseReason } from "../requests/order.ts";
+
+/** Stops, and goes on. At any node, and of no lane: nothing is forwarded to an owner. */
+export function killOperations(
+  codec: Codec,
+  kills: Pick<KillSwitch, "order" | "end">,
+): Pick<FencepostApi, "kill" | "endKill"> {
+  const read = ({ signer, request, actor }: KillOrder) => ({
+    signer: signer === null ? null : parseSigner(codec, signer, "signer"),
+    actor,
+    reason: readReason(request),
+  });
+  return { kill: async (order) => kills.order(read(order)), endKill: async (order) => kills.end(read(order)) };
+}
+
+/** Nobody who has to stop money should be sent back for want of a sentence; and not every proxy passes a body on with DELETE. */
+function readReason(request: unknown): string {
+  if (request === undefined || request === null) return UNSAID;
+  const fields = asObject(request, "");
+  refuseUnknownKeys(fields, ["reason"], "");
+  return fields.reason === undefined ? UNSAID : parseReason(fields.reason);
+}
+
+const UNSAID = "no reason was given";

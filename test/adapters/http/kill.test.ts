@@ -1,0 +1,92 @@
+import { describe, expect, it, vi } from "vitest";
+import type { HttpServerOptions } from "../../../src/adapters/http/options.ts";
+import { OPEN } from "../../../src/application/admittance.ts";
+import type { KillAnswer, KillOrder } from "../../../src/application/api.ts";
+import { unavailable } from "../../../src/domain/errors.ts";
+import { httpApp } from "../../support/http-app.ts";
+import { SIGNER, SIGNER_EIP55, sampleTxId } from "../../support/scripted-api.ts";
+
+const inForce: KillAnswer = {
+  durable: true,
+  kills: [{ killId: sampleTxId(1), signer: SIGNER, actor: "operator:shop", reason: "stolen" }],
+  nodes: [{ nodeId: "node-b", url: "http://node-b:3000", told: true }],
+};
+const over: KillAnswer = { durable: true, kills: [], nodes: [] };
+
+function bench(options: Partial<HttpServerOptions> = {}) {
+  const kill = vi.fn(async (_: KillOrder) => inForce);
+  const endKill = vi.fn(async (_: KillOrder) => over);
+  const app = httpApp({ kill, endKill }, { apiKeys: [{ name: "shop", secret: "key" }], ...options });
+  const ask = (method: "POST" | "DELETE", path: string, payload?: object, authorization = "Bearer key") =>
+    app.inject({ method, url: `/api/v1${path}`, headers: { authorization }, ...(payload && { payload }) });
+  return { kill, endKill, ask };
+}
+
+describe("the kill switch over HTTP", () => {
+  it("stops everything or one signer, in the name of the key that was shown", async () => {
+    const { ask, kill } = bench();
+    const answer = await ask("POST", "/kill", { reason: "stolen" });
+    expect(answer.statusCode).toBe(200);
+    expect(answer.json()).toEqual({ ...inForce, kills: [{ ...inForce.kills[0], signer: SIGNER_EIP55 }] });
+    await ask("POST", `/signers/${SIGNER}/kill`, { reason: "stolen" });
+    const order = { request: { reason: "stolen" }, actor: "operator:shop" };
+    expect(kill.mock.calls).toEqual([[{ ...order, signer: null }], [{ ...order, signer: SIGNER }]]);
+  });
+
+  it("needs no body: nobody is sent back for want of a sentence", async () => {
+    const { ask, kill, endKill } = bench();
+    expect((await ask("POST", "/kill")).statusCode).toBe(200);
+    expect((await ask("DELETE", "/kill")).json()).toEqual(over);
+    for (const { mock } of [kill, endKill]) {
+      expect(mock.calls).toEqual([[{ signer: null, request: undefined, actor: "operator:shop" }]]);
+    }
+  });
+
+  it("is ended by DELETE on the same", async () => {
+    const { ask, kill, endKill } = bench();
+    expect((await ask("DELETE", `/signers/${SIGNER}/kill`, { reason: "a false alarm" })).statusCode).toBe(200);
+    expect(endKill).toHaveBeenCalledExactlyOnceWith({
+      signer: SIGNER,
+      request: { reason: "a false alarm" },
+      actor: "operator:shop",
+    });
+    expect(kill).not.toHaveBeenCalled();
+  });
+
+  it("answers 202 where the order is in force and not durable yet", async () => {
+    const { ask, kill } = bench();
+    kill.mockResolvedValueOnce({ ...inForce, durable: false });
+    const answer = await ask("POST", "/kill");
+    expect(answer.statusCode).toBe(202);
+    expect(answer.json()).toMatchObject({ durable: false });
+  });
+
+  it("answers 503 where the end of an order could not be written down", async () => {
+    const { ask, endKill } = bench();
+    endKill.mockRejectedValueOnce(unavailable("the database is away"));
+    expect((await ask("DELETE", "/kill")).statusCode).toBe(503);
+  });
+
+  it("is for those with a key, and takes no query", async () => {
+    const { ask, kill, endKill } = bench();
+    for (const method of ["POST", "DELETE"] as const) {
+      expect((await ask(method, "/kill", undefined, "Bearer stranger")).statusCode).toBe(401);
+      expect((await ask(method, "/kill?all=true")).statusCode).toBe(400);
+    }
+    expect([kill.mock.calls, endKill.mock.calls]).toEqual([[], []]);
+  });
+
+  it("is let in under overload: it does not wait behind what it is to stop", async () => {
+    const full = {
+      admittance: () => OPEN,
+      turnMs: 0,
+      limit: 0,
+      onRefused: () => undefined,
+      onWaiting: () => undefined,
+    };
+    const { ask, kill } = bench({ door: full });
+    expect((await ask("POST", `/signers/${SIGNER}/suspend`, { reason: "x" })).statusCode).toBe(429);
+    expect((await ask("POST", "/kill")).statusCode).toBe(200);
+    expect(kill).toHaveBeenCalledTimes(1);
+  });
+});

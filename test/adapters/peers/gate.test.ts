@@ -1,0 +1,261 @@
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { PeerDirectory } from "../../../src/adapters/peers/directory.ts";
+import type { HttpPeersOptions } from "../../../src/adapters/peers/http-peers.ts";
+import { digestOf, type LetterHead, readHead, signHead } from "../../../src/adapters/peers/letter-head.ts";
+import { createKeyPair } from "../../../src/adapters/system/entropy.ts";
+import { FencepostError } from "../../../src/domain/errors.ts";
+import type { InstanceRecord } from "../../../src/ports/lease-store.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+import { PeerRows, type TestedPeers } from "../../support/peer-rows.ts";
+
+const ROUTE = "/internal/v1/creates";
+const BODY = JSON.stringify({ creates: [], repeat: false });
+const SECRET = "a-secret-of-the-nodes-1";
+const NEXT_SECRET = "a-secret-of-the-nodes-2";
+
+let rows: PeerRows;
+/** The process that asks, and its row. */
+let keys: ReturnType<typeof createKeyPair>;
+let sender: InstanceRecord;
+/** The process that is asked, and its row. */
+let receiver: TestedPeers;
+let own: InstanceRecord;
+
+beforeEach(() => setUp());
+
+function setUp(of: { sender?: Partial<HttpPeersOptions>; receiver?: Partial<HttpPeersOptions> } = {}): void {
+  rows = new PeerRows();
+  keys = createKeyPair();
+  sender = rows.register(rows.peers({ keys, ...of.sender }), "http://sender");
+  receiver = rows.peers(of.receiver);
+  own = rows.register(receiver, "http://receiver");
+  receiver.know(rows.rows);
+}
+
+/** A head as the sender signs it, but for what is changed before. */
+function signed(changes: Partial<LetterHead> = {}, { route = ROUTE, by = keys.privateKey } = {}): string {
+  const head = { from: sender.instanceId, to: own.instanceId, number: 1, heartbeat: sender.counter };
+  return signHead(route, { ...head, digest: digestOf(BODY), ...changes }, by);
+}
+
+/** What becomes of a request: "in", or what a refusal is counted as. */
+async function ask(authorization: string | undefined, { body = BODY, route = ROUTE } = {}): Promise<string> {
+  const before = receiver.refusals().length;
+  try {
+    (await receiver.gate.admit(route, authorization))(Buffer.from(body));
+    return "in";
+  } catch (error) {
+    expect(error).toBeInstanceOf(FencepostError);
+    const { code, message } = error as FencepostError;
+    expect({ code, message }).toEqual({
+      code: "UNAUTHENTICATED",
+      message: "this is for other nodes of the same database",
+    });
+    expect(receiver.refusals()).toHaveLength(before + 1);
+    return receiver.refusals().at(-1) ?? "uncounted";
+  }
+}
+
+describe("a request of another node", () => {
+  it("is let in where a live instance signed it for this one", async () => {
+    expect(await ask(signed())).toBe("in");
+  });
+
+  it("is refused a second time, however soon, and by whomever it is brought", async () => {
+    expect(await ask(signed())).toBe("in");
+    expect(await ask(signed())).toBe("replayed");
+    rows.register(receiver, "http://receiver");
+    receiver.know(rows.rows);
+    expect(await ask(signed()), "after this process has registered anew").toBe("replayed");
+  });
+
+  it("may overtake others, and so may eight thousand", async () => {
+    expect(await ask(signed({ number: 8_000 }))).toBe("in");
+    expect(await ask(signed({ number: 7 }))).toBe("in");
+    expect(await ask(signed({ number: 7 }))).toBe("replayed");
+    expect(await ask(signed({ number: 8_000 + 8_192 }))).toBe("in");
+    expect(await ask(signed({ number: 8_000 })), "too old to be told from a repeat").toBe("replayed");
+    expect(await ask(signed({ number: 0 })), "no number at all").toBe("replayed");
+  });
+
+  it("is refused at another node", async () => {
+    const other = rows.register(rows.peers(), "http://other");
+    expect(await ask(signed({ to: other.instanceId }))).toBe("receiver");
+  });
+
+  it("is refused by a process that was started in the place of the receiver", async () => {
+    const caught = signed();
+    receiver = rows.peers();
+    rows.register(receiver, "http://receiver");
+    expect(await ask(caught)).toBe("receiver");
+  });
+
+  it("is let in as long as it names what this process was before: it was sent a moment ago", async () => {
+    rows.register(receiver, "http://receiver");
+    receiver.know(rows.rows);
+    expect(await ask(signed())).toBe("in");
+  });
+
+  it.each([
+    ["its body", () => ask(signed(), { body: `${BODY} ` }), "body"],
+    ["its route", () => ask(signed(), { route: "/internal/v1/actions" }), "signature"],
+    ["its number", () => ask(signed().replace("number=1", "number=2")), "signature"],
+    ["its heartbeat", () => ask(signed().replace("heartbeat=6", "heartbeat=7")), "signature"],
+    ["its digest", () => ask(signed().replace(digestOf(BODY), digestOf("{}")), { body: "{}" }), "signature"],
+  ])("is refused where %s was altered on the way", async (_, asking, reason) => {
+    expect(await asking()).toBe(reason);
+  });
+
+  it("is refused where it names another sender", async () => {
+    const other = rows.register(rows.peers(), "http://other");
+    expect(await ask(signed({ from: other.instanceId }))).toBe("signature");
+  });
+
+  it.each([
+    ["nothing", undefined],
+    ["an API key", "Bearer key"],
+    ["the scheme alone", "Fencepost-Instance"],
+    ["a head without a signature", () => signed().replace(/ signature=.*/, "")],
+    ["a signature that is cut", () => signed().slice(0, -1)],
+    ["two heads", () => `${signed()}, ${signed()}`],
+  ])("is refused where it is signed with %s", async (_, authorization) => {
+    expect(await ask(typeof authorization === "function" ? authorization() : authorization)).toBe("unreadable");
+  });
+
+  it("is refused where it was held back for more than ten heartbeats, and not for a few", async () => {
+    const [caught, late] = [signed({ number: 1 }), signed({ number: 2 })];
+    rows.change(sender.instanceId, { counter: sender.counter + 10 });
+    receiver.know(rows.rows);
+    expect(await ask(late)).toBe("in");
+    rows.change(sender.instanceId, { counter: sender.counter + 11 });
+    receiver.know(rows.rows);
+    expect(await ask(caught)).toBe("stale");
+  });
+
+  it("is let in where the sender knows of more heartbeats than the receiver has read", async () => {
+    expect(await ask(signed({ heartbeat: sender.counter + 100 }))).toBe("in");
+  });
+});
+
+describe("an instance that asks", () => {
+  it("is looked for once more where it is not known yet, for strangers ten times a second at most", async () => {
+    const readInstances = vi.fn(async () => rows.rows);
+    const clock = createManualClock();
+    setUp({ receiver: { readInstances, clock } });
+    const newcomer = rows.peers({ keys });
+    sender = rows.register(newcomer, "http://newcomer");
+    expect(await ask(signed())).toBe("in");
+    expect(readInstances).toHaveBeenCalledTimes(1);
+    for (let n = 0; n < 100; n++) expect(await ask(signed({ from: crypto.randomUUID() }))).toBe("sender");
+    expect(readInstances).toHaveBeenCalledTimes(1);
+    await clock.advance(100);
+    expect(await ask(signed({ from: crypto.randomUUID() }))).toBe("sender");
+    expect(readInstances).toHaveBeenCalledTimes(2);
+  });
+
+  it.each([
+    ["was declared dead", { dead: true }],
+    ["let its heartbeat run out", { expired: true }],
+    ["is of a release before keys", { publicKey: null }],
+    ["has published what is no key", { publicKey: "x" }],
+  ])("is refused where it %s", async (_, change) => {
+    rows.change(sender.instanceId, change);
+    receiver.know(rows.rows);
+    expect(await ask(signed())).toBe("sender");
+  });
+
+  it("is refused again with a used number where the database's clock was set back and it lives once more", async () => {
+    expect(await ask(signed())).toBe("in");
+    rows.change(sender.instanceId, { expired: true });
+    receiver.know(rows.rows);
+    rows.change(sender.instanceId, { expired: false });
+    receiver.know(rows.rows);
+    expect(await ask(signed())).toBe("replayed");
+  });
+
+  it("is told to come again where the others cannot be read", async () => {
+    setUp({ receiver: { readInstances: () => Promise.reject(new Error("ECONNREFUSED 10.0.0.1:5432")) } });
+    const asking = receiver.gate.admit(ROUTE, signed({ from: crypto.randomUUID() }));
+    await expect(asking).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: "this node does not know the others yet",
+    });
+  });
+
+  it("is known without the database for as long as that is away", async () => {
+    setUp({ receiver: { readInstances: () => Promise.reject(new Error("the database is away")) } });
+    expect(await ask(signed())).toBe("in");
+  });
+});
+
+describe("a secret that the nodes share outside the database", () => {
+  it("vouches for a key", async () => {
+    setUp({ sender: { secrets: [SECRET] }, receiver: { secrets: [SECRET] } });
+    expect(await ask(signed())).toBe("in");
+    expect(JSON.stringify(rows.rows)).not.toContain(SECRET);
+  });
+
+  it.each([
+    ["by another secret", { secrets: [NEXT_SECRET] }],
+    ["by none", { secrets: [] }],
+  ])("keeps out whoever is vouched for %s", async (_, options) => {
+    setUp({ sender: options, receiver: { secrets: [SECRET] } });
+    expect(await ask(signed())).toBe("secret");
+  });
+
+  it("keeps out a key of the attacker's own in a row that was vouched for", async () => {
+    setUp({ sender: { secrets: [SECRET] }, receiver: { secrets: [SECRET] } });
+    const forged = createKeyPair();
+    const { publicKey } = rows.peers({ keys: forged }).introduce(sender.instanceId, sender.url);
+    rows.change(sender.instanceId, { publicKey });
+    receiver.know(rows.rows);
+    expect(await ask(signed({}, { by: forged.privateKey }))).toBe("secret");
+  });
+
+  it("keeps requests from a URL that was put into a row later, or into a copy of it", async () => {
+    setUp({ sender: { secrets: [SECRET] } });
+    rows.change(sender.instanceId, { url: "http://attacker" });
+    const peers = rows.peers({ secrets: [SECRET] });
+    rows.register(peers, "http://third");
+    const error = await peers.create("http://attacker", [], { repeat: false, withinMs: 100 }).catch(String);
+    expect(error).toContain("not known to be a node of ours");
+    expect(peers.refusals()).toEqual(["secret"]);
+  });
+
+  it("is changed node by node without a refusal: add it, put it first, take the old one away", async () => {
+    const steps = [[SECRET], [SECRET, NEXT_SECRET], [NEXT_SECRET, SECRET], [NEXT_SECRET]];
+    for (const [index, now] of steps.entries()) {
+      for (const next of [now, steps[index + 1] ?? now]) {
+        setUp({ sender: { secrets: now }, receiver: { secrets: next } });
+        expect(await ask(signed()), `${now} asks ${next}`).toBe("in");
+        setUp({ sender: { secrets: next }, receiver: { secrets: now } });
+        expect(await ask(signed()), `${next} asks ${now}`).toBe("in");
+      }
+    }
+  });
+});
+
+describe("the directory", () => {
+  it("writes as the newest instance that others can know of: a registration that failed is not one", async () => {
+    const directory = new PeerDirectory({
+      keys,
+      secrets: [],
+      readInstances: async () => rows.rows,
+      clock: createManualClock(),
+    });
+    expect(directory.self).toBe(null);
+    const first = rows.register(directory, "http://sender");
+    directory.know(rows.rows);
+    directory.introduce(crypto.randomUUID(), "http://sender");
+    expect(directory.self).toMatchObject({ instanceId: first.instanceId, heartbeat: first.counter });
+    const second = rows.register(directory, "http://sender");
+    directory.know(rows.rows);
+    expect(directory.self?.instanceId).toBe(second.instanceId);
+    expect((await directory.at("http://sender"))?.instanceId, "of two in one place, the later").toBe(second.instanceId);
+  });
+
+  it("reads a head as it was written", () => {
+    const head = { from: sender.instanceId, to: own.instanceId, number: 12, heartbeat: 34, digest: digestOf("x") };
+    expect(readHead(signHead(ROUTE, head, keys.privateKey))).toEqual({ ...head, signature: expect.any(String) });
+  });
+});

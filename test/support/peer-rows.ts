@@ -1,0 +1,46 @@
+import { randomUUID } from "node:crypto";
+import { createHttpPeers, type HttpPeersOptions } from "../../src/adapters/peers/http-peers.ts";
+import { createKeyPair } from "../../src/adapters/system/entropy.ts";
+import type { InstanceRecord } from "../../src/ports/lease-store.ts";
+import { createManualClock } from "../doubles/manual-clock.ts";
+import { type RecordedTelemetry, recordTelemetry } from "./recorded-telemetry.ts";
+import { sampleInstance } from "./scripted-api.ts";
+
+export type TestedPeers = ReturnType<typeof createHttpPeers> & {
+  readonly telemetry: RecordedTelemetry;
+  /** Why requests between nodes were refused here. */
+  refusals(): readonly string[];
+};
+
+/** The heartbeat rows of nodes that share no database. */
+export class PeerRows {
+  rows: InstanceRecord[] = [];
+
+  /** One process. */
+  peers(options: Partial<HttpPeersOptions> = {}): TestedPeers {
+    const telemetry = recordTelemetry();
+    const peers = createHttpPeers({
+      keys: createKeyPair(),
+      secrets: [],
+      urlPatterns: null,
+      readInstances: async () => this.rows,
+      clock: createManualClock(),
+      telemetry,
+      ...options,
+    });
+    const refusals = () => telemetry.events.flatMap((event) => (event.type === "peer.refused" ? [event.reason] : []));
+    return Object.assign(peers, { telemetry, refusals });
+  }
+
+  /** A process registers. */
+  register(peers: Pick<TestedPeers, "introduce">, url: string): InstanceRecord {
+    const instanceId = randomUUID();
+    const row = sampleInstance({ instanceId, url, ...peers.introduce(instanceId, url) });
+    this.rows = [...this.rows, row];
+    return row;
+  }
+
+  change(instanceId: string, change: Partial<InstanceRecord>): void {
+    this.rows = this.rows.map((row) => (row.instanceId === instanceId ? { ...row, ...change } : row));
+  }
+}
