@@ -135,6 +135,7 @@ describe("what only memory knows", () => {
       noncesReserved: 0,
       oldestPendingAgeSeconds: 0,
       receiptBacklog: 0,
+      killsInForce: 0,
     });
   });
 
