@@ -1,6 +1,7 @@
 import type { FencepostError } from "../domain/errors.ts";
 import type { Explanation } from "../domain/explain/situation.ts";
 import type { Address, Hash } from "../domain/lane.ts";
+import type { Limits } from "../domain/principal.ts";
 import type { Reservation } from "../domain/reservations.ts";
 import type { State } from "../domain/transitions.ts";
 import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
@@ -18,12 +19,16 @@ import type {
  * Every method that fails for a reason a caller can act on throws a FencepostError.
  */
 export interface FencepostApi {
-  /** Validates, prepares, allocates; resolves once the transaction is durable. It belongs to `owner`, the name of an API key. */
-  create(request: CreateRequest, owner?: string | null): Promise<Created>;
+  /**
+   * Validates, prepares, allocates; resolves once the transaction is durable. It belongs to `owner`, the name of an API
+   * key, and FORBIDDEN says that it is outside that key's limits.
+   */
+  create(request: CreateRequest, owner?: string | null, limits?: Limits): Promise<Created>;
   /** In order; partial success is normal. Never throws for an item. */
   createBatch(
     requests: readonly CreateRequest[],
     owner?: string | null,
+    limits?: Limits,
   ): Promise<readonly (Created | FencepostError)[]>;
   transaction(txId: string, include?: readonly Include[]): Promise<TransactionView>;
   transactionByRequest(query: RequestQuery, include?: readonly Include[]): Promise<TransactionView>;
@@ -36,7 +41,7 @@ export interface FencepostApi {
   /** One item per chain the signer has a lane on; `fresh` asks the chain. UNKNOWN_SIGNER where no node holds its key. */
   signer(signer: string, options?: { readonly fresh?: boolean }): Promise<readonly SignerView[]>;
   /** Keeps a nonce for a caller that signs itself; a repeat of the request id gets its own again. */
-  reserveNonce(request: ReserveRequest, owner?: string | null): Promise<Reserved>;
+  reserveNonce(request: ReserveRequest, owner?: string | null, limits?: Limits): Promise<Reserved>;
   reservation(reservationId: string): Promise<Reservation>;
   /** `{ rawTransaction }`, signed for that very nonce: from here on a tracked transaction. CONFLICT where it is too late. */
   submitReserved(reservationId: string, request: unknown): Promise<Created>;
@@ -53,7 +58,7 @@ export interface FencepostApi {
   /** Carries out an operator's decision; answers with the transaction as it stands then. CONFLICT says what really happened. */
   act(order: TransactionOrder): Promise<TransactionView>;
   /** The same for a lane as a whole. */
-  actOnLane(order: LaneOrder): Promise<readonly SignerView[]>;
+  actOnLane(order: LaneOrder, limits?: Limits): Promise<readonly SignerView[]>;
 }
 
 export type TransactionAction = "resubmit" | "reprice" | "cancel" | "replace" | "resolve";
@@ -153,6 +158,8 @@ export interface CompletionsPage {
   readonly epoch: number;
   readonly items: readonly CompletionRecord[];
   readonly next: number;
+  /** The key sees only some signers or chains: gaps in the numbers are others'. */
+  readonly filtered?: true;
 }
 
 export interface SignersQuery {

@@ -159,7 +159,12 @@ const Cause = Type.Object({
 export const Explanation = named("Explanation", {
   summary: Type.String({ description: "One sentence for a person." }),
   causes: Type.Array(Cause, { description: "Most telling first." }),
-  blockedBy: Type.Optional(Type.Object({ txId: TxId, nonce: Nonce })),
+  blockedBy: Type.Optional(
+    Type.Object(
+      { txId: Type.Optional(TxId), nonce: Nonce },
+      { description: "Without its id for a key that is limited to signers or chains." },
+    ),
+  ),
   help: Type.Array(Type.Object({ code: oneOf(HELP_CODES), text: Type.String() })),
 });
 export type Explanation = Static<typeof Explanation>;

@@ -116,6 +116,10 @@ async function serve({ config, logger, sharesPort = false }: ServiceOptions, { f
     version,
     clock: systemClock,
     logger: { error: (fields, message) => logger.log("error", { ...fields }, message) },
+    onRefused: (refusal) => {
+      metrics.refused(refusal);
+      logger.log("warn", { ...refusal }, "a request was not allowed");
+    },
     onResponse: metrics.httpRequest,
     peer: face.peer.face,
     wire: { hosts: hostsOf(config), origins: [config.advertiseUrl ?? [], config.allowedOrigins].flat() },

@@ -34,7 +34,7 @@ export function askNode<T>(
   });
   return command
     .addOption(new Option("--url <url>", "any node, instead of the one this configuration describes"))
-    .addOption(new Option("--api-key <secret>", "instead of the first key of the configuration"));
+    .addOption(new Option("--api-key <secret>", "instead of the configured key with the most scopes"));
 }
 
 export function addClusterCommands(program: Command, asking: Asking): void {

@@ -1,10 +1,12 @@
 import { maxHeaderSize } from "node:http";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { OPEN } from "../../application/admittance.ts";
+import type { FencepostApi } from "../../application/api.ts";
+import { limitedTo } from "../../application/authority.ts";
 import { rememberingChecksum } from "../../domain/checksum.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
-import { authenticator } from "./auth.ts";
+import { authenticator, authorise, rememberedFor, scopeOf } from "./auth.ts";
 import { Arrivals, Door, type DoorOptions, type Visitor } from "./door.ts";
 import { wire } from "./host-and-origin.ts";
 import { acceptOnlyJson } from "./json-body.ts";
@@ -29,15 +31,15 @@ export function createHttpApp(options: HttpServerOptions) {
   const longPolls = new LongPolls();
   const arrivals = new Arrivals(options.clock);
   const app = bareApp();
-  answerWithProblems(app, options.logger);
+  answerWithProblems(app, options);
   acceptOnlyJson(app);
   addHooks(app, options, { longPolls, arrivals });
   refuseBadEncoding(app);
   const served = collectRoutes(app);
 
-  const { api, clock, version } = options;
-  const context: RouteContext = { api, clock, version, longPolls, checksum: rememberingChecksum(options.checksum) };
-  createRoutes(app, context);
+  const { clock, version } = options;
+  const context: RouteContext = { clock, version, longPolls, checksum: rememberingChecksum(options.checksum) };
+  createRoutes(app, context, options);
   transactionRoutes(app, context);
   nonceRoutes(app, context);
   laneRoutes(app, context);
@@ -127,6 +129,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Who asks: decided once, at the door. */
     principal: Principal;
+    /** What that one may see and do. */
+    api: FencepostApi;
     /** Of its route; null where none matched. */
     pattern: string | null;
     arrivedMs: number;
@@ -146,9 +150,11 @@ export function addHooks(
 ): void {
   const { clock, onResponse } = options;
   const authenticate = authenticator(options.apiKeys);
+  const apiOf = rememberedFor((principal) => limitedTo(principal, options.api));
   const mayCome = wire(options.wire ?? { hosts: "any", origins: [] });
   const doors = options.door === undefined ? null : openDoors({ ...options.door, clock, arrivals });
   app.decorateRequest("principal", null as unknown as Principal);
+  app.decorateRequest("api", null as unknown as FencepostApi);
   app.decorateRequest("pattern", null);
   app.decorateRequest("arrivedMs", 0);
   app.addHook("onRequest", (request, _, done) => {
@@ -160,13 +166,18 @@ export function addHooks(
     const takesIn = route.config?.takesIn === true;
     const isPeer = route.config?.peer === true;
     const asksForKey = route.config?.open !== true && !isPeer;
+    const scope = asksForKey ? scopeOf(route) : null;
     const entry = { open: route.config?.open === true, anyHost: UNDER_ANY_NAME.has(url) || isPeer };
     const own = [route.onRequest ?? []].flat();
     // Known here once; Fastify puts a request's `routeOptions` together at every look.
     const before: OnRequest = (request, reply, done) => {
       request.pattern = url;
       if (!mayCome(request, reply, entry)) return;
-      if (asksForKey) request.principal = authenticate(request.headers.authorization);
+      if (scope !== null) {
+        request.principal = authenticate(request.headers.authorization);
+        authorise(request.principal, scope);
+        request.api = apiOf(request.principal);
+      }
       if (doors === null || !asksForKey) return done();
       (takesIn ? doors.creating : doors.others).ask(visitor(request, done));
     };

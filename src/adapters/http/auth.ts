@@ -1,7 +1,9 @@
 import { hash, timingSafeEqual } from "node:crypto";
+import type { RouteOptions } from "fastify";
 import { PEER_SCHEME } from "../../contract/peer-wire.ts";
+import { ROUTE_SCOPES, type RouteScope } from "../../contract/scopes.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
-import { ANYBODY, type Principal, USUAL_SCOPES } from "../../domain/principal.ts";
+import { ANYBODY, forbidden, type Principal, USUAL_SCOPES } from "../../domain/principal.ts";
 import type { ApiKey } from "./options.ts";
 
 /** Whose secret the header carries; throws UNAUTHENTICATED where it is nobody's. */
@@ -28,6 +30,33 @@ export function authenticator(apiKeys: readonly ApiKey[] | "none"): Authenticate
 function principalOf({ name, scopes = USUAL_SCOPES, signers, chains }: ApiKey): Principal {
   const limit = <T>(to: readonly T[] | undefined) => (to === undefined ? null : new Set(to));
   return { name, scopes: new Set(scopes), signers: limit(signers), chains: limit(chains) };
+}
+
+/** Throws FORBIDDEN where the key has neither the route's scope nor the one that is enough for what is its own. */
+export function authorise({ scopes }: Principal, { scope, own }: RouteScope): void {
+  if (scopes.has(scope) || (own !== undefined && scopes.has(own))) return;
+  throw forbidden(`scope:${scope}`, `this API key does not have the scope ${scope}`);
+}
+
+/** What a route asks for. One without a scope of its own is a mistake of ours, found before the node listens. */
+export function scopeOf({ method, url }: Pick<RouteOptions, "method" | "url">): RouteScope {
+  const [verb = ""] = [method].flat();
+  const at = `${verb === "HEAD" ? "get" : verb.toLowerCase()} ${url.replace(/:(\w+)/g, "{$1}")}`;
+  const scope = ROUTE_SCOPES[at];
+  if (scope === undefined) throw new Error(`the route ${at} has no scope in src/contract/scopes.ts`);
+  return scope;
+}
+
+/** Made once for each key. */
+export function rememberedFor<T>(make: (principal: Principal) => T): (principal: Principal) => T {
+  const made = new WeakMap<Principal, T>();
+  return (principal) => {
+    const known = made.get(principal);
+    if (known !== undefined) return known;
+    const first = make(principal);
+    made.set(principal, first);
+    return first;
+  };
 }
 
 /** The same between nodes, with the one secret that they share. UNAVAILABLE while that cannot be read. */

@@ -22,6 +22,8 @@ export interface HttpServerOptions {
   /** Served without a key, by exact path. */
   readonly files?: ReadonlyMap<string, StaticFile>;
   readonly logger?: HttpLogger;
+  /** For the audit: what a key, or a request without one, was not allowed to do. */
+  readonly onRefused?: (refusal: Refusal) => void;
   /** For `http_request_duration_seconds`: once per answer. */
   readonly onResponse?: (report: ResponseReport) => void;
   /** What other nodes of the same database may ask. Without it there is no such route. */
@@ -59,6 +61,15 @@ export interface HttpLogger {
   error(fields: object, message: string): void;
 }
 
+export interface Refusal {
+  readonly code: "FORBIDDEN" | "QUOTA_EXCEEDED";
+  readonly rule: string;
+  /** The name of the key; null: none was asked for, or it had not come to that. */
+  readonly key: string | null;
+  readonly method: string;
+  readonly route: string;
+}
+
 export interface ResponseReport {
   readonly method: string;
   /** The route's pattern, never the path: a label must stay bounded. */
@@ -68,7 +79,7 @@ export interface ResponseReport {
 }
 
 /** What every route file is given. */
-export interface RouteContext extends Pick<HttpServerOptions, "api" | "checksum" | "clock" | "version"> {
+export interface RouteContext extends Pick<HttpServerOptions, "checksum" | "clock" | "version"> {
   readonly longPolls: LongPolls;
 }
 

@@ -73,8 +73,8 @@ function historyView({ token, decision, ...step }: HistoryRecord): NonNullable<T
   return told(step, { actor: decision?.actor ?? null, audit: decision?.audit ?? null, fencingToken: token });
 }
 
-export function completionsView({ epoch, items, next }: ApiPage, checksum: Checksum): CompletionsPage {
-  return { epoch, items: items.map((item) => completionView(item, checksum)), next };
+export function completionsView({ items, ...page }: ApiPage, checksum: Checksum): CompletionsPage {
+  return { ...page, items: items.map((item) => completionView(item, checksum)) };
 }
 
 /** Member by member, unlike the others: pages of the feed are long, and read all the time. */

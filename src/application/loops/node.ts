@@ -358,12 +358,12 @@ export class FencepostNode {
     return {
       ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
       ...createOperations(operationPorts, this.cluster.actions),
-      create: async (request, owner) => {
-        const [fate] = await this.create([{ request, owner }]);
+      create: async (request, owner, limits) => {
+        const [fate] = await this.create([{ request, owner, limits }]);
         if (fate instanceof FencepostError) throw fate;
         return fate as Created;
       },
-      createBatch: (requests, owner) => this.create(requests.map((request) => ({ request, owner }))),
+      createBatch: (requests, owner, limits) => this.create(requests.map((request) => ({ request, owner, limits }))),
       readiness: (chainId) => {
         const { lease, ports } = this;
         const { draining } = this.reception;

@@ -8,6 +8,7 @@ import { DatabaseSilent, FencepostError, outcomeUnknown, unavailable } from "../
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hash, Hex } from "../../domain/lane.ts";
 import { pileSeen } from "../../domain/pace/lane-pace.ts";
+import { anothersRequestId, isAnothers } from "../../domain/principal.ts";
 import type { Reservation } from "../../domain/reservations.ts";
 import type { Payload, PreparedIntent, SignedAttempt } from "../../domain/transaction.ts";
 import { BatchRefused, OutcomeUnknown, type ReserveFate, type Unfenced } from "../../ports/lane-store.ts";
@@ -46,7 +47,8 @@ export const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOr
     const reservationId = ports.entropy.uuid();
     const wanted = { requestId, owner, ttlMs: ttlMs ?? context.settings.reservationTtlMs, reservationId };
     // Lost while it waited: nothing was consumed, and the lane may be had again.
-    return given(await underNextTerm(ports.lanes, lane, (owned) => reserveOn(ports, { context, lane: owned, wanted })));
+    const reserving = (owned: OwnedLane) => reserveOn(ports, { context, lane: owned, wanted });
+    return given(await underNextTerm(ports.lanes, lane, reserving), wanted);
   },
   answer: async (ports, _, { outcome, reservationId }) => ({
     outcome,
@@ -130,8 +132,10 @@ function storeFailure(ports: Pick<ReservationPorts, "chains">, lane: OwnedLane, 
   return outcomeUnknown(detail, { cause: error });
 }
 
-function given(fate: ReserveFate): Given {
+function given(fate: ReserveFate, { requestId, owner }: Wanted): Given {
   if (fate.fate === "noCursor") throw unavailable("this signer's nonce is not known yet; nothing was reserved");
+  const found = fate.fate === "requestTaken" ? fate : fate.reservation;
+  if (isAnothers(found.owner, owner)) throw anothersRequestId(requestId);
   if (fate.fate !== "requestTaken") return { outcome: fate.fate, reservationId: fate.reservation.reservationId };
   const { txId } = fate;
   throw new FencepostError("REQUEST_ID_REUSED", `the request id belongs to transaction ${txId}`, { txId });

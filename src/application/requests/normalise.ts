@@ -6,6 +6,7 @@
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Address, Hex } from "../../domain/lane.ts";
+import { type Limits, refuseOutside } from "../../domain/principal.ts";
 import type { Intent } from "../../domain/transaction.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Ports } from "../../ports/ports.ts";
@@ -26,10 +27,12 @@ const MAX_REQUEST_ID_CHARACTERS = 255;
 /** Every character of it is visible ASCII, which any database can store. */
 const USUAL_REQUEST_ID = /^[ -~]{1,255}$/;
 
-/** What is not the caller's to say: the id, where another node gave it, and the name of the API key that was shown. */
+/** What is not the caller's to say: the id, where another node gave it, and what is known of the API key that was shown. */
 export interface Naming {
   readonly txId?: string | undefined;
   readonly owner?: string | null | undefined;
+  /** Absent where another node has asked for them. */
+  readonly limits?: Limits | undefined;
 }
 
 export function normalise(ports: NormalisePorts, request: CreateRequest, naming: Naming = {}): Intent {
@@ -42,6 +45,7 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, naming:
   const metadata = parseMetadata(body.metadata);
   const chainId = parseChainId(ports.chainIds, body.chainId, ports.isServedElsewhere);
   const lane = { chainId, signer };
+  if (naming.limits !== undefined) refuseOutside(naming.limits, lane);
   return { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata };
 }
 

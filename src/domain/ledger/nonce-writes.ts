@@ -83,7 +83,7 @@ export type ReserveFate =
   | { readonly fate: "created"; readonly reservation: Reservation; readonly recycled: boolean }
   | { readonly fate: "existing"; readonly reservation: Reservation }
   /** The request id belongs to a transaction. */
-  | { readonly fate: "requestTaken"; readonly txId: string }
+  | { readonly fate: "requestTaken"; readonly txId: string; readonly owner: string | null }
   | { readonly fate: "noCursor" };
 
 /** "late": it had expired. "conflict": it was settled before, or the nonce is no hole any more. */

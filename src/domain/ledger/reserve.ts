@@ -17,8 +17,8 @@ function known({ ledger, past }: Draft, requestId: string | null): ReserveFate |
   const reservationId = ledger.reservedAs.get(requestId);
   const reservation = reservationId === null ? null : ledger.reservations.get(reservationId);
   if (reservation !== null) return { fate: "existing", reservation: reservationAt(reservation, past) };
-  const owner = ledger.requests.get(requestId);
-  return owner === null ? null : { fate: "requestTaken", txId: owner.txId };
+  const taken = ledger.requests.get(requestId);
+  return taken === null ? null : { fate: "requestTaken", txId: taken.txId, owner: taken.owner };
 }
 
 function keep(draft: Draft, write: ReserveWrite): ReserveFate {

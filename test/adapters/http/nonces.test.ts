@@ -44,7 +44,7 @@ describe("POST /api/v1/nonces", () => {
     expect(response.headers.location).toBe(PATH);
     expect(response.json()).toEqual(seen);
     expect(Compile(NonceReservation).Check(response.json())).toBe(true);
-    expect(reserveNonce).toHaveBeenCalledWith(payload, null);
+    expect(reserveNonce).toHaveBeenCalledWith(payload);
   });
 
   it("answers 200 with what the same request had reserved before, whatever became of it", async () => {

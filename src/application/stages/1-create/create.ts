@@ -10,6 +10,7 @@ import { DatabaseSilent, FencepostError, outcomeUnknown, queueFull, unavailable 
 import { isFullyPriced } from "../../../domain/fees.ts";
 import { grouped } from "../../../domain/grouped.ts";
 import { laneKey } from "../../../domain/lane.ts";
+import { anothersRequestId, isAnothers } from "../../../domain/principal.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
 import { type AllocateFate, type ExistingTransaction, OutcomeUnknown } from "../../../ports/lane-store.ts";
 import type { QueryStore } from "../../../ports/query-store.ts";
@@ -252,7 +253,7 @@ async function answerExisting(ports: CreatePorts, items: readonly Item[], fates:
   const existing = await ports.requestIds.find((named[0] as Item).intent.lane, ids);
   return items.filter(({ index, intent }) => {
     const found = intent.requestId === null ? undefined : existing.get(intent.requestId);
-    if (found !== undefined) fates[index] = answerWith(found, found.fingerprint === intent.fingerprint);
+    if (found !== undefined) fates[index] = answerWith(found, intent, found.fingerprint === intent.fingerprint);
     return found === undefined;
   });
 }
@@ -297,7 +298,7 @@ function answer(fate: AllocateFate, intent: Intent): Fate {
     case "duplicate":
       // Its own id: created by an earlier telling of this very request.
       if (fate.existing.txId === intent.txId) return createdAs(intent, fate.existing);
-      return answerWith(fate.existing, fate.samePayload);
+      return answerWith(fate.existing, intent, fate.samePayload);
     case "noCursor":
       return unavailable("this signer's nonce is not known yet; nothing was accepted");
     case "held":
@@ -311,8 +312,9 @@ function createdAs({ txId, lane, requestId }: Intent, { nonce, state }: Pick<Cre
   return { outcome: "created", txId, lane, requestId, nonce, state };
 }
 
-function answerWith(existing: ExistingTransaction, samePayload: boolean): Fate {
+function answerWith(existing: ExistingTransaction, asked: Intent, samePayload: boolean): Fate {
   const { txId, lane, requestId, nonce, state } = existing;
+  if (isAnothers(existing.owner, asked.owner)) return anothersRequestId(requestId);
   if (samePayload) return { outcome: "existing", txId, lane, requestId, nonce, state };
   return new FencepostError("REQUEST_ID_REUSED", `request id ${requestId} belongs to ${txId}, whose payload differs`, {
     txId,
