@@ -4,6 +4,7 @@ import type { Address, Hash } from "../domain/lane.ts";
 import type { Limits } from "../domain/principal.ts";
 import type { Reservation } from "../domain/reservations.ts";
 import type { State } from "../domain/transitions.ts";
+import type { KeyTerms } from "../ports/key-store.ts";
 import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
 import type { ForwardedAnswer } from "../ports/peers.ts";
 import type {
@@ -59,6 +60,23 @@ export interface FencepostApi {
   act(order: TransactionOrder): Promise<TransactionView>;
   /** The same for a lane as a whole. */
   actOnLane(order: LaneOrder, limits?: Limits): Promise<readonly SignerView[]>;
+  /** API keys of the database; those of the configuration are not among them. */
+  keys(): Promise<readonly KeyView[]>;
+  /** `name`, `scopes`, `signers`, `chains`: a new key, or one more secret of one on the same terms. CONFLICT where it has two. */
+  addKey(request: unknown, actor: string): Promise<NewKey>;
+  /** One secret of it, or all of it. */
+  revokeKey(name: string, secretId: string | null, actor: string): Promise<void>;
+}
+
+export interface KeyView extends KeyTerms {
+  readonly createdAt: Date;
+  readonly secrets: readonly { readonly secretId: string; readonly createdAt: Date }[];
+}
+
+export interface NewKey extends KeyTerms {
+  /** Told this once. */
+  readonly secret: string;
+  readonly secretId: string;
 }
 
 export type TransactionAction = "resubmit" | "reprice" | "cancel" | "replace" | "resolve";
@@ -99,6 +117,8 @@ export type OperationName =
   | "submitReserved"
   | "markUsed"
   | "releaseNonce";
+
+export type KeyOperation = "keys" | "addKey" | "revokeKey";
 
 /** As it arrives, not yet validated. */
 export interface ReserveRequest {

@@ -37,6 +37,7 @@ export function limitedTo(principal: Principal, api: FencepostApi): FencepostApi
     actOnLane: (order) => api.actOnLane(order, principal),
     ...reads(principal, api),
     ...ownersActions(principal, api),
+    ...managing(principal, api),
     nodes: () => api.nodes(),
     readiness: (chainId) => api.readiness(chainId),
   };
@@ -112,6 +113,27 @@ function ownersActions(principal: Principal, api: FencepostApi) {
     releaseNonce: async (id) => {
       await ofReservation(id);
       return api.releaseNonce(id);
+    },
+  } satisfies Partial<FencepostApi>;
+}
+
+/** A key cannot give what it does not have: one with limits makes none. */
+function managing(principal: Principal, api: FencepostApi) {
+  const refuse = (): void => {
+    if (isLimited(principal)) throw forbidden("signers", "a key that is limited to signers or chains manages no keys");
+  };
+  return {
+    keys: async () => {
+      refuse();
+      return api.keys();
+    },
+    addKey: async (request, actor) => {
+      refuse();
+      return api.addKey(request, actor);
+    },
+    revokeKey: async (name, secretId, actor) => {
+      refuse();
+      return api.revokeKey(name, secretId, actor);
     },
   } satisfies Partial<FencepostApi>;
 }

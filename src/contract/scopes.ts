@@ -10,6 +10,7 @@ export interface RouteScope {
 const read: RouteScope = { scope: "read" };
 const submit: RouteScope = { scope: "submit" };
 const operate: RouteScope = { scope: "operate" };
+const admin: RouteScope = { scope: "admin" };
 /** One's own reservation; anybody else's is an operator's. */
 const ownReservation: RouteScope = { scope: "operate", own: "reserve" };
 
@@ -39,5 +40,8 @@ export const ROUTE_SCOPES: Readonly<Record<string, RouteScope>> = {
   "post /api/v1/signers/{signer}/realign": operate,
   "get /api/v1/nodes": read,
   "get /api/v1/leases": read,
+  "get /api/v1/keys": admin,
+  "post /api/v1/keys": admin,
+  "delete /api/v1/keys/{name}": admin,
   "get /metrics": read,
 };

@@ -8,6 +8,7 @@ import { openPostgresStore, type PostgresStore } from "../adapters/postgres/stor
 import { PostgresWakeUps } from "../adapters/postgres/wake-ups.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
+import { systemSecrets } from "../adapters/system/secrets.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../application/loops/node.ts";
 import { bounded } from "../ports/clock.ts";
@@ -79,7 +80,8 @@ export async function composeNode(parts: NodeParts) {
     const peers = keep(createHttpPeers({ secret: () => store.clusterSecret(), clock: systemClock }));
     const failpoint = parts.failpoint ?? noFailpoints;
     const resources = { store, chains, signer, peers, wakeUps, sessionLock };
-    const ports = { ...resources, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
+    const system = { clock: systemClock, entropy, secrets: systemSecrets, telemetry, failpoint };
+    const ports = { ...resources, codec: createCodec(), ...system };
     const hook = stuckHook === undefined ? {} : { stuckHook };
     const node = new FencepostNode({ ...ports, ...hook }, { ...settingsOf(config), url, version });
     parts.onBuilt?.(node, store);

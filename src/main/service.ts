@@ -9,6 +9,7 @@ import type { Logger } from "../adapters/system/logger.ts";
 import { createMetrics, type Metrics } from "../adapters/system/metrics.ts";
 import { type Admittance, OPEN } from "../application/admittance.ts";
 import type { FencepostApi } from "../application/api.ts";
+import { LiveKeys } from "../application/live-keys.ts";
 import type { FencepostNode } from "../application/loops/node.ts";
 import type { Reception } from "../application/loops/reception.ts";
 import { unavailable } from "../domain/errors.ts";
@@ -61,6 +62,7 @@ export async function startService(options: ServiceOptions) {
       patience: waitUntil === undefined ? null : patienceOf(logger, waitUntil),
       onBuilt: (node, store) => {
         face.peer.current = peerFace(node, store);
+        face.keys = liveKeys(config, store);
       },
       ...(failpoint === undefined ? {} : { failpoint }),
     });
@@ -80,7 +82,10 @@ export async function startService(options: ServiceOptions) {
       /** As people write them, EIP-55. */
       signers: composed.signer.addresses().map(checksum),
       /** Drains, releases the lanes, closes. Safe to call twice. */
-      stop: once(() => stop(http, composed)),
+      stop: once(async () => {
+        await face.keys?.stop();
+        await stop(http, composed);
+      }),
     };
   } catch (error) {
     await serving.then(
@@ -95,6 +100,8 @@ export async function startService(options: ServiceOptions) {
 class Face {
   readonly api = new Deferred<FencepostApi>();
   readonly peer = new Deferred<PeerReceiver>();
+  /** Null: none are asked for, or the database is not reached yet. */
+  keys: LiveKeys | null = null;
   reception: Receiving = { admittance: (): Admittance => OPEN, waiting: 0 };
 }
 
@@ -111,6 +118,7 @@ async function serve({ config, logger, sharesPort = false }: ServiceOptions, { f
     files: await dashboardFiles(),
     api: face.api.face,
     apiKeys: config.apiKeys,
+    liveKeys: { find: (digest) => face.keys?.find(digest) ?? null },
     metrics: () => metrics.expose(),
     checksum,
     version,
@@ -180,6 +188,13 @@ class Deferred<T extends object> {
         return Promise.reject(unavailable("this node is starting"));
       },
   });
+}
+
+function liveKeys({ apiKeys, lease }: Config, store: PostgresStore): LiveKeys | null {
+  if (apiKeys === "none") return null;
+  const keys = new LiveKeys({ store, clock: systemClock, trustedMs: lease.durationMs });
+  keys.start();
+  return keys;
 }
 
 function peerFace(node: FencepostNode, store: PostgresStore): PeerReceiver {

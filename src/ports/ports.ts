@@ -2,10 +2,12 @@ import type { Clock } from "./clock.ts";
 import type { Codec } from "./codec.ts";
 import type { Entropy } from "./entropy.ts";
 import type { Failpoints } from "./failpoints.ts";
+import type { KeyStore } from "./key-store.ts";
 import type { LaneStore } from "./lane-store.ts";
 import type { LeaseStore } from "./lease-store.ts";
 import type { Peers } from "./peers.ts";
 import type { QueryStore } from "./query-store.ts";
+import type { Secrets } from "./secrets.ts";
 import type { SessionLock } from "./session-lock.ts";
 import type { Signer } from "./signer.ts";
 import type { Telemetry } from "./telemetry.ts";
@@ -13,7 +15,7 @@ import type { WakeUps } from "./wake-ups.ts";
 
 /** What the application stands on, by the names it is given under; each part of it picks what it needs. */
 export interface Ports {
-  readonly store: LeaseStore & LaneStore & QueryStore;
+  readonly store: LeaseStore & LaneStore & QueryStore & KeyStore;
   readonly signer: Signer;
   readonly peers: Peers;
   readonly wakeUps: WakeUps;
@@ -21,6 +23,7 @@ export interface Ports {
   readonly codec: Codec;
   readonly clock: Clock;
   readonly entropy: Entropy;
+  readonly secrets: Secrets;
   readonly telemetry: Telemetry;
   readonly failpoint: Failpoints;
 }

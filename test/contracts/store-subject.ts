@@ -1,10 +1,11 @@
 import type { Intent } from "../../src/domain/transaction.ts";
+import type { KeyStore } from "../../src/ports/key-store.ts";
 import type { LaneStore } from "../../src/ports/lane-store.ts";
 import type { LeaseStore } from "../../src/ports/lease-store.ts";
 import type { QueryStore } from "../../src/ports/query-store.ts";
 import type { SessionLock } from "../../src/ports/session-lock.ts";
 
-export type Store = LeaseStore & LaneStore & QueryStore & { close(): Promise<void> };
+export type Store = LeaseStore & LaneStore & QueryStore & KeyStore & { close(): Promise<void> };
 
 /** One database, fresh for each suite, that several stores can be connected to. */
 export interface StoreSubject {

@@ -15,6 +15,7 @@ import type { HttpServerOptions, RouteContext } from "./options.ts";
 import { answerWithProblems, rawProblem, sendProblem } from "./problems.ts";
 import { createRoutes } from "./routes/create.ts";
 import { fileRoutes } from "./routes/files.ts";
+import { keyRoutes } from "./routes/keys.ts";
 import { laneRoutes, nonceRoutes } from "./routes/lanes.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
@@ -43,6 +44,7 @@ export function createHttpApp(options: HttpServerOptions) {
   transactionRoutes(app, context);
   nonceRoutes(app, context);
   laneRoutes(app, context);
+  keyRoutes(app, context);
   operationRoutes(app, context, options);
   if (options.peer !== undefined) peerRoutes(app, options.peer);
   fileRoutes(app, options.files ?? new Map());
@@ -149,7 +151,7 @@ export function addHooks(
   { longPolls, arrivals }: { readonly longPolls: LongPolls; readonly arrivals: Arrivals },
 ): void {
   const { clock, onResponse } = options;
-  const authenticate = authenticator(options.apiKeys);
+  const authenticate = authenticator(options.apiKeys, options.liveKeys);
   const apiOf = rememberedFor((principal) => limitedTo(principal, options.api));
   const mayCome = wire(options.wire ?? { hosts: "any", origins: [] });
   const doors = options.door === undefined ? null : openDoors({ ...options.door, clock, arrivals });

@@ -4,7 +4,7 @@ import { PEER_SCHEME } from "../../contract/peer-wire.ts";
 import { ROUTE_SCOPES, type RouteScope } from "../../contract/scopes.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import { ANYBODY, forbidden, type Principal, USUAL_SCOPES } from "../../domain/principal.ts";
-import type { ApiKey } from "./options.ts";
+import type { ApiKey, HttpServerOptions } from "./options.ts";
 
 /** Whose secret the header carries; throws UNAUTHENTICATED where it is nobody's. */
 export type Authenticate = (authorization: string | undefined) => Principal;
@@ -15,14 +15,18 @@ const BEARER = /^bearer +([\x21-\x7e]+) *$/i;
  * Keys are looked up by the SHA-256 digest of their secret. How long that takes may tell how much of a digest was alike,
  * which is of no use: nobody can choose a secret by the beginning of its digest.
  */
-export function authenticator(apiKeys: readonly ApiKey[] | "none"): Authenticate {
+export function authenticator(
+  apiKeys: readonly ApiKey[] | "none",
+  liveKeys?: HttpServerOptions["liveKeys"],
+): Authenticate {
   if (apiKeys === "none") return () => ANYBODY;
-  const principals = new Map(apiKeys.map((key) => [hash("sha256", key.secret, "base64"), principalOf(key)]));
+  const principals = new Map(apiKeys.map((key) => [hash("sha256", key.secret, "hex"), principalOf(key)]));
   return (authorization) => {
     const given = BEARER.exec(authorization ?? "")?.[1];
     if (given === undefined) throw unauthenticated("send the secret of an API key as Authorization: Bearer <secret>");
-    const principal = principals.get(hash("sha256", given, "base64"));
-    if (principal === undefined) throw unauthenticated("this API key is not known");
+    const offered = hash("sha256", given, "hex");
+    const principal = principals.get(offered) ?? liveKeys?.find(offered) ?? null;
+    if (principal === null) throw unauthenticated("this API key is not known");
     return principal;
   };
 }

@@ -14,6 +14,8 @@ export interface HttpServerOptions {
   readonly api: FencepostApi;
   /** "none" leaves every route open; an empty list closes every route that is not open by itself. */
   readonly apiKeys: readonly ApiKey[] | "none";
+  /** Keys that are managed while the node runs; asked after those above, by the SHA-256 of the secret in hex. */
+  readonly liveKeys?: { find(digest: string): Principal | null };
   readonly metrics: () => Promise<{ readonly contentType: string; readonly body: string }>;
   /** EIP-55. Called once per address: answers are remembered. */
   readonly checksum: Checksum;

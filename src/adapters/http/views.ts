@@ -1,7 +1,14 @@
-import type { CompletionsPage as ApiPage, Created, SignerView, TransactionView } from "../../application/api.ts";
+import type {
+  CompletionsPage as ApiPage,
+  Created,
+  KeyView,
+  SignerView,
+  TransactionView,
+} from "../../application/api.ts";
 import type { ClusterNode, LaneLease } from "../../contract/cluster.ts";
 import type { Completion, CompletionsPage } from "../../contract/completions.ts";
 import type { CreatedTransaction } from "../../contract/create.ts";
+import type { Keys } from "../../contract/keys.ts";
 import type { NonceReservation } from "../../contract/nonces.ts";
 import type { SignerLane, SignerLanes } from "../../contract/signers.ts";
 import type { Explanation, Transaction } from "../../contract/transactions.ts";
@@ -11,6 +18,7 @@ import type { Explanation as ExplanationOf } from "../../domain/explain/situatio
 import type { Lane } from "../../domain/lane.ts";
 import type { Reservation } from "../../domain/reservations.ts";
 import type { Payload } from "../../domain/transaction.ts";
+import type { KeyTerms } from "../../ports/key-store.ts";
 import type { InstanceRecord, LeaseRecord } from "../../ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord } from "../../ports/query-store.ts";
 
@@ -120,6 +128,23 @@ export function reservationView(reservation: Reservation, checksum: Checksum): N
 
 export function explanationView({ causes, help, ...explanation }: ExplanationOf): Explanation {
   return { ...explanation, causes: causes.map(plain), help: [...help] };
+}
+
+export function keyTermsView({ name, scopes, signers, chains }: KeyTerms, checksum: Checksum) {
+  return {
+    name,
+    scopes: [...scopes],
+    signers: signers === null ? null : signers.map(checksum),
+    chains: chains && [...chains],
+  };
+}
+
+export function keysView(keys: readonly KeyView[], checksum: Checksum): Keys {
+  return {
+    items: keys.map(({ createdAt, secrets, ...terms }) => {
+      return { ...keyTermsView(terms, checksum), createdAt: createdAt.toISOString(), secrets: secrets.map(plain) };
+    }),
+  };
 }
 
 /** Never negative: the database's clock and ours may differ. */

@@ -1,9 +1,11 @@
 import type { Clock } from "../../ports/clock.ts";
+import type { KeyStore } from "../../ports/key-store.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import { type CommitRuntime, commitWrites } from "./commit/commit.ts";
 import { RememberedLanes } from "./commit/remembered-lanes.ts";
+import { keysIn } from "./keys.ts";
 import { leasesIn } from "./leases.ts";
 import { loadsFrom } from "./loads.ts";
 import { newestMigration } from "./migrate.ts";
@@ -94,7 +96,7 @@ interface Parts {
   readonly newestMigration: string;
 }
 
-export type PostgresStore = LaneStore & LeaseStore & QueryStore & { close(): Promise<void> };
+export type PostgresStore = LaneStore & LeaseStore & QueryStore & KeyStore & { close(): Promise<void> };
 
 function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts): PostgresStore {
   const loads = loadsFrom(reading);
@@ -105,6 +107,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
   return {
     ...loads,
     ...leasesIn(leasing, renewing),
+    ...keysIn(leasing),
     ...queries,
     commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),
     loadLane: async (fence) => {

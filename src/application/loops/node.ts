@@ -20,6 +20,7 @@ import { askAgain } from "../lane/ask-again.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { createKeyOperations } from "../operations/keys.ts";
 import { createOperations, type OperationPorts } from "../operations/operations.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
 import { Feed } from "../queries/feed.ts";
@@ -358,6 +359,7 @@ export class FencepostNode {
     return {
       ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
       ...createOperations(operationPorts, this.cluster.actions),
+      ...createKeyOperations(this.ports),
       create: async (request, owner, limits) => {
         const [fate] = await this.create([{ request, owner, limits }]);
         if (fate instanceof FencepostError) throw fate;

@@ -30,6 +30,8 @@ const WRITES = [
   "actOnLane",
   "submitReserved",
   "markUsed",
+  "addKey",
+  "revokeKey",
   "releaseNonce",
 ];
 
@@ -58,12 +60,12 @@ function world(owner: string | null, key: Partial<ApiKey>) {
 }
 
 function ask(app: ReturnType<typeof httpApp>, { method, path }: Route) {
-  const names = { txId: sampleTxId(1), reservationId: sampleTxId(2), signer: SIGNER_EIP55 };
+  const names = { txId: sampleTxId(1), reservationId: sampleTxId(2), signer: SIGNER_EIP55, name: "shop" };
   const url = path.replace(/\{(\w+)\}/g, (_, name: keyof typeof names) => names[name]);
   const query = path.endsWith("/by-request") ? `?signer=${SIGNER_EIP55}&requestId=r` : "";
   const body = path.endsWith("/release") ? {} : { reason: "because", transactions: [{}] };
-  const payload = method === "get" ? {} : { payload: JSON.stringify(body) };
-  return app.inject({ method: method as "get" | "post", url: `${url}${query}`, headers, ...payload });
+  const payload = method !== "post" ? {} : { payload: JSON.stringify(body) };
+  return app.inject({ method: method as "get" | "post" | "delete", url: `${url}${query}`, headers, ...payload });
 }
 
 const guarded = ROUTES.filter(({ open }) => open !== true);

@@ -4,6 +4,7 @@ import { createCodec } from "../../../src/adapters/evm/codec.ts";
 import { createHttpServer } from "../../../src/adapters/http/server.ts";
 import { createHttpPeers } from "../../../src/adapters/peers/http-peers.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { systemSecrets } from "../../../src/adapters/system/secrets.ts";
 import { FencepostNode } from "../../../src/application/loops/node.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import type { ForwardedCreate } from "../../../src/ports/peers.ts";
@@ -77,6 +78,7 @@ async function startNode(name: string, database: MemoryDatabase, chain: Simulate
       sessionLock: noSessionLock,
       codec: createCodec(),
       clock: systemClock,
+      secrets: systemSecrets,
       entropy: createSeededEntropy(name.charCodeAt(0), systemClock),
       telemetry: { emit: () => undefined },
       failpoint: () => undefined,

@@ -28,10 +28,13 @@ CREATE TABLE fencepost.api_key (
 CREATE TABLE fencepost.api_secret (
   digest bytea PRIMARY KEY,
   name text COLLATE "C" NOT NULL REFERENCES fencepost.api_key ON DELETE CASCADE,
+  -- Which of the two.
+  slot smallint NOT NULL,
   created_at timestamptz NOT NULL,
-  CONSTRAINT api_secret_digest CHECK (octet_length(digest) = 32)
+  CONSTRAINT api_secret_digest CHECK (octet_length(digest) = 32),
+  CONSTRAINT api_secret_slot CHECK (slot IN (1, 2)),
+  CONSTRAINT api_secret_by_name UNIQUE (name, slot)
 );
-CREATE INDEX api_secret_by_name ON fencepost.api_secret (name);
 
 -- What people decided about keys. Appended in the transaction that did it, and kept when the key is gone.
 CREATE TABLE fencepost.key_decision (
