@@ -21,7 +21,8 @@ export class LiveKeys {
   private readonly ports: LiveKeysPorts;
   private readonly stopping = new AbortController();
   private principals: ReadonlyMap<string, Principal> = new Map();
-  private readAtMs = Number.NEGATIVE_INFINITY;
+  /** Null: not yet. */
+  private readAtMs: number | null = null;
   private reading: Promise<void> | null = null;
 
   constructor(ports: LiveKeysPorts) {
@@ -41,7 +42,8 @@ export class LiveKeys {
   /** By the SHA-256 of a secret, in hex. Null: no key has it. UNAVAILABLE where one had, too long ago. */
   find(digest: string): Principal | null {
     const found = this.principals.get(digest) ?? null;
-    if (found === null || this.ports.clock.monotonicMs() - this.readAtMs <= this.ports.trustedMs) return found;
+    const { clock, trustedMs } = this.ports;
+    if (found === null || (this.readAtMs !== null && clock.monotonicMs() - this.readAtMs <= trustedMs)) return found;
     throw unavailable("the database does not answer, so this API key cannot be checked");
   }
 

@@ -145,8 +145,12 @@ describe("on a node", () => {
     const request = transfer({ requestId: "order-1" });
     const first = await world.settle(shop?.create(request) as Promise<{ txId: string }>);
     expect(await world.settle(shop?.create(request) as Promise<unknown>)).toMatchObject({ outcome: "existing" });
-    for (const asked of [wallet?.create(request), wallet?.reserveNonce({ signer: SIGNER, requestId: "order-1" })]) {
-      const error = await world.settle((asked as Promise<unknown>).catch((reason: unknown) => reason));
+    const asking = [
+      () => wallet?.create(request),
+      () => wallet?.reserveNonce({ signer: SIGNER, requestId: "order-1" }),
+    ];
+    for (const ask of asking) {
+      const error = await world.settle((ask() as Promise<unknown>).catch((reason: unknown) => reason));
       expect(error).toMatchObject({ code: "REQUEST_ID_REUSED", extras: {} });
       expect(JSON.stringify([String(error), error])).not.toContain(first.txId);
     }

@@ -20,13 +20,16 @@ CREATE TABLE fencepost.api_key (
 CREATE TABLE fencepost.api_secret (
   digest bytea NOT NULL,
   name text COLLATE "C" NOT NULL,
+  slot smallint NOT NULL,
   created_at timestamp with time zone NOT NULL,
+  CONSTRAINT api_secret_by_name UNIQUE (name, slot),
   CONSTRAINT api_secret_pkey PRIMARY KEY (digest),
   CONSTRAINT api_secret_name_fkey FOREIGN KEY (name) REFERENCES api_key(name) ON DELETE CASCADE,
-  CONSTRAINT api_secret_digest CHECK ((octet_length(digest) = 32))
+  CONSTRAINT api_secret_digest CHECK ((octet_length(digest) = 32)),
+  CONSTRAINT api_secret_slot CHECK ((slot = ANY (ARRAY[1, 2])))
 );
 
-CREATE INDEX api_secret_by_name ON fencepost.api_secret USING btree (name);
+CREATE UNIQUE INDEX api_secret_by_name ON fencepost.api_secret USING btree (name, slot);
 
 CREATE TABLE fencepost.attempt (
   tx_id uuid NOT NULL,

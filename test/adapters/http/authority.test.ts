@@ -41,25 +41,31 @@ function reservation(owner: string | null): Reservation {
   return { reservationId: sampleTxId(2), lane, nonce: 8, requestId: null, txId: null, owner, ...times };
 }
 
-/** Everything belongs to `owner`; what is asked for beyond that is only noted. */
-function world(owner: string | null, key: Partial<ApiKey>) {
-  const asked: string[] = [];
+/** Everything belongs to `owner`; what is asked for beyond that is only noted. One key for each scope, and one without. */
+function world() {
+  const state = { owner: null as string | null, asked: [] as string[], refusals: [] as Refusal[] };
   const known: Partial<FencepostApi> = {
-    transaction: async () => sampleTransaction({ owner }),
-    reservation: async () => reservation(owner),
+    transaction: async () => sampleTransaction({ owner: state.owner }),
+    reservation: async () => reservation(state.owner),
   };
   const api = new Proxy({} as FencepostApi, {
     get: (_, method: string) => {
-      return known[method as keyof FencepostApi] ?? (async () => Promise.reject(new Error(String(asked.push(method)))));
+      const noted = async () => Promise.reject(new Error(String(state.asked.push(method))));
+      return known[method as keyof FencepostApi] ?? noted;
     },
   });
-  const refusals: Refusal[] = [];
-  const onRefused = (refusal: Refusal) => void refusals.push(refusal);
-  const apiKeys = [{ name: "mine", secret: SECRET, ...key }];
-  return { app: httpApp({}, { api, apiKeys, onRefused }), asked, refusals };
+  const keys = SCOPES.map((scope): ApiKey => ({ name: "mine", secret: secretOf(scope), scopes: [scope] }));
+  const apiKeys = [...keys, { name: "mine", secret: SECRET }];
+  const app = httpApp({}, { api, apiKeys, onRefused: (refusal) => void state.refusals.push(refusal) });
+  return { app, state };
 }
 
-function ask(app: ReturnType<typeof httpApp>, { method, path }: Route) {
+function secretOf(scope: Scope): string {
+  return `${scope}-${SECRET}`;
+}
+
+function ask(app: ReturnType<typeof httpApp>, { method, path }: Route, secret = SECRET) {
+  const headers = { authorization: `Bearer ${secret}`, "content-type": "application/json" };
   const names = { txId: sampleTxId(1), reservationId: sampleTxId(2), signer: SIGNER_EIP55, name: "shop" };
   const url = path.replace(/\{(\w+)\}/g, (_, name: keyof typeof names) => names[name]);
   const query = path.endsWith("/by-request") ? `?signer=${SIGNER_EIP55}&requestId=r` : "";
@@ -81,11 +87,12 @@ function isAllowed({ method, path }: Route, scope: Scope, whose: string): boolea
 describe("every route, with a key of one scope", () => {
   it("lets in whom its line in src/contract/scopes.ts names, and nobody else", async () => {
     expect(cases.length).toBeGreaterThan(400);
+    const { app, state } = world();
     for (const { route, scope, whose } of cases) {
-      const { app, asked, refusals } = world({ mine: "mine", "another's": "other" }[whose] ?? null, {
-        scopes: [scope],
-      });
-      const response = await ask(app, route);
+      const owner = { mine: "mine", "another's": "other" }[whose] ?? null;
+      Object.assign(state, { owner, asked: [], refusals: [] });
+      const response = await ask(app, route, secretOf(scope));
+      const { asked, refusals } = state;
       const what = `${route.method} ${route.path} with ${scope}, ${whose}`;
       if (isAllowed(route, scope, whose)) {
         expect([401, 403], what).not.toContain(response.statusCode);
@@ -119,8 +126,9 @@ describe("every route, with a key of one scope", () => {
 
 describe("a key", () => {
   it("without scopes looks and creates, and does nothing else", async () => {
+    const { app, state } = world();
+    state.owner = "other";
     for (const route of guarded) {
-      const { app } = world("other", {});
       const { scope = "none" } = ROUTE_SCOPES[`${route.method} ${route.path}`] ?? {};
       const refused = (await ask(app, route)).statusCode === 403;
       expect(refused, `${route.method} ${route.path}`).toBe(scope !== "read" && scope !== "submit");

@@ -127,7 +127,11 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await reserve(two, { requestId: "shared" })).toMatchObject({ fate: "created" });
     const intent = anIntent(one.lane, { requestId: "a transaction's" });
     await allocate(context.store, one, [intent]);
-    expect(await reserve(one, { requestId: "a transaction's" })).toEqual({ fate: "requestTaken", txId: intent.txId });
+    expect(await reserve(one, { requestId: "a transaction's" })).toEqual({
+      fate: "requestTaken",
+      txId: intent.txId,
+      owner: null,
+    });
   });
 
   it("makes a released nonce free: the next transaction takes it, then the cursor goes on", async () => {
