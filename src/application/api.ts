@@ -3,7 +3,6 @@ import type { Explanation } from "../domain/explain/situation.ts";
 import type { Address, Hash } from "../domain/lane.ts";
 import type { Limits } from "../domain/principal.ts";
 import type { Reservation } from "../domain/reservations.ts";
-import type { State } from "../domain/transitions.ts";
 import type { KeyTerms } from "../ports/key-store.ts";
 import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
 import type { ForwardedAnswer } from "../ports/peers.ts";
@@ -12,6 +11,7 @@ import type {
   HistoryRecord,
   LaneDecisionRecord,
   LaneRecord,
+  ListFilter,
   TransactionRecord,
 } from "../ports/query-store.ts";
 
@@ -154,16 +154,11 @@ export interface RequestQuery {
   readonly chainId?: number;
 }
 
-export interface ListQuery {
+export interface ListQuery extends Partial<Omit<ListFilter, "signer" | "txHash" | "after">> {
   readonly signer?: string;
-  readonly chainId?: number;
-  readonly state?: State;
-  readonly requestId?: string;
   readonly txHash?: string;
-  readonly order?: "newest" | "oldest";
   /** The opaque cursor of the page before. */
   readonly after?: string;
-  readonly limit?: number;
 }
 
 export interface CompletionsQuery {
