@@ -2,7 +2,9 @@ import type { FencepostError } from "../domain/errors.ts";
 import type { Explanation } from "../domain/explain/situation.ts";
 import type { Kill } from "../domain/kills.ts";
 import type { Address, Hash } from "../domain/lane.ts";
+import type { Limits } from "../domain/principal.ts";
 import type { Reservation } from "../domain/reservations.ts";
+import type { KeyTerms } from "../ports/key-store.ts";
 import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
 import type { ForwardedAnswer } from "../ports/peers.ts";
 import type {
@@ -19,10 +21,17 @@ import type {
  * Every method that fails for a reason a caller can act on throws a FencepostError.
  */
 export interface FencepostApi {
-  /** Validates, prepares, allocates; resolves once the transaction is durable. */
-  create(request: CreateRequest): Promise<Created>;
+  /**
+   * Validates, prepares, allocates; resolves once the transaction is durable. It belongs to `owner`, the name of an API
+   * key, and FORBIDDEN says that it is outside that key's limits.
+   */
+  create(request: CreateRequest, owner?: string | null, limits?: Limits): Promise<Created>;
   /** In order; partial success is normal. Never throws for an item. */
-  createBatch(requests: readonly CreateRequest[]): Promise<readonly (Created | FencepostError)[]>;
+  createBatch(
+    requests: readonly CreateRequest[],
+    owner?: string | null,
+    limits?: Limits,
+  ): Promise<readonly (Created | FencepostError)[]>;
   transaction(txId: string, include?: readonly Include[]): Promise<TransactionView>;
   transactionByRequest(query: RequestQuery, include?: readonly Include[]): Promise<TransactionView>;
   transactions(query: ListQuery): Promise<{ readonly items: readonly TransactionView[]; readonly next: string | null }>;
@@ -34,7 +43,7 @@ export interface FencepostApi {
   /** One item per chain the signer has a lane on; `fresh` asks the chain. UNKNOWN_SIGNER where no node holds its key. */
   signer(signer: string, options?: { readonly fresh?: boolean }): Promise<readonly SignerView[]>;
   /** Keeps a nonce for a caller that signs itself; a repeat of the request id gets its own again. */
-  reserveNonce(request: ReserveRequest): Promise<Reserved>;
+  reserveNonce(request: ReserveRequest, owner?: string | null, limits?: Limits): Promise<Reserved>;
   reservation(reservationId: string): Promise<Reservation>;
   /** `{ rawTransaction }`, signed for that very nonce: from here on a tracked transaction. CONFLICT where it is too late. */
   submitReserved(reservationId: string, request: unknown): Promise<Created>;
@@ -51,11 +60,28 @@ export interface FencepostApi {
   /** Carries out an operator's decision; answers with the transaction as it stands then. CONFLICT says what really happened. */
   act(order: TransactionOrder): Promise<TransactionView>;
   /** The same for a lane as a whole. */
-  actOnLane(order: LaneOrder): Promise<readonly SignerView[]>;
+  actOnLane(order: LaneOrder, limits?: Limits): Promise<readonly SignerView[]>;
   /** Nothing of a signer, or of any, is sent from any node until this is ended. Stops at once, also where the database is away. */
   kill(order: KillOrder): Promise<KillAnswer>;
   /** Answers once the end is durable. */
   endKill(order: KillOrder): Promise<KillAnswer>;
+  /** API keys of the database; those of the configuration are not among them. */
+  keys(): Promise<readonly KeyView[]>;
+  /** `name`, `scopes`, `signers`, `chains`: a new key, or one more secret of one on the same terms. CONFLICT where it has two. */
+  addKey(request: unknown, actor: string): Promise<NewKey>;
+  /** One secret of it, or all of it. */
+  revokeKey(name: string, secretId: string | null, actor: string): Promise<void>;
+}
+
+export interface KeyView extends KeyTerms {
+  readonly createdAt: Date;
+  readonly secrets: readonly { readonly secretId: string; readonly createdAt: Date }[];
+}
+
+export interface NewKey extends KeyTerms {
+  /** Told this once. */
+  readonly secret: string;
+  readonly secretId: string;
 }
 
 export type TransactionAction = "resubmit" | "reprice" | "cancel" | "replace" | "resolve";
@@ -111,6 +137,8 @@ export type OperationName =
   | "markUsed"
   | "releaseNonce";
 
+export type KeyOperation = "keys" | "addKey" | "revokeKey";
+
 /** As it arrives, not yet validated. */
 export interface ReserveRequest {
   readonly chainId?: unknown;
@@ -164,6 +192,8 @@ export interface CompletionsPage {
   readonly epoch: number;
   readonly items: readonly CompletionRecord[];
   readonly next: number;
+  /** The key sees only some signers or chains: gaps in the numbers are others'. */
+  readonly filtered?: true;
 }
 
 export interface SignersQuery {

@@ -2,6 +2,7 @@ import type * as actions from "../contract/actions.ts";
 import type { ClusterNode, LaneLease } from "../contract/cluster.ts";
 import type { CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 import type { BatchResults, CreatedTransaction, CreateTransaction } from "../contract/create.ts";
+import type { AddKey, Keys, NewKey, RevokedKey } from "../contract/keys.ts";
 import type { KillOrder, KillSwitchState } from "../contract/kill.ts";
 import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 import type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
@@ -21,6 +22,7 @@ export type {
 export type { ClusterNode, LaneLease } from "../contract/cluster.ts";
 export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 export type { BatchResults, CreatedTransaction, CreateTransaction } from "../contract/create.ts";
+export type { AddKey, Keys, NewKey, RevokedKey } from "../contract/keys.ts";
 export type { KillOrder, KillSwitchState } from "../contract/kill.ts";
 export type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 export type { Problem } from "../contract/problem.ts";
@@ -90,6 +92,12 @@ export interface FencepostClient {
   kill(order?: KillOrder & { readonly signer?: string }, options?: CallOptions): Promise<KillSwitchState>;
   /** Ends that; resolves once it is durable. */
   endKill(order?: KillOrder & { readonly signer?: string }, options?: CallOptions): Promise<KillSwitchState>;
+  /** API keys of the database. Takes a key with `admin`, as the two below. */
+  keys(options?: CallOptions): Promise<readonly Keys["items"][number][]>;
+  /** A new key, or a second secret of one on the same terms. The secret is told this once. */
+  addKey(key: AddKey, options?: CallOptions): Promise<NewKey>;
+  /** The key as a whole, or one of its secrets. */
+  revokeKey(name: string, options?: CallOptions & { readonly secretId?: string }): Promise<RevokedKey>;
   /** Every node that is alive; each of them knows all others. */
   nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
   /** Which node acts for which lane; lanes without an owner are left out. */
@@ -144,6 +152,10 @@ export function createClient(options: ClientOptions): FencepostClient {
     realign: onLane("realign"),
     kill: ({ signer, ...body } = {}, call) => transport({ path: killPath(signer), body, ...call }),
     endKill: ({ signer, ...body } = {}, call) => transport({ path: killPath(signer), body, method: "DELETE", ...call }),
+    keys: (call) => items({ path: "/keys", ...call }),
+    addKey: (key, call) => post("/keys", key, call),
+    revokeKey: (name, { secretId: secret, ...call } = {}) =>
+      transport({ method: "DELETE", path: `/keys/${encodeURIComponent(name)}`, query: { secret }, ...call }),
     nodes: (call) => items({ path: "/nodes", ...call }),
     leases: (call) => items({ path: "/leases", ...call }),
   };

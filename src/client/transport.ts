@@ -20,7 +20,7 @@ export interface Call extends CallOptions {
   readonly path: string;
   readonly query?: { readonly [name: string]: QueryValue };
   readonly body?: unknown;
-  /** Instead of POST, where there is a body. */
+  /** Instead of POST where there is a body, and of GET where there is none. */
   readonly method?: "DELETE";
 }
 
@@ -42,7 +42,7 @@ export function createTransport(options: ClientOptions): Transport {
 function requestOf(call: Call, headers: Readonly<Record<string, string>>): RequestInit {
   const abortable = call.signal === undefined ? {} : { signal: call.signal };
   // Whether it is there, not what it is: sending undefined is a mistake to be told, not a question.
-  if (!("body" in call)) return { headers, ...abortable };
+  if (!("body" in call)) return { ...(call.method && { method: call.method }), headers, ...abortable };
   return {
     method: call.method ?? "POST",
     headers: { ...headers, "content-type": "application/json" },

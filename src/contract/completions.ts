@@ -29,6 +29,11 @@ export const CompletionsPage = named("CompletionsPage", {
   }),
   items: Type.Array(Completion),
   next: Type.Integer({ minimum: 0, description: "The value for the next `after`." }),
+  filtered: Type.Optional(
+    Type.Literal(true, {
+      description: "The key is limited to signers or chains: gaps in the numbers are others', and `next` is past them.",
+    }),
+  ),
 });
 export type CompletionsPage = Static<typeof CompletionsPage>;
 

@@ -1,6 +1,7 @@
 import type { ClusterNodes, LaneLeases, Readiness } from "./cluster.ts";
 import type { CompletionsPage } from "./completions.ts";
 import type { BatchResults, CreateBatch, CreatedTransaction, CreateTransaction } from "./create.ts";
+import type { AddKey, Keys, NewKey, RevokedKey } from "./keys.ts";
 import type { NonceReservation, ReserveNonce, SubmitReserved, UseReserved } from "./nonces.ts";
 import { problemExamples } from "./problem.ts";
 import type { SignerLanes, SignersPage } from "./signers.ts";
@@ -75,6 +76,7 @@ const attempt: Transaction["attempts"][number] = {
 
 export const transaction: Transaction = {
   ...outcome,
+  owner: "checkout",
   txHash,
   payload: { to: recipient, data: "0x", value: "1000000000000000" },
   gas: "21000",
@@ -115,6 +117,7 @@ export const nonceReservation: NonceReservation = {
   signer,
   nonce: 8,
   requestId: "payout-7",
+  owner: "wallet",
   expiresAt: "2026-11-02T09:31:00.000Z",
   state: "RESERVED",
   txId: null,
@@ -256,3 +259,26 @@ export const killed = {
 };
 
 export const unkilled = { durable: true, kills: [], nodes: [] };
+
+export const addKey: AddKey = { name: "checkout", scopes: ["read", "submit"], signers: [signer] };
+
+const keyTerms = {
+  name: "checkout",
+  scopes: ["read", "submit"] as ("read" | "submit")[],
+  signers: [signer],
+  chains: null,
+};
+
+export const newKey: NewKey = { ...keyTerms, secret: "pZ3vX0c6JH2mSmVZ8kq1uYy4n7wE5rTb", secretId: "5f1d7a84" };
+
+export const revokedKey: RevokedKey = { name: "checkout", secretId: null };
+
+export const keys: Keys = {
+  items: [
+    {
+      ...keyTerms,
+      createdAt: "2026-11-02T09:30:00.000Z",
+      secrets: [{ secretId: "5f1d7a84", createdAt: "2026-11-02T09:30:00.000Z" }],
+    },
+  ],
+};

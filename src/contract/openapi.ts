@@ -31,8 +31,14 @@ const JSON_TYPE = "application/json";
 const PROBLEM_TYPE = "application/problem+json";
 /** What any route behind a key may answer besides its own errors. */
 const COMMON_ERRORS: readonly ErrorCode[] = ["UNAUTHENTICATED", "FORBIDDEN", "INTERNAL", "UNAVAILABLE"];
+const NAME = { type: "string", description: "Of an API key." };
 /** What the names in paths stand for. */
-const PATH_PARAMETERS: Readonly<Record<string, object>> = { txId: TxId, reservationId: TxId, signer: Address };
+const PATH_PARAMETERS: Readonly<Record<string, object>> = {
+  txId: TxId,
+  reservationId: TxId,
+  signer: Address,
+  name: NAME,
+};
 /** Members of a schema that hold plain values, not schemas. */
 const PLAIN_MEMBERS: readonly string[] = ["enum", "examples", "default"];
 
@@ -41,6 +47,7 @@ const TAGS: readonly { readonly name: Route["tag"]; readonly description: string
   { name: "Nonces", description: "Reserved for callers that sign themselves." },
   { name: "Completions", description: "The ordered feed of final outcomes." },
   { name: "Signers", description: "Lanes: nonce cursor, owner, balance, what waits." },
+  { name: "Keys", description: "Who may call, and for what." },
   { name: "Cluster", description: "Nodes of the same database, and which of them acts for which lane." },
   { name: "Operations", description: "Liveness, readiness, metrics, this reference." },
 ];

@@ -5,6 +5,7 @@ import { ClusterNodes, Health, LaneLeases, Readiness, ReadinessQuery } from "./c
 import { CompletionsPage, CompletionsQuery } from "./completions.ts";
 import { BatchResults, CreateBatch, CreatedTransaction, CreateTransaction } from "./create.ts";
 import * as examples from "./examples.ts";
+import { AddKey, Keys, NewKey, RevokedKey, RevokeQuery } from "./keys.ts";
 import { KillOrder, KillSwitchState } from "./kill.ts";
 import { NonceReservation, ReserveNonce, SubmitReserved, UseReserved } from "./nonces.ts";
 import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "./signers.ts";
@@ -45,7 +46,7 @@ export interface Route extends WrittenRoute {
   readonly operationId: string;
   readonly method: string;
   readonly path: string;
-  readonly tag: "Transactions" | "Nonces" | "Completions" | "Signers" | "Cluster" | "Operations";
+  readonly tag: "Transactions" | "Nonces" | "Completions" | "Signers" | "Keys" | "Cluster" | "Operations";
   readonly errors: readonly ErrorCode[];
 }
 
@@ -198,6 +199,33 @@ const signers: Written = {
   },
 };
 
+const keys: Written = {
+  listKeys: {
+    at: "get /api/v1/keys",
+    summary: "List the API keys of the database",
+    responses: { 200: { description: "Without their secrets.", schema: Keys, example: examples.keys } },
+  },
+  addKey: {
+    at: "post /api/v1/keys",
+    summary: "Make an API key, or its second secret",
+    description:
+      "Of a key that exists on the same terms, a second secret: both are valid until one is revoked. Known to every node within a second.",
+    body: { schema: AddKey, examples: { checkout: examples.addKey } },
+    responses: { 201: { description: "The secret is told this once.", schema: NewKey, example: examples.newKey } },
+    errors: ["CONFLICT"],
+  },
+  revokeKey: {
+    at: "delete /api/v1/keys/{name}",
+    summary: "Revoke an API key, or one of its secrets",
+    description: "Refused by every node within a second. Keys of the configuration are not among these.",
+    query: RevokeQuery,
+    responses: {
+      200: { description: "Revoked: the secret, or all of it.", schema: RevokedKey, example: examples.revokedKey },
+    },
+    errors: ["NOT_FOUND"],
+  },
+};
+
 const cluster: Written = {
   listNodes: {
     at: "get /api/v1/nodes",
@@ -295,6 +323,7 @@ export const ROUTES: readonly Route[] = [
   ...tagged("Signers", signers),
   ...tagged("Transactions", transactionActions),
   ...tagged("Signers", laneActions),
+  ...tagged("Keys", keys),
   ...tagged("Cluster", cluster),
   ...tagged("Cluster", killSwitch),
   ...tagged("Operations", operations),

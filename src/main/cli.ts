@@ -9,7 +9,9 @@ import { type CliActions, type CliIo, runCli, type ServeOptions } from "../adapt
 import { type Environment, readEnvironment } from "../adapters/system/environment.ts";
 import type { Logger } from "../adapters/system/logger.ts";
 import { createMask } from "../domain/mask.ts";
+import { USUAL_SCOPES } from "../domain/principal.ts";
 import { type Command, type Config, ConfigurationError } from "./config/config.ts";
+import type { ApiKey } from "./config/credentials.ts";
 import { loadConfig } from "./config/load.ts";
 import { secretsOfVariables } from "./config/secrets.ts";
 import { version } from "./version.ts";
@@ -74,8 +76,7 @@ function createActions(environment: Environment, output: Output): CliActions {
       const { advertisedUrl, literalHost } = await import("./advertised-url.ts");
       const url =
         options.url ?? config.advertiseUrl ?? advertisedUrl(`http://${literalHost(config.host)}:${config.port}`);
-      const configured = config.apiKeys === "none" ? undefined : config.apiKeys[0]?.secret;
-      const apiKey = options.apiKey ?? configured;
+      const apiKey = options.apiKey ?? mightiest(config.apiKeys)?.secret;
       output.hide(apiKey === undefined ? [] : [apiKey]);
       return createClient(apiKey === undefined ? { url } : { url, apiKey });
     },
@@ -90,6 +91,12 @@ function createActions(environment: Environment, output: Output): CliActions {
       return effectiveValues(resolution, await saidIds(resolution.chains));
     },
   };
+}
+
+/** The one with the most scopes, the first of several: what an operator asks for takes more than what a caller does. */
+function mightiest(keys: Config["apiKeys"]): ApiKey | undefined {
+  const scopesOf = ({ scopes = USUAL_SCOPES }: ApiKey): number => scopes.length;
+  return keys === "none" ? undefined : keys.toSorted((a, b) => scopesOf(b) - scopesOf(a))[0];
 }
 
 /** Logs go to standard error: standard output carries the ready line and nothing else. */

@@ -5,10 +5,11 @@ import type { PeerReceiver } from "../adapters/http/server.ts";
 import { createHttpPeers } from "../adapters/peers/http-peers.ts";
 import { migrate } from "../adapters/postgres/migrate.ts";
 import { PostgresSessionLock } from "../adapters/postgres/session-lock.ts";
-import { openPostgresStore } from "../adapters/postgres/store.ts";
+import { openPostgresStore, type PostgresStore } from "../adapters/postgres/store.ts";
 import { PostgresWakeUps } from "../adapters/postgres/wake-ups.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy, createKeyPair } from "../adapters/system/entropy.ts";
+import { systemSecrets } from "../adapters/system/secrets.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../application/loops/node.ts";
 import { createMask, type Mask } from "../domain/mask.ts";
@@ -33,7 +34,12 @@ export interface NodeParts {
   /** Null: a database that does not answer is an error at once. */
   readonly patience: Patience | null;
   /** Called before other nodes can know of this one: what they may ask of it must work from here on. */
-  readonly onBuilt?: (node: FencepostNode, gate: Pick<PeerReceiver, "admit">) => void;
+  readonly onBuilt?: (node: FencepostNode, parts: BuiltParts) => void;
+}
+
+export interface BuiltParts {
+  readonly gate: Pick<PeerReceiver, "admit">;
+  readonly store: PostgresStore;
 }
 
 export type ComposedNode = Awaited<ReturnType<typeof composeNode>>;
@@ -92,10 +98,11 @@ export async function composeNode(parts: NodeParts) {
     );
     const failpoint = parts.failpoint ?? noFailpoints;
     const resources = { store, chains, signer: maskedSigner(signer, mask), peers, wakeUps, sessionLock };
-    const ports = { ...resources, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
+    const system = { clock: systemClock, entropy, secrets: systemSecrets, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook: maskedHook(stuckHook, mask) };
-    const node = new FencepostNode({ ...ports, ...hook }, { ...settingsOf(config), url, version });
-    parts.onBuilt?.(node, peers.gate);
+    const ports = { ...resources, codec: createCodec(), ...system, ...hook };
+    const node = new FencepostNode(ports, { ...settingsOf(config), url, version });
+    parts.onBuilt?.(node, { gate: peers.gate, store });
     await node.start(patiently);
     /** The node first, then what it stood on. */
     const close = async (): Promise<void> => {

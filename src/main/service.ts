@@ -9,6 +9,7 @@ import type { Logger } from "../adapters/system/logger.ts";
 import { createMetrics, type Metrics } from "../adapters/system/metrics.ts";
 import { type Admittance, OPEN } from "../application/admittance.ts";
 import type { FencepostApi } from "../application/api.ts";
+import { LiveKeys } from "../application/live-keys.ts";
 import type { FencepostNode } from "../application/loops/node.ts";
 import type { Reception } from "../application/loops/reception.ts";
 import { unavailable } from "../domain/errors.ts";
@@ -17,7 +18,7 @@ import { createMask } from "../domain/mask.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { advertisedUrl, literalHost } from "./advertised-url.ts";
 import type { Patience } from "./await-database.ts";
-import { type ComposedNode, composeNode } from "./compose-node.ts";
+import { type BuiltParts, type ComposedNode, composeNode } from "./compose-node.ts";
 import { type Config, type ConfigFor, ConfigurationError } from "./config/config.ts";
 import { openExtensions } from "./extensions.ts";
 import { version } from "./version.ts";
@@ -60,8 +61,9 @@ export async function startService(options: ServiceOptions) {
       extensions,
       sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum })],
       patience: waitUntil === undefined ? null : patienceOf(logger, waitUntil),
-      onBuilt: (node, gate) => {
+      onBuilt: (node, { gate, store }) => {
         face.peer.current = peerFace(node, gate);
+        face.keys = liveKeys(config, store);
       },
       ...(failpoint === undefined ? {} : { failpoint }),
     });
@@ -81,7 +83,10 @@ export async function startService(options: ServiceOptions) {
       /** As people write them, EIP-55. */
       signers: composed.signer.addresses().map(checksum),
       /** Drains, releases the lanes, closes. Safe to call twice. */
-      stop: once(() => stop(http, composed)),
+      stop: once(async () => {
+        await face.keys?.stop();
+        await stop(http, composed);
+      }),
     };
   } catch (error) {
     await serving.then(
@@ -96,6 +101,8 @@ export async function startService(options: ServiceOptions) {
 class Face {
   readonly api = new Deferred<FencepostApi>();
   readonly peer = new Deferred<PeerReceiver>();
+  /** Null: none are asked for, or the database is not reached yet. */
+  keys: LiveKeys | null = null;
   reception: Receiving = { admittance: (): Admittance => OPEN, waiting: 0 };
 }
 
@@ -112,12 +119,17 @@ async function serve({ config, logger, sharesPort = false }: ServiceOptions, { f
     files: await dashboardFiles(),
     api: face.api.face,
     apiKeys: config.apiKeys,
+    liveKeys: { find: (digest) => face.keys?.find(digest) ?? null },
     metrics: () => metrics.expose(),
     checksum,
     version,
     clock: systemClock,
     mask: createMask(config.secrets),
     logger: { error: (fields, message) => logger.log("error", { ...fields }, message) },
+    onRefused: (refusal) => {
+      metrics.refused(refusal);
+      logger.log("warn", { ...refusal }, "a request was not allowed");
+    },
     onResponse: metrics.httpRequest,
     peer: face.peer.face,
     wire: { hosts: hostsOf(config), origins: [config.advertiseUrl ?? [], config.allowedOrigins].flat() },
@@ -189,7 +201,14 @@ class Deferred<T extends object> {
   });
 }
 
-function peerFace(node: FencepostNode, gate: Pick<PeerReceiver, "admit">): PeerReceiver {
+function liveKeys({ apiKeys, lease }: Config, store: BuiltParts["store"]): LiveKeys | null {
+  if (apiKeys === "none") return null;
+  const keys = new LiveKeys({ store, clock: systemClock, trustedMs: lease.durationMs });
+  keys.start();
+  return keys;
+}
+
+function peerFace(node: FencepostNode, gate: BuiltParts["gate"]): PeerReceiver {
   return {
     admit: (route, authorization) => gate.admit(route, authorization),
     create: (creates, repeat) => node.create(creates, { repeat }),

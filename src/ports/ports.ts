@@ -2,11 +2,13 @@ import type { Clock } from "./clock.ts";
 import type { Codec } from "./codec.ts";
 import type { Entropy } from "./entropy.ts";
 import type { Failpoints } from "./failpoints.ts";
+import type { KeyStore } from "./key-store.ts";
 import type { KillStore } from "./kill-store.ts";
 import type { LaneStore } from "./lane-store.ts";
 import type { LeaseStore } from "./lease-store.ts";
 import type { Peers } from "./peers.ts";
 import type { QueryStore } from "./query-store.ts";
+import type { Secrets } from "./secrets.ts";
 import type { SessionLock } from "./session-lock.ts";
 import type { Signer } from "./signer.ts";
 import type { Telemetry } from "./telemetry.ts";
@@ -14,7 +16,7 @@ import type { WakeUps } from "./wake-ups.ts";
 
 /** What the application stands on, by the names it is given under; each part of it picks what it needs. */
 export interface Ports {
-  readonly store: LeaseStore & LaneStore & QueryStore & KillStore;
+  readonly store: LeaseStore & LaneStore & QueryStore & KeyStore & KillStore;
   readonly signer: Signer;
   readonly peers: Peers;
   readonly wakeUps: WakeUps;
@@ -22,6 +24,7 @@ export interface Ports {
   readonly codec: Codec;
   readonly clock: Clock;
   readonly entropy: Entropy;
+  readonly secrets: Secrets;
   readonly telemetry: Telemetry;
   readonly failpoint: Failpoints;
 }

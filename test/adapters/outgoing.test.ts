@@ -37,7 +37,7 @@ async function askPeer(url: string): Promise<unknown> {
   rows.register(rows.peers(), url);
   const peers = rows.peers({ clock: createHastyClock() });
   rows.register(peers, "http://sender");
-  const creates = [{ txId: sampleTxId(1), request: {} }];
+  const creates = [{ txId: sampleTxId(1), owner: null, request: {} }];
   return peers.create(url, creates, { repeat: false, withinMs: 20_000 }).finally(() => peers.close());
 }
 

@@ -5,6 +5,7 @@ import { createHttpServer, type HttpServer } from "../../src/adapters/http/serve
 import type { CompletionsQuery, CreateRequest, FencepostApi, TransactionView } from "../../src/application/api.ts";
 import { type ClientErrorCode, createClient, FencepostApiError, type FencepostClient } from "../../src/client/index.ts";
 import { FencepostError, invalid } from "../../src/domain/errors.ts";
+import { SCOPES } from "../../src/domain/principal.ts";
 import { httpOptions } from "../support/http-app.ts";
 import {
   RECIPIENT_EIP55,
@@ -30,7 +31,7 @@ beforeAll(async () => {
   const api = new Proxy({} as FencepostApi, {
     get: (_, method) => (script as Record<string | symbol, unknown>)[method],
   });
-  server = createHttpServer(httpOptions({}, { api, apiKeys: [{ name: "test", secret }] }));
+  server = createHttpServer(httpOptions({}, { api, apiKeys: [{ name: "test", secret, scopes: SCOPES }] }));
   ({ url } = await server.listen("127.0.0.1", 0));
   client = createClient({ url: `${url}/`, apiKey: secret });
 });

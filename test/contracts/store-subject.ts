@@ -1,11 +1,12 @@
 import type { Intent } from "../../src/domain/transaction.ts";
+import type { KeyStore } from "../../src/ports/key-store.ts";
 import type { KillStore } from "../../src/ports/kill-store.ts";
 import type { LaneStore } from "../../src/ports/lane-store.ts";
 import type { LeaseStore } from "../../src/ports/lease-store.ts";
 import type { QueryStore } from "../../src/ports/query-store.ts";
 import type { SessionLock } from "../../src/ports/session-lock.ts";
 
-export type Store = LeaseStore & LaneStore & QueryStore & KillStore & { close(): Promise<void> };
+export type Store = LeaseStore & LaneStore & QueryStore & KeyStore & KillStore & { close(): Promise<void> };
 
 /** One database, fresh for each suite, that several stores can be connected to. */
 export interface StoreSubject {

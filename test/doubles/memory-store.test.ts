@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { HistoryChanged, StoreUnavailable } from "../../src/ports/lane-store.ts";
 import { epochsContract } from "../contracts/epochs.contract.ts";
+import { keyStoreContract } from "../contracts/key-store.contract.ts";
 import { laneStoreContract } from "../contracts/lane-store.contract.ts";
 import { leaseStoreContract } from "../contracts/lease-store.contract.ts";
 import { queryStoreContract } from "../contracts/query-store.contract.ts";
@@ -90,3 +91,4 @@ leaseStoreContract("in memory", createSubject);
 laneStoreContract("in memory", createSubject);
 queryStoreContract("in memory", createSubject);
 epochsContract("in memory", createSubject);
+keyStoreContract("in memory", createSubject);

@@ -4,6 +4,7 @@ import { reservationAt } from "../../src/domain/ledger/index.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
 import type { State } from "../../src/domain/transitions.ts";
 import type { Clock } from "../../src/ports/clock.ts";
+import type { KeyRecord, KeyStore } from "../../src/ports/key-store.ts";
 import type { KillRecord, KillStore } from "../../src/ports/kill-store.ts";
 import {
   type AskedRequests,
@@ -25,6 +26,7 @@ import type {
 import type { FeedPage, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
 import type { HeldLock } from "../../src/ports/session-lock.ts";
 import { commitWrites } from "./memory-store/commit.ts";
+import { MemoryKeys } from "./memory-store/keys.ts";
 import * as leases from "./memory-store/leases.ts";
 import * as queries from "./memory-store/queries.ts";
 import { DatabaseState, sameLane, waitingIntake } from "./memory-store/state.ts";
@@ -41,11 +43,13 @@ export type CommitFault = "unavailable" | "busy" | "unknown-committed" | "unknow
 export class MemoryDatabase {
   readonly clock: Clock;
   readonly state = new DatabaseState();
+  readonly keys: MemoryKeys;
   private upSinceMs: number;
   private sessions = 0;
 
   constructor(clock: Clock) {
     this.clock = clock;
+    this.keys = new MemoryKeys(clock);
     this.upSinceMs = clock.monotonicMs() - A_DAY_MS;
   }
 
@@ -91,7 +95,7 @@ export class MemoryDatabase {
 }
 
 /** One node's connection, with faults of its own. */
-export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KillStore {
+export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore, KillStore {
   readonly database: MemoryDatabase;
   private readonly faults: CommitFault[] = [];
   private down = false;
@@ -371,6 +375,21 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KillStore
   async liveStates(): Promise<ReadonlyMap<State, number>> {
     await this.reach();
     return queries.liveStates(this.state);
+  }
+
+  async apiKeys(): Promise<readonly KeyRecord[]> {
+    await this.reach();
+    return this.database.keys.apiKeys();
+  }
+
+  async addApiSecret(...asked: Parameters<KeyStore["addApiSecret"]>): ReturnType<KeyStore["addApiSecret"]> {
+    await this.reach();
+    return this.database.keys.addApiSecret(...asked);
+  }
+
+  async revokeApiKey(name: string, secret: string | null): Promise<boolean> {
+    await this.reach();
+    return this.database.keys.revokeApiKey(name, secret);
   }
 
   async ping(): Promise<void> {

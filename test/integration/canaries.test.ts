@@ -110,7 +110,8 @@ function everySecret({ canaries, gateway, receiver, directory, databaseUrls }: S
     FENCEPOST_MNEMONIC: canaries.know("mnemonic", generateMnemonic(english)),
     FENCEPOST_KEYSTORE_DIR: directory,
     FENCEPOST_KEYSTORE_PASSWORD_FILE: join(directory, "password"),
-    FENCEPOST_API_KEYS: `ops:${canaries.make("API key")}`,
+    FENCEPOST_API_KEYS: `ops:${canaries.make("API key")}:read+submit+operate`,
+    FENCEPOST_CLUSTER_SECRET: canaries.make("cluster secret"),
     FENCEPOST_AUTH: "keys",
     FENCEPOST_STUCK_HOOK: place("hook"),
     FENCEPOST_HOOK_NETWORKS: "127.0.0.1",
@@ -134,7 +135,7 @@ class Asked {
 
   constructor(node: NodeProcess, secrets: Secrets) {
     this.node = node;
-    this.apiKey = secrets.FENCEPOST_API_KEYS.replace("ops:", "");
+    this.apiKey = secrets.FENCEPOST_API_KEYS.split(":")[1] as string;
   }
 
   /** Status, headers and body. */
@@ -275,7 +276,7 @@ it("nothing that leaves a node has a secret in it, whatever its neighbours quote
   for (const { drop } of roles) await drop();
   await directory.remove();
 
-  expect(canaries.size).toBe(17);
+  expect(canaries.size).toBe(18);
   expect(canaries.foundIn(outputs)).toEqual([]);
   // Secrets were on their way through each of these doors, and were stopped there.
   const stopped = Object.keys(outputs).filter((name) => outputs[name]?.includes("***"));

@@ -154,7 +154,7 @@ describe("fencepost start", () => {
     FENCEPOST_DATABASE_URL: databaseUrl,
     FENCEPOST_RPC_URL: rpcUrl,
     FENCEPOST_PRIVATE_KEYS: KEYS.join(","),
-    FENCEPOST_API_KEYS: "orders:a-long-enough-secret",
+    FENCEPOST_API_KEYS: "orders:a-long-enough-secret-of-orders",
     FENCEPOST_PORT: "0",
   });
 
@@ -191,10 +191,10 @@ describe("fencepost start", () => {
     expect(await status("/api/v1/signers")).toBe(401);
     expect(await status("/metrics")).toBe(401);
     expect(await status("/api/v1/signers", "another-secret-altogether")).toBe(401);
-    expect(await status("/api/v1/signers", "a-long-enough-secret")).toBe(200);
+    expect(await status("/api/v1/signers", "a-long-enough-secret-of-orders")).toBe(200);
     for (const open of ["/healthz", "/readyz", "/openapi.json", "/docs", "/"])
       expect(await status(open), open).toBe(200);
-    for (const secret of ["a-long-enough-secret", ...KEYS])
+    for (const secret of ["a-long-enough-secret-of-orders", ...KEYS])
       expect(start.stderr()).not.toContain(secret.replace("0x", ""));
   });
 

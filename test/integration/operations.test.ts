@@ -62,9 +62,9 @@ describe("an operator", () => {
     nodes,
     database,
   }) => {
-    const keys = { FENCEPOST_AUTH: "keys", FENCEPOST_API_KEYS: "on-call:s3cret-of-on-call" };
+    const keys = { FENCEPOST_AUTH: "keys", FENCEPOST_API_KEYS: "on-call:s3cret-of-on-call-people:read+submit+operate" };
     const node = await nodes.start(held.url, keys);
-    const client = createClient({ url: node.url, apiKey: "s3cret-of-on-call" });
+    const client = createClient({ url: node.url, apiKey: "s3cret-of-on-call-people" });
     const keyed = { ...node, client };
     const [txId, behind] = [await sent(keyed, 0), await sent(keyed, 1)];
     const answered = await client.cancel(txId, { reason: "typo", audit: { ticket: 4711 } });

@@ -56,7 +56,7 @@ describe("what main hands to dev", () => {
   });
 
   it("makes the curl carry a key where one was set", async () => {
-    process.env.FENCEPOST_API_KEYS = "me:a-secret-of-mine";
+    process.env.FENCEPOST_API_KEYS = "me:a-secret-of-mine-and-nobody-else";
     dev.mockImplementation(async (_: DevRequest, done: (one: DevReady) => void) => done(ready));
     expect(await main(["dev"])).toBe(0);
     expect(written.stdout).toContain("Bearer YOUR_API_KEY");

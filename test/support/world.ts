@@ -191,6 +191,7 @@ export class World {
         sessionLock: lock ?? noSessionLock,
         codec: createFakeCodec(),
         clock: this.clock,
+        secrets: { make: () => ({ secret: "a-secret-of-a-test-world", digest: "5".repeat(64) }) },
         entropy: createSeededEntropy((this.options.seed ?? 1) * 1_000 + index, this.clock),
         telemetry: { emit: (event) => events.push(event) },
         failpoint: options.failpoint ?? (() => undefined),

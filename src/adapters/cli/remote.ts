@@ -29,14 +29,14 @@ export interface Asking {
 }
 
 /** A command whose answer a running node gives. */
-function askNode<T>(command: Command, { actions, io }: Asking, { ask, show }: Answer<FencepostClient, T>) {
+export function askNode<T>(command: Command, { actions, io }: Asking, { ask, show }: Answer<FencepostClient, T>) {
   answerWith<RemoteOptions, T>(command, io, {
     ask: async (options) => ask(await actions.connect(options)).catch(explainRefusal),
     show,
   });
   return command
     .addOption(new Option("--url <url>", "any node, instead of the one this configuration describes"))
-    .addOption(new Option("--api-key <secret>", "instead of the first key of the configuration"));
+    .addOption(new Option("--api-key <secret>", "instead of the configured key with the most scopes"));
 }
 
 export function addClusterCommands(program: Command, asking: Asking): void {

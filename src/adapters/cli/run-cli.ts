@@ -1,5 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { CommandFailed, describeFailure, describeWhole, EXIT_CODES } from "./failure.ts";
+import { addKeyCommands } from "./keys.ts";
 import * as present from "./present.ts";
 import { addClusterCommands, addKillSwitch, addOperating, type RemoteActions } from "./remote.ts";
 
@@ -64,6 +65,7 @@ function createProgram(actions: CliActions, io: CliIo): Command {
   addOperating(program, { actions, io });
   addClusterCommands(program, { actions, io });
   addKillSwitch(program, { actions, io });
+  addKeyCommands(program, { actions, io });
   return program;
 }
 

@@ -1,9 +1,12 @@
 import { maxHeaderSize } from "node:http";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { OPEN } from "../../application/admittance.ts";
+import type { FencepostApi } from "../../application/api.ts";
+import { limitedTo } from "../../application/authority.ts";
 import { rememberingChecksum } from "../../domain/checksum.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
-import { ANONYMOUS, authenticator } from "./auth.ts";
+import type { Principal } from "../../domain/principal.ts";
+import { authenticator, authorise, rememberedFor, scopeOf } from "./auth.ts";
 import { Arrivals, Door, type DoorOptions, type Visitor } from "./door.ts";
 import { wire } from "./host-and-origin.ts";
 import { acceptOnlyJson } from "./json-body.ts";
@@ -12,6 +15,7 @@ import type { HttpServerOptions, RouteContext } from "./options.ts";
 import { answerWithProblems, rawProblem, sendProblem } from "./problems.ts";
 import { createRoutes } from "./routes/create.ts";
 import { fileRoutes } from "./routes/files.ts";
+import { keyRoutes } from "./routes/keys.ts";
 import { killRoutes } from "./routes/kill.ts";
 import { laneRoutes, nonceRoutes } from "./routes/lanes.ts";
 import { operationRoutes } from "./routes/operations.ts";
@@ -35,19 +39,13 @@ export function createHttpApp(options: HttpServerOptions) {
   refuseBadEncoding(app);
   const served = collectRoutes(app);
 
-  const { api, clock, mask, version } = options;
-  const context: RouteContext = {
-    api,
-    clock,
-    mask,
-    version,
-    longPolls,
-    checksum: rememberingChecksum(options.checksum),
-  };
-  createRoutes(app, context);
+  const { clock, mask, version } = options;
+  const context: RouteContext = { clock, mask, version, longPolls, checksum: rememberingChecksum(options.checksum) };
+  createRoutes(app, context, options);
   transactionRoutes(app, context);
   nonceRoutes(app, context);
   laneRoutes(app, context);
+  keyRoutes(app, context);
   killRoutes(app, context);
   operationRoutes(app, context, options);
   if (options.peer !== undefined) peerRoutes(app, options.peer);
@@ -133,8 +131,10 @@ function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, Re
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Of the API key that was shown: who asks, for the audit. */
-    keyName: string;
+    /** Who asks: decided once, at the door. */
+    principal: Principal;
+    /** What that one may see and do. */
+    api: FencepostApi;
     /** Of its route; null where none matched. */
     pattern: string | null;
     arrivedMs: number;
@@ -153,10 +153,12 @@ export function addHooks(
   { longPolls, arrivals }: { readonly longPolls: LongPolls; readonly arrivals: Arrivals },
 ): void {
   const { clock, onResponse } = options;
-  const authenticate = authenticator(options.apiKeys);
+  const authenticate = authenticator(options.apiKeys, options.liveKeys);
+  const apiOf = rememberedFor((principal) => limitedTo(principal, options.api));
   const mayCome = wire(options.wire ?? { hosts: "any", origins: [] });
   const doors = options.door === undefined ? null : openDoors({ ...options.door, clock, arrivals });
-  app.decorateRequest("keyName", ANONYMOUS);
+  app.decorateRequest("principal", null as unknown as Principal);
+  app.decorateRequest("api", null as unknown as FencepostApi);
   app.decorateRequest("pattern", null);
   app.decorateRequest("arrivedMs", 0);
   app.addHook("onRequest", (request, _, done) => {
@@ -169,13 +171,18 @@ export function addHooks(
     const isPeer = route.config?.peer === true;
     const isUrgent = route.config?.urgent === true;
     const asksForKey = route.config?.open !== true && !isPeer;
+    const scope = asksForKey ? scopeOf(route) : null;
     const entry = { open: route.config?.open === true, anyHost: UNDER_ANY_NAME.has(url) || isPeer };
     const own = [route.onRequest ?? []].flat();
     // Known here once; Fastify puts a request's `routeOptions` together at every look.
     const before: OnRequest = (request, reply, done) => {
       request.pattern = url;
       if (!mayCome(request, reply, entry)) return;
-      if (asksForKey) request.keyName = authenticate(request.headers.authorization);
+      if (scope !== null) {
+        request.principal = authenticate(request.headers.authorization);
+        authorise(request.principal, scope);
+        request.api = apiOf(request.principal);
+      }
       if (doors === null || !asksForKey || isUrgent) return done();
       (takesIn ? doors.creating : doors.others).ask(visitor(request, done));
     };

@@ -3,8 +3,9 @@ import type { Created, FencepostApi } from "../../application/api.ts";
 import type { Checksum } from "../../domain/checksum.ts";
 import type { FencepostError } from "../../domain/errors.ts";
 import type { Kill } from "../../domain/kills.ts";
-import type { Lane } from "../../domain/lane.ts";
+import type { Address, Lane } from "../../domain/lane.ts";
 import type { Mask } from "../../domain/mask.ts";
+import type { Principal, Scope } from "../../domain/principal.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 import type { DoorOptions } from "./door.ts";
@@ -15,6 +16,8 @@ export interface HttpServerOptions {
   readonly api: FencepostApi;
   /** "none" leaves every route open; an empty list closes every route that is not open by itself. */
   readonly apiKeys: readonly ApiKey[] | "none";
+  /** Keys that are managed while the node runs; asked after those above, by the SHA-256 of the secret in hex. */
+  readonly liveKeys?: { find(digest: string): Principal | null };
   readonly metrics: () => Promise<{ readonly contentType: string; readonly body: string }>;
   /** EIP-55. Called once per address: answers are remembered. */
   readonly checksum: Checksum;
@@ -25,6 +28,8 @@ export interface HttpServerOptions {
   readonly logger?: HttpLogger;
   /** What may be said of an error. */
   readonly mask: Mask;
+  /** For the audit: what a key, or a request without one, was not allowed to do. */
+  readonly onRefused?: (refusal: Refusal) => void;
   /** For `http_request_duration_seconds`: once per answer. */
   readonly onResponse?: (report: ResponseReport) => void;
   /** What other nodes of the same database may ask. Without it there is no such route. */
@@ -50,6 +55,11 @@ export type CheckBody = (body: Buffer) => void;
 export interface ApiKey {
   readonly name: string;
   readonly secret: string;
+  /** Without them: those of a usual key. */
+  readonly scopes?: readonly Scope[];
+  /** Without them: all. */
+  readonly signers?: readonly Address[];
+  readonly chains?: readonly number[];
 }
 
 export interface StaticFile {
@@ -61,6 +71,15 @@ export interface HttpLogger {
   error(fields: object, message: string): void;
 }
 
+export interface Refusal {
+  readonly code: "FORBIDDEN" | "QUOTA_EXCEEDED";
+  readonly rule: string;
+  /** The name of the key; null: none was asked for, or it had not come to that. */
+  readonly key: string | null;
+  readonly method: string;
+  readonly route: string;
+}
+
 export interface ResponseReport {
   readonly method: string;
   /** The route's pattern, never the path: a label must stay bounded. */
@@ -70,7 +89,7 @@ export interface ResponseReport {
 }
 
 /** What every route file is given. */
-export interface RouteContext extends Pick<HttpServerOptions, "api" | "checksum" | "clock" | "mask" | "version"> {
+export interface RouteContext extends Pick<HttpServerOptions, "checksum" | "clock" | "mask" | "version"> {
   readonly longPolls: LongPolls;
 }
 
@@ -78,8 +97,8 @@ export interface RouteContext extends Pick<HttpServerOptions, "api" | "checksum"
 export const TRANSACTION_LIMIT_BYTES = 256 * 1024;
 
 /** Who gave an order, for the audit. */
-export function actorOf(keyName: string): string {
-  return `operator:${keyName}`;
+export function actorOf({ name }: Principal): string {
+  return `operator:${name ?? "anonymous"}`;
 }
 
 /** By status: an answer is written by this schema, and members that it does not name stay inside. */

@@ -24,16 +24,28 @@ export function problemOf({ code, message, extras }: FencepostError, mask: Mask)
   };
 }
 
-type ProblemOptions = Pick<HttpServerOptions, "logger" | "mask">;
+type Audit = Pick<HttpServerOptions, "logger" | "mask" | "onRefused">;
+
+/** Of one answer, or of one item of a batch. */
+export function noteRefusal(
+  onRefused: NonNullable<Audit["onRefused"]>,
+  { principal, method, pattern }: FastifyRequest,
+  { code, extras: { rule } }: FencepostError,
+): void {
+  if (rule === undefined || (code !== "FORBIDDEN" && code !== "QUOTA_EXCEEDED")) return;
+  onRefused({ code, rule, key: principal?.name ?? null, method, route: pattern ?? "unmatched" });
+}
 
 /** Must run before any route is added, so that no route falls back to Fastify's own error answers. */
-export function answerWithProblems(app: FastifyInstance, { logger, mask }: ProblemOptions): void {
+export function answerWithProblems(app: FastifyInstance, { logger, mask, onRefused }: Audit): void {
   app.decorate("mask", mask);
   app.setErrorHandler((error, request, reply) => {
     // Fastify hangs up on a caller that still writes a body it refused; the connection is reset before the answer is read.
     // Without that header Node reads the rest away, for as long as any request may take to arrive.
     reply.removeHeader("connection");
-    return sendProblem(reply, toFencepostError(error, request, logger));
+    const told = toFencepostError(error, request, logger);
+    if (onRefused !== undefined) noteRefusal(onRefused, request, told);
+    return sendProblem(reply, told);
   });
   app.setNotFoundHandler((request, reply) =>
     sendProblem(reply, new FencepostError("NOT_FOUND", `there is no route ${request.method} ${pathOf(request)}`)),

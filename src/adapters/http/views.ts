@@ -1,6 +1,7 @@
 import type {
   CompletionsPage as ApiPage,
   Created,
+  KeyView,
   KillAnswer,
   SignerView,
   TransactionView,
@@ -8,6 +9,7 @@ import type {
 import type { ClusterNode, LaneLease } from "../../contract/cluster.ts";
 import type { Completion, CompletionsPage } from "../../contract/completions.ts";
 import type { CreatedTransaction } from "../../contract/create.ts";
+import type { Keys } from "../../contract/keys.ts";
 import type { KillSwitchState } from "../../contract/kill.ts";
 import type { NonceReservation } from "../../contract/nonces.ts";
 import type { SignerLane, SignerLanes } from "../../contract/signers.ts";
@@ -18,6 +20,7 @@ import type { Explanation as ExplanationOf } from "../../domain/explain/situatio
 import type { Lane } from "../../domain/lane.ts";
 import type { Reservation } from "../../domain/reservations.ts";
 import type { Payload } from "../../domain/transaction.ts";
+import type { KeyTerms } from "../../ports/key-store.ts";
 import type { InstanceRecord, LeaseRecord } from "../../ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord } from "../../ports/query-store.ts";
 
@@ -80,8 +83,8 @@ function historyView({ token, decision, ...step }: HistoryRecord): NonNullable<T
   return told(step, { actor: decision?.actor ?? null, audit: decision?.audit ?? null, fencingToken: token });
 }
 
-export function completionsView({ epoch, items, next }: ApiPage, checksum: Checksum): CompletionsPage {
-  return { epoch, items: items.map((item) => completionView(item, checksum)), next };
+export function completionsView({ items, ...page }: ApiPage, checksum: Checksum): CompletionsPage {
+  return { ...page, items: items.map((item) => completionView(item, checksum)) };
 }
 
 /** Member by member, unlike the others: pages of the feed are long, and read all the time. */
@@ -132,6 +135,23 @@ export function reservationView(reservation: Reservation, checksum: Checksum): N
 
 export function explanationView({ causes, help, ...explanation }: ExplanationOf): Explanation {
   return { ...explanation, causes: causes.map(plain), help: [...help] };
+}
+
+export function keyTermsView({ name, scopes, signers, chains }: KeyTerms, checksum: Checksum) {
+  return {
+    name,
+    scopes: [...scopes],
+    signers: signers === null ? null : signers.map(checksum),
+    chains: chains && [...chains],
+  };
+}
+
+export function keysView(keys: readonly KeyView[], checksum: Checksum): Keys {
+  return {
+    items: keys.map(({ createdAt, secrets, ...terms }) => {
+      return { ...keyTermsView(terms, checksum), createdAt: createdAt.toISOString(), secrets: secrets.map(plain) };
+    }),
+  };
 }
 
 /** Never negative: the database's clock and ours may differ. */

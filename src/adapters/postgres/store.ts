@@ -1,8 +1,10 @@
 import type { Clock } from "../../ports/clock.ts";
+import type { KeyStore } from "../../ports/key-store.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
+import { keysIn } from "./api-keys.ts";
 import { type CommitRuntime, commitWrites } from "./commit/commit.ts";
 import { RememberedLanes } from "./commit/remembered-lanes.ts";
 import { killsIn } from "./kills.ts";
@@ -95,7 +97,7 @@ interface Parts {
   readonly newestMigration: string;
 }
 
-export type PostgresStore = LaneStore & LeaseStore & QueryStore & KillStore & { close(): Promise<void> };
+export type PostgresStore = LaneStore & LeaseStore & QueryStore & KeyStore & KillStore & { close(): Promise<void> };
 
 function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts): PostgresStore {
   const loads = loadsFrom(reading);
@@ -106,6 +108,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
   return {
     ...loads,
     ...leasesIn(leasing, renewing),
+    ...keysIn(leasing),
     ...queries,
     ...killsIn(leasing),
     commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),

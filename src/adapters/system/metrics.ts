@@ -54,6 +54,7 @@ export function createMetrics(settings: MetricsSettings = {}) {
     sink: createMetricsSink(instruments, settings.checksum ?? ((address) => address)),
     httpRequest: ({ method, route, status, durationMs }: HttpRequestReport) =>
       instruments.httpSeconds.observe({ method, route, status: String(status) }, durationMs / 1000),
+    refused: ({ rule }: { readonly rule: string }) => instruments.refused.inc({ rule }),
     /** Where the gauges come from, once the node that knows exists. A source that fails leaves its gauge out of the scrape. */
     connect: (more: Partial<GaugeSources>) => void Object.assign(sources, more),
     expose: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
@@ -96,6 +97,7 @@ function createInstruments(registry: Registry) {
     batchSize: histogram(BATCH_SIZE_BUCKETS)("writer_batch_size", "Items per committed batch"),
     writerBusy: counter("writer_busy_total", "Commits that found the database busy, and were tried again"),
     create: counter("tx_create_total", "Create requests answered", "result"),
+    refused: counter("refused_total", "Requests, and items of batches, that a key was not allowed", "rule"),
     forward: counter("forward_total", "Creates taken to the node that owns their lane", "result"),
     peerRefused: counter("peer_refused_total", "Requests between nodes that were not let in, or not sent", "reason"),
     submit: counter("tx_submit_total", "Answers of nodes to submissions, first and repeated", "result"),

@@ -9,7 +9,16 @@
 import { FencepostError } from "../../domain/errors.ts";
 import { grouped } from "../../domain/grouped.ts";
 import { laneKey } from "../../domain/lane.ts";
-import type { AllocateFate, IntakeFate, IntakeRow, LaneStore, NewTransaction } from "../../ports/lane-store.ts";
+import { isAnothers } from "../../domain/principal.ts";
+import type { Intent } from "../../domain/transaction.ts";
+import type {
+  AllocateFate,
+  ExistingTransaction,
+  IntakeFate,
+  IntakeRow,
+  LaneStore,
+  NewTransaction,
+} from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { FeedWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -150,21 +159,29 @@ async function existingFate(ports: IntakePorts, { intakeId, intent }: IntakeRow)
   if (intent.requestId === null) return null;
   const found = await ports.store.findByRequestIds([{ lane: intent.lane, requestIds: [intent.requestId] }]);
   const other = found.find((existing) => existing.txId !== intent.txId && existing.state !== "CREATED");
-  return other === undefined ? null : fateBeside(intakeId, other.txId, other.fingerprint === intent.fingerprint);
+  return other === undefined ? null : fateBeside({ intakeId, intent }, other, other.fingerprint === intent.fingerprint);
 }
 
 function duplicateFate(fate: AllocateFate, { intakeId, intent }: NewTransaction): readonly IntakeFate[] {
   if (intakeId === undefined) return [];
-  if (fate.fate === "duplicate") return [fateBeside(intakeId, fate.existing.txId, fate.samePayload)];
+  if (fate.fate === "duplicate") return [fateBeside({ intakeId, intent }, fate.existing, fate.samePayload)];
   if (fate.fate === "refused") {
     return [{ intakeId, fate: "refused", event: "refuse", reason: `the database cannot store ${intent.txId}` }];
   }
   return [];
 }
 
-function fateBeside(intakeId: number, existing: string, samePayload: boolean): IntakeFate {
-  if (samePayload) return { intakeId, fate: "alias", of: existing };
-  const reason = `the request id belongs to ${existing}, whose payload differs`;
+interface Waiting {
+  readonly intakeId: number;
+  readonly intent: Intent;
+}
+
+function fateBeside({ intakeId, intent }: Waiting, existing: ExistingTransaction, samePayload: boolean): IntakeFate {
+  const { txId, owner } = existing;
+  const isTaken = isAnothers(owner, intent.owner);
+  if (samePayload && !isTaken) return { intakeId, fate: "alias", of: txId };
+  const whose = isTaken ? "another API key" : `${txId}, whose payload differs`;
+  const reason = `the request id belongs to ${whose}`;
   return { intakeId, fate: "refused", event: "refuseReusedRequestId", reason };
 }
 

@@ -20,6 +20,7 @@ import { askAgain } from "../lane/ask-again.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { createKeyOperations } from "../operations/keys.ts";
 import { killOperations } from "../operations/kill.ts";
 import { createOperations, type OperationPorts } from "../operations/operations.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
@@ -363,12 +364,13 @@ export class FencepostNode {
       ...createReads({ ...this.ports, chains: this.chains, feed: this.feed, kills: this.kills }),
       ...killOperations(this.ports.codec, this.kills),
       ...createOperations(operationPorts, this.cluster.actions),
-      create: async (request) => {
-        const [fate] = await this.create([{ request }]);
+      ...createKeyOperations(this.ports),
+      create: async (request, owner, limits) => {
+        const [fate] = await this.create([{ request, owner, limits }]);
         if (fate instanceof FencepostError) throw fate;
         return fate as Created;
       },
-      createBatch: (requests) => this.create(requests.map((request) => ({ request }))),
+      createBatch: (requests, owner, limits) => this.create(requests.map((request) => ({ request, owner, limits }))),
       readiness: (chainId) => {
         const { lease, ports } = this;
         const { draining } = this.reception;

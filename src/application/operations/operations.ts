@@ -5,6 +5,7 @@
  */
 import { invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { type Lane, laneKey } from "../../domain/lane.ts";
+import { ANYBODY, type Limits, refuseOutside } from "../../domain/principal.ts";
 import type { FencepostApi, OperationName } from "../api.ts";
 import type { OwnerActions } from "../cluster/owner-actions.ts";
 import { orRefused } from "../lane/between-owners.ts";
@@ -37,27 +38,31 @@ export function createOperations(
   ) => {
     // Async, both: what throws before its first wait fails like everything else.
     const carryOut = async (lane: OwnedLane, asked: Asked): Promise<Done> => orRefused(perform(ports, lane, asked));
-    const hear = async (body: Body): Promise<Asked> => laneOf(ports, body);
-    actions.register(action, async (lane, body) => {
-      const asked = await acting(hear(body as Body));
+    const hear = async (body: Body, owner: string | null): Promise<Asked> => laneOf(ports, body, owner);
+    actions.register(action, async (lane, { body, owner }) => {
+      const asked = await acting(hear(body as Body, owner));
       if (laneKey(asked.lane) !== lane.key) throw invalid("lane", "is not the one that this request is about");
       return (await acting(carryOut(lane, asked))) ?? null;
     });
-    const ask = async (body: Body): Promise<Answer> => {
-      const asked = await hear(body);
+    const ask = async (body: Body, owner: string | null, limits: Limits): Promise<Answer> => {
+      const asked = await hear(body, owner);
+      refuseOutside(limits, asked.lane);
       const told = travels?.(body, asked) ?? body;
-      const request = { action, body: told as Readonly<Record<string, unknown>> };
+      const request = { action, body: told as Readonly<Record<string, unknown>>, owner };
       const done = await actions.forwardToOwner(asked.lane, request, (lane) => acting(carryOut(lane, asked)));
       return answer(ports, asked, done as Done);
     };
-    return (body: Body): Promise<Answer> => acting(ask(body));
+    return (body: Body, owner: string | null = null, limits: Limits = ANYBODY): Promise<Answer> =>
+      acting(ask(body, owner, limits));
   };
+  const orderTransaction = offer("act", act);
+  const orderLane = offer("actOnLane", actOnLane);
   const submit = offer("submitReserved", submitReserved);
   const use = offer("markUsed", markUsed);
   const release = offer("releaseNonce", releaseNonce);
   return {
-    act: offer("act", act),
-    actOnLane: offer("actOnLane", actOnLane),
+    act: (order) => orderTransaction(order),
+    actOnLane: (order, limits) => orderLane(order, null, limits),
     reserveNonce: offer("reserveNonce", reserveNonce),
     reservation: (reservationId) => acting(findReservation(ports, reservationId)),
     submitReserved: (reservationId, request) => submit({ reservationId, request }),

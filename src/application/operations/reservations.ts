@@ -8,6 +8,7 @@ import { DatabaseSilent, FencepostError, outcomeUnknown, unavailable } from "../
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hash, Hex } from "../../domain/lane.ts";
 import { pileSeen } from "../../domain/pace/lane-pace.ts";
+import { anothersRequestId, isAnothers } from "../../domain/principal.ts";
 import type { Reservation } from "../../domain/reservations.ts";
 import type { Payload, PreparedIntent, SignedAttempt } from "../../domain/transaction.ts";
 import { BatchRefused, OutcomeUnknown, type ReserveFate, type Unfenced } from "../../ports/lane-store.ts";
@@ -38,15 +39,16 @@ type Wanted = Omit<Unfenced<"reserve">, "kind" | "floor" | "fill">;
 type Given = Pick<Reserved, "outcome"> & Pick<Reservation, "reservationId">;
 
 export const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Given, Reserved> = {
-  laneOf: (ports, request) => parseReserve(ports.intents, request),
+  laneOf: (ports, request, owner) => parseReserve(ports.intents, request, owner),
   // What is the only chain here may be one of several there.
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
-  async perform(ports, lane, { requestId, ttlMs }) {
+  async perform(ports, lane, { requestId, owner, ttlMs }) {
     const context = ports.chains.get(lane.lane.chainId) as ChainContext;
     const reservationId = ports.entropy.uuid();
-    const wanted = { requestId, ttlMs: ttlMs ?? context.settings.reservationTtlMs, reservationId };
+    const wanted = { requestId, owner, ttlMs: ttlMs ?? context.settings.reservationTtlMs, reservationId };
     // Lost while it waited: nothing was consumed, and the lane may be had again.
-    return given(await underNextTerm(ports.lanes, lane, (owned) => reserveOn(ports, context, owned, wanted)));
+    const reserving = (owned: OwnedLane) => reserveOn(ports, context, owned, wanted);
+    return given(await underNextTerm(ports.lanes, lane, reserving), wanted);
   },
   answer: async (ports, _, { outcome, reservationId }) => ({
     outcome,
@@ -132,8 +134,10 @@ function storeFailure(ports: Pick<ReservationPorts, "chains">, lane: OwnedLane, 
   return outcomeUnknown(detail, { cause: error });
 }
 
-function given(fate: ReserveFate): Given {
+function given(fate: ReserveFate, { requestId, owner }: Wanted): Given {
   if (fate.fate === "noCursor") throw unavailable("this signer's nonce is not known yet; nothing was reserved");
+  const found = fate.fate === "requestTaken" ? fate : fate.reservation;
+  if (isAnothers(found.owner, owner)) throw anothersRequestId(requestId);
   if (fate.fate !== "requestTaken") return { outcome: fate.fate, reservationId: fate.reservation.reservationId };
   const { txId } = fate;
   throw new FencepostError("REQUEST_ID_REUSED", `the request id belongs to transaction ${txId}`, { txId });
@@ -223,12 +227,12 @@ async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: Binding
 
 function intentOf(
   ports: ReservationPorts,
-  { lane, requestId }: Reservation,
+  { lane, requestId, owner }: Reservation,
   payload: Payload,
   gas: bigint,
 ): PreparedIntent {
   const txId = ports.entropy.uuid();
-  return { txId, lane, requestId, payload, fingerprint: fingerprint(payload) as Hex, metadata: null, gas };
+  return { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata: null, gas };
 }
 
 function payloadOf({ unsigned }: HandedIn): Payload {

@@ -6,6 +6,7 @@
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Address, Hex } from "../../domain/lane.ts";
+import { type Limits, refuseOutside } from "../../domain/principal.ts";
 import type { Intent } from "../../domain/transaction.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Ports } from "../../ports/ports.ts";
@@ -25,7 +26,16 @@ const MAX_REQUEST_ID_CHARACTERS = 255;
 /** Every character of it is visible ASCII, which any database can store. */
 const USUAL_REQUEST_ID = /^[ -~]{1,255}$/;
 
-export function normalise(ports: NormalisePorts, request: CreateRequest, txId = ports.entropy.uuid()): Intent {
+/** What is not the caller's to say: the id, where another node gave it, and what is known of the API key that was shown. */
+export interface Naming {
+  readonly txId?: string | undefined;
+  readonly owner?: string | null | undefined;
+  /** Absent where another node has asked for them. */
+  readonly limits?: Limits | undefined;
+}
+
+export function normalise(ports: NormalisePorts, request: CreateRequest, naming: Naming = {}): Intent {
+  const { txId = ports.entropy.uuid(), owner = null } = naming;
   const body = asObject(request, "");
   refuseUnknownKeys(body, REQUEST_KEYS, "");
   const signer = parseSigner(ports.codec, body.signer, "signer");
@@ -34,13 +44,14 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, txId = 
   const metadata = parseMetadata(body.metadata);
   const chainId = parseChainId(ports.chainIds, body.chainId, ports.isServedElsewhere);
   const lane = { chainId, signer };
-  return { txId, lane, requestId, payload, fingerprint: fingerprint(payload) as Hex, metadata };
+  if (naming.limits !== undefined) refuseOutside(naming.limits, lane);
+  return { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata };
 }
 
 /** What a caller, or another node, asks for; or why it is refused. */
-export function hear(ports: NormalisePorts, request: CreateRequest, txId?: string): Intent | FencepostError {
+export function hear(ports: NormalisePorts, request: CreateRequest, naming: Naming): Intent | FencepostError {
   try {
-    return normalise(ports, request, txId);
+    return normalise(ports, request, naming);
   } catch (error) {
     if (error instanceof FencepostError) return error;
     throw error;

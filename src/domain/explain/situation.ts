@@ -77,7 +77,8 @@ export interface Disputed {
 export interface Explanation {
   readonly summary: string;
   readonly causes: readonly Cause[];
-  readonly blockedBy?: { readonly txId: string; readonly nonce: number };
+  /** Without its id where the transaction may be another key's business. */
+  readonly blockedBy?: { readonly txId?: string; readonly nonce: number };
   readonly help: readonly { readonly code: HelpCode; readonly text: string }[];
 }
 

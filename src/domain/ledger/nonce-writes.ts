@@ -10,6 +10,7 @@ export type NonceWrite = ReserveWrite | ReleaseWrite | ExpireWrite | BindWrite |
 export interface ReserveWrite extends Fenced<"reserve">, WantedNonces {
   readonly reservationId: string;
   readonly requestId: string | null;
+  readonly owner: string | null;
   readonly ttlMs: number;
 }
 
@@ -65,7 +66,7 @@ export type ReserveFate =
   | { readonly fate: "created"; readonly reservation: Reservation; readonly recycled: boolean }
   | { readonly fate: "existing"; readonly reservation: Reservation }
   /** The request id belongs to a transaction. */
-  | { readonly fate: "requestTaken"; readonly txId: string }
+  | { readonly fate: "requestTaken"; readonly txId: string; readonly owner: string | null }
   | { readonly fate: "noCursor" };
 
 /** "late": it had expired. "conflict": it was settled before, or the nonce is no hole any more. */

@@ -17,17 +17,17 @@ function known({ ledger, past }: Draft, requestId: string | null): ReserveFate |
   const reservationId = ledger.reservedAs.get(requestId);
   const reservation = reservationId === null ? null : ledger.reservations.get(reservationId);
   if (reservation !== null) return { fate: "existing", reservation: reservationAt(reservation, past) };
-  const owner = ledger.requests.get(requestId);
-  return owner === null ? null : { fate: "requestTaken", txId: owner.txId };
+  const taken = ledger.requests.get(requestId);
+  return taken === null ? null : { fate: "requestTaken", txId: taken.txId, owner: taken.owner };
 }
 
 function keep(draft: Draft, write: ReserveWrite): ReserveFate {
   const given = isHeld(draft.ledger) ? null : new Giver(draft.ledger, write).next(draft);
   if (given === null) return { fate: "noCursor" };
-  const { reservationId, requestId, ttlMs } = write;
+  const { reservationId, requestId, owner, ttlMs } = write;
   const expiresAt = new Date(draft.at.getTime() + ttlMs);
   const reservation: Reservation = {
-    ...{ reservationId, lane: draft.ledger.lane, nonce: given.nonce, requestId },
+    ...{ reservationId, lane: draft.ledger.lane, nonce: given.nonce, requestId, owner },
     ...{ state: "RESERVED", expiresAt, txId: null },
   };
   draft.record({ kind: "reserved", reservation });

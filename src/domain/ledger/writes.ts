@@ -184,7 +184,8 @@ export type AllocateFate =
   /** The database cannot hold this item; found by bisecting, never answered by the store itself. */
   | { readonly fate: "refused"; readonly detail: string };
 
-export interface ExistingTransaction extends Pick<LedgerTransaction, "txId" | "requestId" | "nonce" | "state"> {
+export interface ExistingTransaction
+  extends Pick<LedgerTransaction, "txId" | "requestId" | "owner" | "nonce" | "state"> {
   readonly lane: Lane;
   readonly fingerprint: Hex;
 }

@@ -1,6 +1,8 @@
 /** Parsers of what is secret, or may carry a secret. None of their phrases repeats any part of the value. */
 import { isNetwork } from "../../adapters/webhooks/networks.ts";
-import { asText, matching, type Parser } from "./parsers.ts";
+import type { Address } from "../../domain/lane.ts";
+import { KEY_NAME, SCOPES, type Scope } from "../../domain/principal.ts";
+import { asText, choice, integer, list, matching, type Parser } from "./parsers.ts";
 
 /** Order of secp256k1: a private key lies strictly between zero and this. */
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -32,17 +34,50 @@ export const mnemonic: Parser<string, string> = (raw) => {
 export interface ApiKey {
   readonly name: string;
   readonly secret: string;
+  readonly scopes?: readonly Scope[];
+  /** The only signers and chains that it may see and use. */
+  readonly signers?: readonly Address[];
+  readonly chains?: readonly number[];
 }
 
-/** `name:secret`. A scope narrows what a key may do, so one that is not enforced yet must not be taken silently. */
-export const apiKey: Parser<ApiKey, string> = (raw) => {
-  const [name = "", secret = "", scopes, ...rest] = (asText(raw) ?? "").split(":");
-  if (!/^[\w.-]{1,64}$/.test(name) || !/^[\x21-\x7e]{1,256}$/.test(secret) || rest.length > 0) {
-    return { mistake: "an API key is name:secret" };
+/** As a file may write it. */
+type SaidKey = Omit<ApiKey, "signers"> & { readonly signers?: readonly string[] };
+
+const KEY_FORM = "an API key is name:secret or name:secret:scope+scope, or an object with name and secret";
+/** 22 characters of base64url are 128 bits: a digest of fewer could be found by trying. */
+const LEAST_SECRET = 22;
+
+export const apiKey: Parser<ApiKey, string | SaidKey> = (raw) => {
+  const said = typeof raw === "object" && raw !== null ? raw : splitKey(asText(raw) ?? "");
+  const { name, secret, scopes, signers, chains, ...unknown } = said as Readonly<Record<string, unknown>>;
+  if (Object.keys(unknown).length > 0 || typeof name !== "string" || typeof secret !== "string") {
+    return { mistake: KEY_FORM };
   }
-  if (scopes !== undefined) return { mistake: "scopes are not supported yet; use name:secret" };
-  return { value: { name, secret } };
+  if (!KEY_NAME.test(name) || !/^[\x21-\x7e]{1,256}$/.test(secret)) return { mistake: KEY_FORM };
+  if (secret.length < LEAST_SECRET) {
+    return { mistake: `the secret of an API key has at least ${LEAST_SECRET} characters (openssl rand -base64 24)` };
+  }
+  const limits = [
+    limitOf("scopes", scopes, choice(...SCOPES)),
+    limitOf("signers", signers, address),
+    limitOf("chains", chains, integer(1, Number.MAX_SAFE_INTEGER)),
+  ];
+  const wrong = limits.find((limit) => typeof limit === "string");
+  if (typeof wrong === "string") return { mistake: wrong };
+  return { value: Object.assign({ name, secret }, ...limits) };
 };
+
+function splitKey(text: string) {
+  const [name, secret, scopes, ...more] = text.split(":");
+  return { name, secret, ...(scopes !== undefined && { scopes: scopes.split("+") }), ...(more.length > 0 && { more }) };
+}
+
+/** A mistake in words, or the limit under its name. */
+function limitOf(name: string, said: unknown, item: Parser<unknown>): string | Readonly<Record<string, unknown>> {
+  if (said === undefined) return {};
+  const parsed = list(item)(said);
+  return "mistake" in parsed ? `the ${name} of an API key: ${parsed.mistake}` : { [name]: parsed.value };
+}
 
 /** Guessed it would open every node. */
 export const clusterSecret = matching(

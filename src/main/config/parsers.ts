@@ -86,10 +86,10 @@ export function formatGwei(wei: bigint): string {
 }
 
 /** A list in a file, or comma-separated text; every item goes through `item`, and none may be given twice. */
-export function list<T>(
-  item: Parser<T>,
+export function list<T, Said = string>(
+  item: Parser<T, Said>,
   identity: (value: T) => unknown = (value) => value,
-): Parser<readonly T[], string | readonly string[]> {
+): Parser<readonly T[], string | readonly Said[]> {
   return (raw) => {
     const items = typeof raw === "string" ? raw.split(",") : raw;
     if (!Array.isArray(items)) return { mistake: "is not a list (comma-separated)" };

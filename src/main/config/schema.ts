@@ -136,7 +136,7 @@ export const SETTINGS = {
       parse: list(credentials.webOrigin),
       show: (origins: readonly string[]) => origins.join(", "),
     }),
-    /** Each as `name:secret`. */
+    /** Each as `name:secret:scope+scope`, or as an object in a file. */
     apiKeys: optional({
       parse: list(credentials.apiKey, (key) => key.secret),
       secrets: (keys: readonly credentials.ApiKey[]) => keys.map((key) => key.secret),

@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
+import type { ApiKey } from "../../../src/adapters/http/options.ts";
 import type { LaneOrder, TransactionOrder } from "../../../src/application/api.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { SIGNER_EIP55, sampleHash, sampleSigner, sampleTransaction, sampleTxId } from "../../support/scripted-api.ts";
 
-const KEYS = [
+const KEYS: readonly ApiKey[] = [
   { name: "caller", secret: "s3cret-of-caller" },
-  { name: "on-call", secret: "s3cret-of-on-call" },
+  { name: "on-call", secret: "s3cret-of-on-call", scopes: ["operate"] },
 ];
 const txId = sampleTxId(1);
 

@@ -37,6 +37,17 @@ describe("POST /api/v1/tx", () => {
     expect(create).toHaveBeenCalledExactlyOnceWith(intent);
   });
 
+  it("belongs to the key that asked: its name goes along, alone and in a batch", async () => {
+    const create = creator();
+    const createBatch = vi.fn(async () => [sampleCreated()]);
+    const app = httpApp({ create, createBatch }, { apiKeys: [{ name: "shop", secret: "correct-horse" }] });
+    const headers = { authorization: "Bearer correct-horse" };
+    await app.inject({ method: "POST", url: "/api/v1/tx", headers, payload: intent });
+    expect(create).toHaveBeenCalledExactlyOnceWith(intent, "shop", expect.anything());
+    await app.inject({ method: "POST", url: "/api/v1/tx/batch", headers, payload: { transactions: [intent] } });
+    expect(createBatch).toHaveBeenCalledExactlyOnceWith([intent], "shop", expect.anything());
+  });
+
   it("answers 200 where the request had been accepted before", async () => {
     const create = creator(sampleCreated({ outcome: "existing", state: "CONFIRMED" }));
     const response = await httpApp({ create }).inject({ method: "POST", url: "/api/v1/tx", payload: intent });

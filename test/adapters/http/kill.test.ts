@@ -3,6 +3,7 @@ import type { HttpServerOptions } from "../../../src/adapters/http/options.ts";
 import { OPEN } from "../../../src/application/admittance.ts";
 import type { KillAnswer, KillOrder } from "../../../src/application/api.ts";
 import { unavailable } from "../../../src/domain/errors.ts";
+import { SCOPES } from "../../../src/domain/principal.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { SIGNER, SIGNER_EIP55, sampleTxId } from "../../support/scripted-api.ts";
 
@@ -16,7 +17,8 @@ const over: KillAnswer = { durable: true, kills: [], nodes: [] };
 function bench(options: Partial<HttpServerOptions> = {}) {
   const kill = vi.fn(async (_: KillOrder) => inForce);
   const endKill = vi.fn(async (_: KillOrder) => over);
-  const app = httpApp({ kill, endKill }, { apiKeys: [{ name: "shop", secret: "key" }], ...options });
+  const apiKeys = [{ name: "shop", secret: "key", scopes: SCOPES }];
+  const app = httpApp({ kill, endKill }, { apiKeys, ...options });
   const ask = (method: "POST" | "DELETE", path: string, payload?: object, authorization = "Bearer key") =>
     app.inject({ method, url: `/api/v1${path}`, headers: { authorization }, ...(payload && { payload }) });
   return { kill, endKill, ask };
@@ -61,6 +63,13 @@ describe("the kill switch over HTTP", () => {
     expect(answer.json()).toMatchObject({ durable: false });
   });
 
+  it("answers 200 where an order has ended, also while another is not durable yet: the end is", async () => {
+    const { ask, endKill } = bench();
+    endKill.mockResolvedValueOnce({ ...inForce, durable: false });
+    const answer = await ask("DELETE", "/kill");
+    expect([answer.statusCode, answer.json().durable]).toEqual([200, false]);
+  });
+
   it("answers 503 where the end of an order could not be written down", async () => {
     const { ask, endKill } = bench();
     endKill.mockRejectedValueOnce(unavailable("the database is away"));
@@ -74,6 +83,21 @@ describe("the kill switch over HTTP", () => {
       expect((await ask(method, "/kill?all=true")).statusCode).toBe(400);
     }
     expect([kill.mock.calls, endKill.mock.calls]).toEqual([[], []]);
+  });
+
+  it("is ordered with operate or admin, and ended with admin alone", async () => {
+    const apiKeys = SCOPES.map((scope) => ({ name: scope, secret: scope, scopes: [scope] }));
+    const { ask } = bench({ apiKeys });
+    const allowed = async (method: "POST" | "DELETE", path: string) => {
+      const answers = SCOPES.map((scope) => ask(method, path, undefined, `Bearer ${scope}`));
+      const statuses = (await Promise.all(answers)).map(({ statusCode }) => statusCode);
+      expect(new Set(statuses)).toEqual(new Set([200, 403]));
+      return SCOPES.filter((_, at) => statuses[at] === 200);
+    };
+    for (const path of ["/kill", `/signers/${SIGNER}/kill`]) {
+      expect(await allowed("POST", path)).toEqual(["operate", "admin"]);
+      expect(await allowed("DELETE", path)).toEqual(["admin"]);
+    }
   });
 
   it("is let in under overload: it does not wait behind what it is to stop", async () => {

@@ -5,6 +5,7 @@ import { createHttpServer } from "../../../src/adapters/http/server.ts";
 import { createHttpPeers } from "../../../src/adapters/peers/http-peers.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { createKeyPair } from "../../../src/adapters/system/entropy.ts";
+import { systemSecrets } from "../../../src/adapters/system/secrets.ts";
 import { FencepostNode } from "../../../src/application/loops/node.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import type { ForwardedCreate } from "../../../src/ports/peers.ts";
@@ -89,6 +90,7 @@ async function startNode(name: string, database: MemoryDatabase, chain: Simulate
       sessionLock: noSessionLock,
       codec: createCodec(),
       clock: systemClock,
+      secrets: systemSecrets,
       entropy: createSeededEntropy(name.charCodeAt(0), systemClock),
       telemetry: { emit: () => undefined },
       failpoint: () => undefined,

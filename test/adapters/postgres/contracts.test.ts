@@ -1,4 +1,5 @@
 import { epochsContract } from "../../contracts/epochs.contract.ts";
+import { keyStoreContract } from "../../contracts/key-store.contract.ts";
 import { laneStoreContract } from "../../contracts/lane-store.contract.ts";
 import { leaseStoreContract } from "../../contracts/lease-store.contract.ts";
 import { queryStoreContract } from "../../contracts/query-store.contract.ts";
@@ -10,6 +11,9 @@ leaseStoreContract("PostgreSQL", createPostgresSubject);
 laneStoreContract("PostgreSQL", createPostgresSubject);
 queryStoreContract("PostgreSQL", createPostgresSubject);
 epochsContract("PostgreSQL", createPostgresSubject);
+
+keyStoreContract("PostgreSQL", createPostgresSubject);
+
 leaseStoreContract("PostgreSQL, unnamed statements", unnamed);
 laneStoreContract("PostgreSQL, unnamed statements", unnamed);
 queryStoreContract("PostgreSQL, unnamed statements", unnamed);

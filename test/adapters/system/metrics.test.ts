@@ -341,6 +341,7 @@ describe("docs/metrics.md", () => {
     metrics.sink({ type: "signer.balance", lane, balance: 1n });
     metrics.sink({ type: "rpc.endpoint", chainId: 1, endpoint: 0, state: "up" });
     metrics.httpRequest({ method: "GET", route: "/", status: 200, durationMs: 1 });
+    metrics.refused({ rule: "scope:operate" });
     metrics.connect({
       gauge: () => 1,
       transactionStates: () => new Map([["TRACKING", 1]]),

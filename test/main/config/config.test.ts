@@ -13,7 +13,7 @@ const START = {
   FENCEPOST_DATABASE_URL: "postgres://app:hunter2@db/app",
   FENCEPOST_RPC_URL: "http://localhost:8545",
   FENCEPOST_PRIVATE_KEYS: KEY,
-  FENCEPOST_API_KEYS: "ci:s3cret",
+  FENCEPOST_API_KEYS: "ci:s3cret-of-the-ci-machine",
 };
 
 interface Given {
@@ -343,7 +343,7 @@ describe("one clear line for", () => {
     ],
     [
       "keys and no keys",
-      { env: { FENCEPOST_AUTH: "none", FENCEPOST_API_KEYS: "a:b" } },
+      { env: { FENCEPOST_AUTH: "none", FENCEPOST_API_KEYS: "a:b2c3d4e5f6g7h8i9j0k1l2m3" } },
       'FENCEPOST_AUTH: "none" contradicts FENCEPOST_API_KEYS; set one of them',
     ],
     [
@@ -373,8 +373,8 @@ describe("one clear line for", () => {
     ],
     [
       "scopes",
-      { env: { FENCEPOST_API_KEYS: "ci:s3cret:read" } },
-      "FENCEPOST_API_KEYS: the value is wrong at place 1: scopes are not supported yet; use name:secret",
+      { env: { FENCEPOST_API_KEYS: "ci:s3cret" } },
+      "FENCEPOST_API_KEYS: the value is wrong at place 1: the secret of an API key has at least 22 characters (openssl rand -base64 24)",
     ],
   ])("%s", (_, given, line) => {
     expect(mistakes(given)).toEqual([line]);
@@ -457,7 +457,9 @@ describe("what a command cannot do without", () => {
     const { FENCEPOST_API_KEYS: _, ...rest } = START;
     const { config } = load({ command: "start", env: { ...rest, FENCEPOST_AUTH: "none" } });
     expect(config.apiKeys).toBe("none");
-    expect(load({ command: "start", env: START }).config.apiKeys).toEqual([{ name: "ci", secret: "s3cret" }]);
+    expect(load({ command: "start", env: START }).config.apiKeys).toEqual([
+      { name: "ci", secret: "s3cret-of-the-ci-machine" },
+    ]);
   });
 
   it("start takes any kind of signer, and chains of a file", () => {

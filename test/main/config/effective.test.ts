@@ -27,7 +27,10 @@ describe("effective values", () => {
   });
 
   it("show how many keys there are, never which", () => {
-    const rows = effective({ privateKeys: ["1".repeat(64), "2".repeat(64)], apiKeys: ["ci:aaa", "ops:bbb"] });
+    const rows = effective({
+      privateKeys: ["1".repeat(64), "2".repeat(64)],
+      apiKeys: [`ci:${"a".repeat(22)}`, `ops:${"b".repeat(22)}:read`],
+    });
     expect(rows.get("privateKeys")?.value).toBe("*** (2)");
     expect(rows.get("apiKeys")?.value).toBe("ci:***, ops:***");
   });

@@ -55,7 +55,7 @@ describe("no secret is shown", () => {
     password: token,
     keys: fc.uniqueArray(hex64, { minLength: 1, maxLength: 3 }),
     words: fc.array(word, { minLength: 12, maxLength: 12 }),
-    apiSecret: token,
+    apiSecret: fc.stringMatching(/^[QXZ0-9]{22,40}$/),
     rpcToken: token,
     rpcPassword: token,
     query: token,

@@ -146,11 +146,26 @@ describe("credentials", () => {
       expect(refused(mnemonic, raw)).toBe(true);
   });
 
-  it("read an API key, and refuse scopes, which are not supported yet", () => {
-    expect(value(apiKey, "ci:s3cret")).toEqual({ name: "ci", secret: "s3cret" });
-    expect(value(apiKey, "ci:s3cret:read+write")).toBe("! scopes are not supported yet; use name:secret");
-    for (const raw of ["", "ci", "ci:", ":secret", "c i:secret", "ci:sec ret", "a:b:c:d"])
+  const secret = "x".repeat(22);
+
+  it("read an API key, as text or as an object, with its scopes and limits", () => {
+    expect(value(apiKey, `ci:${secret}`)).toEqual({ name: "ci", secret });
+    expect(value(apiKey, `ci:${secret}:read+operate`)).toEqual({ name: "ci", secret, scopes: ["read", "operate"] });
+    const signer = `0x${"Ab".repeat(20)}`;
+    const said = { name: "ci", secret, scopes: ["submit"], signers: [signer], chains: [1, "10"] };
+    expect(value(apiKey, said)).toEqual({ ...said, signers: [signer.toLowerCase()], chains: [1, 10] });
+  });
+
+  it("refuse an API key that is not one, without repeating any of it", () => {
+    for (const raw of ["", "ci", "ci:", `:${secret}`, `c i:${secret}`, `ci:sec ret${secret}`, `a:${secret}:read:d`]) {
       expect(refused(apiKey, raw)).toBe(true);
+    }
+    expect(value(apiKey, `ci:${secret.slice(1)}`)).toContain("! the secret of an API key has at least 22 characters");
+    expect(value(apiKey, `ci:${secret}:read+write`)).toContain("! the scopes of an API key: is wrong at place 2");
+    for (const more of [{ scopes: [] }, { signers: ["0x1"] }, { chains: [0] }, { colour: "red" }, { secret: 7 }]) {
+      expect(refused(apiKey, { name: "ci", secret, ...more })).toBe(true);
+    }
+    expect(value(apiKey, { name: "ci", secret, signers: [secret] })).not.toContain(secret);
   });
 
   it("tell database, endpoint and node URLs apart", () => {

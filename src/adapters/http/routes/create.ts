@@ -3,8 +3,8 @@ import type { Created, CreateRequest } from "../../../application/api.ts";
 import { BATCH_ITEMS_LIMIT, CreatedTransaction } from "../../../contract/create.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import { asObject, tooLarge } from "../json-body.ts";
-import { answering, type RouteContext, TRANSACTION_LIMIT_BYTES } from "../options.ts";
-import { problemOf } from "../problems.ts";
+import { answering, type HttpServerOptions, type RouteContext, TRANSACTION_LIMIT_BYTES } from "../options.ts";
+import { noteRefusal, problemOf } from "../problems.ts";
 import { createdView } from "../views.ts";
 
 /** Intents are validated by the create stage, which knows the fields; here is only what HTTP knows: shape and size. */
@@ -13,7 +13,11 @@ const BATCH_LIMIT_BYTES = 8 * 1024 * 1024;
 const IDEMPOTENCY_KEY = "idempotency-key";
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
-export function createRoutes(app: FastifyInstance, { api, checksum, mask }: RouteContext): void {
+export function createRoutes(
+  app: FastifyInstance,
+  { checksum, mask }: RouteContext,
+  { onRefused }: Pick<HttpServerOptions, "onRefused">,
+): void {
   app.post(
     "/api/v1/tx",
     {
@@ -22,7 +26,7 @@ export function createRoutes(app: FastifyInstance, { api, checksum, mask }: Rout
       ...answering({ 200: CreatedTransaction, 202: CreatedTransaction }),
     },
     async (request, reply) => {
-      const created = await api.create(withIdempotencyKey(asObject(request.body), request));
+      const created = await request.api.create(withIdempotencyKey(asObject(request.body), request));
       reply.code(statusOf(created)).header("location", `/api/v1/tx/${created.txId}`);
       return createdView(created, checksum);
     },
@@ -30,7 +34,10 @@ export function createRoutes(app: FastifyInstance, { api, checksum, mask }: Rout
 
   app.post("/api/v1/tx/batch", { bodyLimit: BATCH_LIMIT_BYTES, config: { takesIn: true } }, async (request) => {
     const items = batchItems(request);
-    const results = await createEach(items, (sound) => api.createBatch(sound));
+    const results = await createEach(items, (sound) => request.api.createBatch(sound));
+    for (const result of onRefused === undefined ? [] : results) {
+      if (result instanceof FencepostError) noteRefusal(onRefused as NonNullable<typeof onRefused>, request, result);
+    }
     return {
       results: results.map((result) =>
         result instanceof FencepostError

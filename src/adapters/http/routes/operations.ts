@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { Health, Readiness, ReadinessQuery } from "../../../contract/cluster.ts";
 import { FencepostError } from "../../../domain/errors.ts";
 import type { Reference } from "../docs/page.ts";
-import { answering, type HttpLogger, type HttpServerOptions, type RouteContext } from "../options.ts";
+import { answering, type HttpServerOptions, type RouteContext } from "../options.ts";
 import { queryReader } from "../query.ts";
 import { PAGE_HEADERS } from "./files.ts";
 
@@ -11,7 +11,7 @@ const OPEN = { open: true } as const;
 export function operationRoutes(
   app: FastifyInstance,
   context: RouteContext,
-  { metrics, logger }: Pick<HttpServerOptions, "metrics" | "logger">,
+  options: Pick<HttpServerOptions, "api" | "metrics" | "logger">,
 ): void {
   app.get("/healthz", { config: OPEN, ...answering({ 200: Health }) }, async () => ({
     status: "ok",
@@ -22,13 +22,13 @@ export function operationRoutes(
   const ready = answering({ 200: Readiness, 503: Readiness });
   app.get("/readyz", { config: OPEN, ...ready }, async ({ query }, reply) => {
     const { chain } = readQuery(query);
-    const readiness = await readinessOf(context, logger, chain);
+    const readiness = await readinessOf(context, options, chain);
     reply.code(readiness.ready ? 200 : 503).header("cache-control", "no-store");
     return readiness;
   });
 
   app.get("/metrics", async (_, reply) => {
-    const { contentType, body } = await metrics();
+    const { contentType, body } = await options.metrics();
     return reply.header("content-type", contentType).send(body);
   });
 
@@ -37,8 +37,8 @@ export function operationRoutes(
 
 /** A probe must get an answer it can read in every state of the node. */
 async function readinessOf(
-  { api, longPolls }: RouteContext,
-  logger: HttpLogger | undefined,
+  { longPolls }: RouteContext,
+  { api, logger }: Pick<HttpServerOptions, "api" | "logger">,
   chainId: number | undefined,
 ): Promise<Readiness> {
   const asked = await api.readiness(chainId).catch((error: unknown) => {

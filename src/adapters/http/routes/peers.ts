@@ -10,7 +10,7 @@ import { FencepostError, invalid } from "../../../domain/errors.ts";
 import type { Kill } from "../../../domain/kills.ts";
 import type { Address } from "../../../domain/lane.ts";
 import type { Mask } from "../../../domain/mask.ts";
-import type { ForwardedCreate } from "../../../ports/peers.ts";
+import type { ForwardedCreate, LaneRequest } from "../../../ports/peers.ts";
 import { asObject } from "../json-body.ts";
 import type { PeerReceiver } from "../options.ts";
 import { problemOf } from "../problems.ts";
@@ -33,8 +33,8 @@ export function peerRoutes(app: FastifyInstance, peer: PeerReceiver): void {
     return { results: (await receive(peer, creates, repeat)).map((fate) => resultView(fate, app.mask)) };
   });
   app.post(wire.PEER_ACTIONS_PATH, options(wire.PEER_ACTIONS_PATH), async (request): Promise<wire.PeerActionResult> => {
-    const { lane, action, body } = readAction(request.body);
-    const fate = await wholly(() => peer.act(lane, { action, body }));
+    const { lane, ...asked } = readAction(request.body);
+    const fate = await wholly(() => peer.act(lane, asked));
     return { result: fate instanceof FencepostError ? problemOf(fate, app.mask) : fate };
   });
   app.post(wire.PEER_KILLS_PATH, options(wire.PEER_KILLS_PATH, { urgent: true }), async (request) => {
@@ -60,13 +60,20 @@ async function wholly<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function readAction(value: unknown): wire.PeerAction {
-  const { lane, action, body } = asObject(value);
+function readAction(value: unknown): LaneRequest & Pick<wire.PeerAction, "lane"> {
+  const { lane, action, body, owner } = asObject(value);
   const { chainId, signer } = asObject(lane, "lane");
   if (typeof action !== "string") throw invalid("action", "must be text");
   if (typeof chainId !== "number" || !Number.isSafeInteger(chainId)) throw invalid("lane.chainId", "must be a number");
   if (typeof signer !== "string" || !ADDRESS.test(signer)) throw invalid("lane.signer", "must be an address");
-  return { lane: { chainId, signer: signer as Address }, action, body: asObject(body, "body") };
+  const named = { lane: { chainId, signer: signer as Address }, action, owner: readOwner(owner, "owner") };
+  return { ...named, body: asObject(body, "body") };
+}
+
+function readOwner(value: unknown, path: string): string | null {
+  if (value === undefined) return null;
+  if (typeof value !== "string" || value === "") throw invalid(path, "must be the name of an API key");
+  return value;
 }
 
 function readKill(value: unknown): Kill {
@@ -87,9 +94,10 @@ function readCreates(body: unknown): { readonly creates: readonly ForwardedCreat
 }
 
 function readCreate(item: unknown, index: number): ForwardedCreate {
-  const { txId, request } = asObject(item, `creates.${index}`);
+  const { txId, owner, request } = asObject(item, `creates.${index}`);
   if (typeof txId !== "string" || !UUID.test(txId)) throw invalid(`creates.${index}.txId`, "must be a UUID");
-  return { txId, request: asObject(request, `creates.${index}.request`) };
+  const told = asObject(request, `creates.${index}.request`);
+  return { txId, owner: readOwner(owner, `creates.${index}.owner`), request: told };
 }
 
 function resultView(fate: Created | FencepostError, mask: Mask): wire.PeerResults["results"][number] {

@@ -1,5 +1,10 @@
-import type { FastifyInstance, FastifyReply } from "fastify";
-import type { CompletionsPage as ApiPage, CompletionsQuery as ApiQuery, Include } from "../../../application/api.ts";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type {
+  CompletionsPage as ApiPage,
+  CompletionsQuery as ApiQuery,
+  FencepostApi,
+  Include,
+} from "../../../application/api.ts";
 import { TRANSACTION_ACTIONS } from "../../../contract/actions.ts";
 import { CompletionsPage, CompletionsQuery } from "../../../contract/completions.ts";
 import * as contract from "../../../contract/transactions.ts";
@@ -19,37 +24,37 @@ const readCompletionsQuery = queryReader(CompletionsQuery);
 
 /** Transactions that exist: to be read, followed, and acted on. Bodies are validated by the action, which knows its fields. */
 export function transactionRoutes(app: FastifyInstance, context: RouteContext): void {
-  const { api, checksum } = context;
+  const { checksum } = context;
   const oneTransaction = answering({ 200: contract.Transaction });
 
-  app.get<ById>("/api/v1/tx/:txId", oneTransaction, async ({ params, query }) => {
+  app.get<ById>("/api/v1/tx/:txId", oneTransaction, async ({ params, query, api }) => {
     const { include } = readTransactionQuery(query);
     return transactionView(await api.transaction(readTxId(params.txId), includes(include)), checksum);
   });
 
-  app.get<ById>("/api/v1/tx/:txId/explain", answering({ 200: contract.Explanation }), async ({ params }) =>
+  app.get<ById>("/api/v1/tx/:txId/explain", answering({ 200: contract.Explanation }), async ({ params, api }) =>
     explanationView(await api.explain(readTxId(params.txId))),
   );
 
   app.get("/api/v1/tx/by-request", oneTransaction, async (request) => {
     const { include, ...query } = readByRequestQuery(request.query);
-    return transactionView(await api.transactionByRequest(query, includes(include)), checksum);
+    return transactionView(await request.api.transactionByRequest(query, includes(include)), checksum);
   });
 
-  app.get("/api/v1/tx", answering({ 200: contract.TransactionPage }), async ({ query }) => {
+  app.get("/api/v1/tx", answering({ 200: contract.TransactionPage }), async ({ query, api }) => {
     const { items, next } = await api.transactions(readListQuery(query));
     return { items: items.map((view) => transactionView(view, checksum)), next };
   });
 
-  app.get("/api/v1/tx/completions", answering({ 200: CompletionsPage }), ({ query }, reply) =>
-    completions(context, query, reply),
+  app.get("/api/v1/tx/completions", answering({ 200: CompletionsPage }), (request, reply) =>
+    completions(context, request, reply),
   );
 
   const decided = { bodyLimit: TRANSACTION_LIMIT_BYTES, ...answering({ 202: contract.Transaction }) };
   for (const action of TRANSACTION_ACTIONS) {
-    app.post<ById>(`/api/v1/tx/:txId/${action}`, decided, async ({ params, query, body, keyName }, reply) => {
+    app.post<ById>(`/api/v1/tx/:txId/${action}`, decided, async ({ params, query, body, principal, api }, reply) => {
       noQuery(query);
-      const order = { action, txId: readTxId(params.txId), request: body, actor: actorOf(keyName) };
+      const order = { action, txId: readTxId(params.txId), request: body, actor: actorOf(principal) };
       const view = await api.act(order);
       reply.code(202).header("location", `/api/v1/tx/${view.txId}`);
       return transactionView(view, checksum);
@@ -57,7 +62,8 @@ export function transactionRoutes(app: FastifyInstance, context: RouteContext): 
   }
 }
 
-async function completions({ api, checksum, longPolls }: RouteContext, asked: unknown, reply: FastifyReply) {
+async function completions(context: RouteContext, { api, query: asked }: FastifyRequest, reply: FastifyReply) {
+  const { checksum, longPolls } = context;
   const { after = 0, wait = 0, ...rest } = readCompletionsQuery(asked);
   const query: ApiQuery = { after, ...rest };
   if (wait === 0) return completionsView(await api.completions(query), checksum);
@@ -71,7 +77,7 @@ async function completions({ api, checksum, longPolls }: RouteContext, asked: un
 }
 
 /** Null where the wait was cut short: the caller hung up, or the node stops. A caller still there gets what there is. */
-async function waitForPage(api: RouteContext["api"], query: ApiQuery): Promise<ApiPage | null> {
+async function waitForPage(api: FencepostApi, query: ApiQuery): Promise<ApiPage | null> {
   if (query.signal?.aborted) return null;
   try {
     return await api.completions(query);

@@ -10,6 +10,7 @@ import { DatabaseSilent, FencepostError, outcomeUnknown, queueFull, unavailable 
 import { isFullyPriced } from "../../../domain/fees.ts";
 import { grouped } from "../../../domain/grouped.ts";
 import { laneKey } from "../../../domain/lane.ts";
+import { anothersRequestId, isAnothers } from "../../../domain/principal.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
 import { type AllocateFate, type ExistingTransaction, OutcomeUnknown } from "../../../ports/lane-store.ts";
 import type { QueryStore } from "../../../ports/query-store.ts";
@@ -21,7 +22,7 @@ import type { Router } from "../../cluster/route.ts";
 import { BetweenOwners, underNextTerm } from "../../lane/between-owners.ts";
 import type { LaneWriterPorts } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { hear, type NormalisePorts } from "../../requests/normalise.ts";
+import { hear, type Naming, type NormalisePorts } from "../../requests/normalise.ts";
 import { WORTH_A_COMMIT } from "../../writer/batch.ts";
 import { allocate } from "../2-allocate/allocate.ts";
 import { Gathering } from "./gather.ts";
@@ -50,9 +51,8 @@ export interface Admission {
 type Fate = Created | FencepostError;
 
 /** As it was asked for; `txId` where another node heard it first. */
-export interface Told {
+export interface Told extends Naming {
   readonly request: CreateRequest;
-  readonly txId?: string;
 }
 
 /** A peer has creates done here, or refused, but never told to a third node. */
@@ -98,8 +98,9 @@ export class Creates {
     const startedMs = clock.monotonicMs();
     const fates = new Array<Fate>(told.length);
     const heard: Heard[] = [];
-    told.forEach(({ request, txId }, place) => {
-      const intent = hear(intents, request, txId);
+    told.forEach((each, place) => {
+      const { request } = each;
+      const intent = hear(intents, request, each);
       if (intent instanceof FencepostError) fates[place] = intent;
       else heard.push({ place, intent, request });
     });
@@ -143,7 +144,8 @@ export class Creates {
         const creates = which.map((at) => {
           const { intent, request } = heard[at] as Heard;
           // What is the only chain here may be one of several there.
-          return { txId: intent.txId, request: { ...request, chainId: intent.lane.chainId } };
+          const { txId, owner, lane } = intent;
+          return { txId, owner, request: { ...request, chainId: lane.chainId } };
         });
         return ports.outbox.send(url, creates, telling);
       },
@@ -252,7 +254,7 @@ async function answerExisting(ports: CreatePorts, items: readonly Item[], fates:
   const existing = await ports.requestIds.find((named[0] as Item).intent.lane, ids);
   return items.filter(({ index, intent }) => {
     const found = intent.requestId === null ? undefined : existing.get(intent.requestId);
-    if (found !== undefined) fates[index] = answerWith(found, found.fingerprint === intent.fingerprint);
+    if (found !== undefined) fates[index] = answerWith(found, intent, found.fingerprint === intent.fingerprint);
     return found === undefined;
   });
 }
@@ -297,7 +299,7 @@ function answer(fate: AllocateFate, intent: Intent): Fate {
     case "duplicate":
       // Its own id: created by an earlier telling of this very request.
       if (fate.existing.txId === intent.txId) return createdAs(intent, fate.existing);
-      return answerWith(fate.existing, fate.samePayload);
+      return answerWith(fate.existing, intent, fate.samePayload);
     case "noCursor":
       return unavailable("this signer's nonce is not known yet; nothing was accepted");
     case "held":
@@ -312,8 +314,9 @@ function createdAs({ txId, lane, requestId }: Intent, { nonce, state }: Pick<Cre
   return { outcome: "created", txId, lane, requestId, nonce, state };
 }
 
-function answerWith(existing: ExistingTransaction, samePayload: boolean): Fate {
+function answerWith(existing: ExistingTransaction, asked: Intent, samePayload: boolean): Fate {
   const { txId, lane, requestId, nonce, state } = existing;
+  if (isAnothers(existing.owner, asked.owner)) return anothersRequestId(requestId);
   if (samePayload) return { outcome: "existing", txId, lane, requestId, nonce, state };
   return new FencepostError("REQUEST_ID_REUSED", `request id ${requestId} belongs to ${txId}, whose payload differs`, {
     txId,

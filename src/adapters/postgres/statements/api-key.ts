@@ -1,0 +1,63 @@
+import type { KeyTerms } from "../../../ports/key-store.ts";
+import { statement } from "./statement.ts";
+
+/** A row for each secret; one without any for a key that has none. */
+export const readApiKeys = statement<ApiKeyRow>("read-api-keys")`
+  SELECT k.name, k.scopes, k.signers, to_json(k.chains) AS chains, k.created_at, encode(s.digest, 'hex') AS digest,
+    s.created_at AS secret_created_at
+  FROM fencepost.api_key AS k
+  LEFT JOIN fencepost.api_secret AS s ON s.name = k.name
+  ORDER BY k.name, s.created_at, s.slot`;
+
+export interface ApiKeyRow extends KeyTerms {
+  readonly createdAt: Date;
+  readonly digest: string | null;
+  readonly secretCreatedAt: Date | null;
+}
+
+/**
+ * A key's next secret. Where the key exists, its row is locked by an update that changes nothing; on other terms there is no
+ * such row. Two at one moment want the same slot: the second ends its transaction.
+ */
+export const insertApiSecret = statement<{ readonly fate: "added" | "differs" | "full" }>("insert-api-secret")`
+  WITH key AS (
+    INSERT INTO fencepost.api_key AS k (name, scopes, signers, chains, created_at)
+    VALUES ($1, $2, $3, $4::bigint[], now())
+    ON CONFLICT (name) DO UPDATE SET name = excluded.name
+      WHERE k.scopes = excluded.scopes AND k.signers IS NOT DISTINCT FROM excluded.signers
+        AND k.chains IS NOT DISTINCT FROM excluded.chains
+    RETURNING k.name
+  ), free AS (
+    SELECT min(slot) AS slot
+    FROM unnest('{1, 2}'::smallint[]) AS slot
+    WHERE slot NOT IN (SELECT s.slot FROM fencepost.api_secret AS s WHERE s.name = $1)
+  ), secret AS (
+    INSERT INTO fencepost.api_secret (digest, name, slot, created_at)
+    SELECT decode($5, 'hex'), key.name, free.slot, now() FROM key, free WHERE free.slot IS NOT NULL
+    RETURNING name
+  ), noted AS (
+    INSERT INTO fencepost.key_decision (name, action, actor, detail, at)
+    SELECT name, 'add', $6, json_build_object('secret', left($5, 8), 'scopes', $2::text[]), now() FROM secret
+  )
+  SELECT CASE
+    WHEN NOT EXISTS (SELECT FROM key) THEN 'differs'
+    WHEN NOT EXISTS (SELECT FROM secret) THEN 'full'
+    ELSE 'added'
+  END AS fate`;
+
+/** A secret by the beginning of its digest ($2), or all of them and the key. */
+export const deleteApiKey = statement<{ readonly name: string }>("delete-api-key")`
+  WITH secret AS (
+    DELETE FROM fencepost.api_secret AS s
+    WHERE s.name = $1 AND ($2::text IS NULL OR left(encode(s.digest, 'hex'), length($2)) = $2)
+    RETURNING s.name, left(encode(s.digest, 'hex'), 8) AS id
+  ), key AS (
+    DELETE FROM fencepost.api_key AS k WHERE k.name = $1 AND $2::text IS NULL
+    RETURNING k.name
+  ), gone AS (
+    SELECT name FROM secret UNION SELECT name FROM key
+  ), noted AS (
+    INSERT INTO fencepost.key_decision (name, action, actor, detail, at)
+    SELECT name, 'revoke', $3, json_build_object('secrets', (SELECT json_agg(id) FROM secret)), now() FROM gone
+  )
+  SELECT name FROM gone`;

@@ -1,0 +1,190 @@
+/**
+ * What a key may see and do of the API: its own limits and what belongs to it. The scopes of routes are asked for before
+ * (contract/scopes.ts). A lane that the caller names and may not use is 403; an id of something that it may not see is 404,
+ * as if it did not exist.
+ */
+import { FencepostError } from "../domain/errors.ts";
+import type { Explanation } from "../domain/explain/situation.ts";
+import type { Kill } from "../domain/kills.ts";
+import type { Address, Lane } from "../domain/lane.ts";
+import {
+  ANYBODY,
+  forbidden,
+  isLimited,
+  isOwn,
+  isWithin,
+  type Principal,
+  refuseOutside,
+  type Scope,
+} from "../domain/principal.ts";
+import type { FencepostApi, KillAnswer, KillOrder, TransactionAction } from "./api.ts";
+
+/** What its own key may do to a transaction, without `operate`. */
+const OWNERS_ACTIONS: ReadonlySet<TransactionAction> = new Set(["cancel"]);
+
+interface Owned {
+  readonly lane: Lane;
+  readonly owner: string | null;
+}
+
+/** The API as this principal has it. */
+export function limitedTo(principal: Principal, api: FencepostApi): FencepostApi {
+  if (principal === ANYBODY) return api;
+  const { name } = principal;
+  return {
+    create: (request) => api.create(request, name, principal),
+    createBatch: (requests) => api.createBatch(requests, name, principal),
+    reserveNonce: (request) => api.reserveNonce(request, name, principal),
+    actOnLane: (order) => api.actOnLane(order, principal),
+    ...reads(principal, api),
+    ...ownersActions(principal, api),
+    ...managing(principal, api),
+    ...stopping(principal, api),
+    nodes: () => api.nodes(),
+    readiness: (chainId) => api.readiness(chainId),
+  };
+}
+
+function reads(principal: Principal, api: FencepostApi) {
+  const sees = ({ lane }: { readonly lane: Lane }): boolean => isWithin(principal, lane);
+  const limited = isLimited(principal);
+  const onlySigner = onlyOne(principal.signers);
+  const onlyChain = onlyOne(principal.chains);
+  return {
+    transaction: async (txId, include) => {
+      return shown(principal, await api.transaction(txId, include), `transaction ${txId}`);
+    },
+    transactionByRequest: async (query, include) => {
+      refuseNamed(principal, query);
+      const what = `transaction with request id ${query.requestId}`;
+      return shown(principal, await api.transactionByRequest(query, include), what);
+    },
+    /** What it may not see leaves its page, which may be short, or empty, and has a next one all the same. */
+    transactions: async (query) => {
+      refuseNamed(principal, query);
+      const page = await api.transactions({ ...onlySigner("signer"), ...onlyChain("chainId"), ...query });
+      return limited ? { ...page, items: page.items.filter(sees) } : page;
+    },
+    explain: async (txId) => {
+      if (!limited) return api.explain(txId);
+      shown(principal, await api.transaction(txId), `transaction ${txId}`);
+      return byNonceOnly(await api.explain(txId));
+    },
+    /** Others' numbers keep their places: `next` goes past them. */
+    completions: async (query) => {
+      const page = await api.completions(query);
+      return limited ? { ...page, items: page.items.filter(sees), filtered: true } : page;
+    },
+    signers: async (query) => {
+      const page = await api.signers(query);
+      return limited ? { ...page, items: page.items.filter(sees) } : page;
+    },
+    signer: async (signer, options) => {
+      refuseNamed(principal, { signer });
+      return (await api.signer(signer, options)).filter(sees);
+    },
+    leases: async () => (await api.leases()).filter(sees),
+    reservation: async (id) => shown(principal, await api.reservation(id), `reservation ${id}`),
+  } satisfies Partial<FencepostApi>;
+}
+
+function ownersActions(principal: Principal, api: FencepostApi) {
+  /** Nothing more is read for a key that may do this to everything. */
+  const mayAll = principal.scopes.has("operate") && !isLimited(principal);
+  const ofReservation = async (reservationId: string): Promise<void> => {
+    if (mayAll) return;
+    const what = `reservation ${reservationId}`;
+    mayActOn(principal, "reserve", shown(principal, await api.reservation(reservationId), what));
+  };
+  return {
+    act: async (order) => {
+      if (!mayAll) {
+        const found = shown(principal, await api.transaction(order.txId), `transaction ${order.txId}`);
+        mayActOn(principal, OWNERS_ACTIONS.has(order.action) ? "submit" : null, found);
+      }
+      return api.act(order);
+    },
+    submitReserved: async (id, request) => {
+      await ofReservation(id);
+      return api.submitReserved(id, request);
+    },
+    markUsed: async (id, request) => {
+      await ofReservation(id);
+      return api.markUsed(id, request);
+    },
+    releaseNonce: async (id) => {
+      await ofReservation(id);
+      return api.releaseNonce(id);
+    },
+  } satisfies Partial<FencepostApi>;
+}
+
+/** A key cannot give what it does not have: one with limits makes none. */
+function managing(principal: Principal, api: FencepostApi) {
+  const refuse = (): void => {
+    if (isLimited(principal)) throw forbidden("signers", "a key that is limited to signers or chains manages no keys");
+  };
+  return {
+    keys: async () => {
+      refuse();
+      return api.keys();
+    },
+    addKey: async (request, actor) => {
+      refuse();
+      return api.addKey(request, actor);
+    },
+    revokeKey: async (name, secretId, actor) => {
+      refuse();
+      return api.revokeKey(name, secretId, actor);
+    },
+  } satisfies Partial<FencepostApi>;
+}
+
+/** An order stops a signer on all its chains, or all signers. What is in force elsewhere is others' business. */
+function stopping(principal: Principal, api: FencepostApi) {
+  const ordering = async (order: KillOrder, carryOut: (order: KillOrder) => Promise<KillAnswer>) => {
+    if (principal.chains !== null) throw forbidden("chains", "this is for all chains, and this API key is not");
+    if (order.signer !== null) refuseNamed(principal, { signer: order.signer });
+    else if (isLimited(principal)) throw forbidden("signers", "this is for all signers, and this API key is not");
+    const answer = await carryOut(order);
+    const concerns = ({ signer }: Kill) => signer === null || principal.signers?.has(signer) !== false;
+    return { ...answer, kills: answer.kills.filter(concerns) };
+  };
+  return {
+    kill: (order) => ordering(order, (sound) => api.kill(sound)),
+    endKill: (order) => ordering(order, (sound) => api.endKill(sound)),
+  } satisfies Partial<FencepostApi>;
+}
+
+/** `own`: the scope that is enough for what is one's own; null: none is. */
+function mayActOn(principal: Principal, own: Scope | null, { owner }: Owned): void {
+  if (principal.scopes.has("operate")) return;
+  if (own === null || !principal.scopes.has(own)) throw forbidden("scope:operate", "this takes a key with operate");
+  if (isOwn(principal, owner)) return;
+  throw forbidden("owner", "this belongs to another API key, or to none: acting on it takes a key with operate");
+}
+
+function shown<T extends { readonly lane: Lane }>(principal: Principal, found: T, what: string): T {
+  if (isWithin(principal, found.lane)) return found;
+  throw new FencepostError("NOT_FOUND", `there is no ${what}`);
+}
+
+/** As it was written: what is no address is in no list of signers. */
+function refuseNamed(principal: Principal, named: { readonly signer?: string; readonly chainId?: number }): void {
+  const signer = named.signer?.toLowerCase() as Address | undefined;
+  refuseOutside(principal, { ...(signer && { signer }), ...(named.chainId && { chainId: named.chainId }) });
+}
+
+function onlyOne<T>(limit: ReadonlySet<T> | null): (name: string) => Readonly<Record<string, T>> {
+  const [only] = limit?.size === 1 ? limit : [];
+  return (name) => (only === undefined ? {} : { [name]: only });
+}
+
+/** The transaction that it waits for may be another key's. */
+function byNonceOnly({ blockedBy, causes, ...explanation }: Explanation): Explanation {
+  const nameless = causes.map(({ data, ...cause }) => {
+    const { txId: _, ...figures } = data ?? {};
+    return data === undefined ? cause : { ...cause, data: figures };
+  });
+  return { ...explanation, causes: nameless, ...(blockedBy && { blockedBy: { nonce: blockedBy.nonce } }) };
+}

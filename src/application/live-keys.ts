@@ -1,0 +1,81 @@
+/**
+ * The API keys of the database as this node knows them: read again all the time, so that one that is revoked is refused on
+ * every node within a second. Where the database does not answer, what was read last holds for the length of a lease. Then
+ * nobody can say whether a key still counts, and its callers are told to come again.
+ */
+import { unavailable } from "../domain/errors.ts";
+import type { Principal } from "../domain/principal.ts";
+import type { KeyRecord, KeyStore } from "../ports/key-store.ts";
+import type { Ports } from "../ports/ports.ts";
+
+export interface LiveKeysPorts extends Pick<Ports, "clock"> {
+  readonly store: Pick<KeyStore, "apiKeys">;
+  /** For how long keys hold that cannot be read again. */
+  readonly trustedMs: number;
+}
+
+/** Reading takes a little, too: revoked keys are refused within a second of this. */
+const READ_EVERY_MS = 500;
+
+export class LiveKeys {
+  private readonly ports: LiveKeysPorts;
+  private readonly stopping = new AbortController();
+  private principals: ReadonlyMap<string, Principal> = new Map();
+  /** Null: not yet. */
+  private readAtMs: number | null = null;
+  private reading: Promise<void> | null = null;
+
+  constructor(ports: LiveKeysPorts) {
+    this.ports = ports;
+  }
+
+  /** Reads until it is stopped. */
+  start(): void {
+    this.reading = this.read();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.reading;
+  }
+
+  /** By the SHA-256 of a secret, in hex. Null: no key has it. UNAVAILABLE where one had, too long ago. */
+  find(digest: string): Principal | null {
+    const found = this.principals.get(digest) ?? null;
+    const { clock, trustedMs } = this.ports;
+    if (found === null || (this.readAtMs !== null && clock.monotonicMs() - this.readAtMs <= trustedMs)) return found;
+    throw unavailable("the database does not answer, so this API key cannot be checked");
+  }
+
+  private async read(): Promise<void> {
+    const { clock, store } = this.ports;
+    while (!this.stopping.signal.aborted) {
+      const beganMs = clock.monotonicMs();
+      // What cannot be read now is read at the next look.
+      const keys = await store.apiKeys().catch(() => null);
+      if (keys !== null) {
+        this.principals = new Map(keys.flatMap((key) => this.principalsOf(key)));
+        this.readAtMs = beganMs;
+      }
+      await clock.sleep(READ_EVERY_MS, this.stopping.signal).catch(() => undefined);
+    }
+  }
+
+  private principalsOf({ secrets, ...terms }: KeyRecord): readonly (readonly [string, Principal])[] {
+    return secrets.map(({ digest }) => [digest, this.same(digest, principalOf(terms))] as const);
+  }
+
+  /** The one that is known already, where nothing about it changed: what was made for it is kept. */
+  private same(digest: string, read: Principal): Principal {
+    const known = this.principals.get(digest);
+    return known !== undefined && textOf(known) === textOf(read) ? known : read;
+  }
+}
+
+function principalOf({ name, scopes, signers, chains }: Omit<KeyRecord, "secrets">): Principal {
+  return { name, scopes: new Set(scopes), signers: signers && new Set(signers), chains: chains && new Set(chains) };
+}
+
+function textOf({ name, scopes, signers, chains }: Principal): string {
+  return JSON.stringify([name, [...scopes], signers && [...signers], chains && [...chains]]);
+}

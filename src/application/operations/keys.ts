@@ -1,0 +1,82 @@
+/**
+ * API keys that are managed while the nodes run. A secret is shown once, when it is made; the database has its digest. A key
+ * may have two, so that callers move from one to the other without a gap.
+ */
+import { FencepostError, invalid } from "../../domain/errors.ts";
+import { KEY_NAME, SCOPES, USUAL_SCOPES } from "../../domain/principal.ts";
+import type { KeySecret, KeyTerms } from "../../ports/key-store.ts";
+import type { Ports } from "../../ports/ports.ts";
+import type { FencepostApi, KeyView } from "../api.ts";
+import { asObject, parseAddress, refuseUnknownKeys } from "../requests/fields.ts";
+
+type KeyPorts = Pick<Ports, "store" | "codec" | "secrets">;
+
+/** Of a digest: enough to tell two apart, and of no use to anybody. */
+const ID_CHARACTERS = 8;
+const MOST_LIMITS = 1_000;
+
+export function createKeyOperations({
+  store,
+  codec,
+  secrets,
+}: KeyPorts): Pick<FencepostApi, "keys" | "addKey" | "revokeKey"> {
+  return {
+    async keys() {
+      return (await store.apiKeys()).map(({ secrets, ...key }): KeyView => ({ ...key, secrets: secrets.map(shown) }));
+    },
+    async addKey(request, actor) {
+      const terms = parseTerms(codec, request);
+      const { secret, digest } = secrets.make();
+      const fate = await store.addApiSecret(terms, digest, actor);
+      if (fate === "added") return { ...terms, secret, secretId: digest.slice(0, ID_CHARACTERS) };
+      const why =
+        fate === "full"
+          ? "has two secrets already: revoke one of them first"
+          : "exists with other scopes or limits: revoke it first";
+      throw new FencepostError("CONFLICT", `the API key ${terms.name} ${why}`);
+    },
+    async revokeKey(name, secretId, actor) {
+      if (secretId !== null && !/^[0-9a-f]{8,64}$/.test(secretId)) throw invalid("secret", "is not the id of a secret");
+      if (await store.revokeApiKey(name, secretId, actor)) return;
+      throw new FencepostError("NOT_FOUND", "there is no such API key in the database, or it has no such secret");
+    },
+  };
+}
+
+function shown({ digest, createdAt }: KeySecret): KeyView["secrets"][number] {
+  return { secretId: digest.slice(0, ID_CHARACTERS), createdAt };
+}
+
+function parseTerms(codec: KeyPorts["codec"], request: unknown): KeyTerms {
+  const body = asObject(request, "");
+  refuseUnknownKeys(body, ["name", "scopes", "signers", "chains"], "");
+  const { name, scopes = USUAL_SCOPES } = body;
+  if (typeof name !== "string" || !KEY_NAME.test(name)) throw invalid("name", "must be 1 to 64 of A-Z a-z 0-9 _ . -");
+  const given = parseList(scopes, "scopes", (value) => SCOPES.find((scope) => scope === value) ?? null);
+  return {
+    name,
+    // In one order, so that the same terms are the same.
+    scopes: SCOPES.filter((scope) => given?.includes(scope)),
+    signers: parseList(body.signers, "signers", (value, path) => parseAddress(codec, value, path)),
+    chains: parseList(body.chains, "chains", (value) =>
+      Number.isSafeInteger(value) && Number(value) > 0 ? Number(value) : null,
+    ),
+  };
+}
+
+function parseList<T>(
+  value: unknown,
+  path: string,
+  parse: (item: unknown, path: string) => T | null,
+): readonly T[] | null {
+  if (value === undefined || value === null) return null;
+  if (!Array.isArray(value) || value.length === 0 || value.length > MOST_LIMITS) {
+    throw invalid(path, `must be a list of 1 to ${MOST_LIMITS}`);
+  }
+  const items = value.map((item: unknown, at) => {
+    const parsed = parse(item, `${path}.${at}`);
+    if (parsed === null) throw invalid(`${path}.${at}`, "is not one that is known");
+    return parsed;
+  });
+  return [...new Set(items)].sort();
+}

@@ -1,0 +1,107 @@
+import { describe, expect, it } from "vitest";
+import type { ApiKey, HttpServerOptions } from "../../../src/adapters/http/options.ts";
+import type { FencepostApi } from "../../../src/application/api.ts";
+import type { Principal } from "../../../src/domain/principal.ts";
+import { httpApp } from "../../support/http-app.ts";
+import { RECIPIENT, RECIPIENT_EIP55, SIGNER } from "../../support/scripted-api.ts";
+import { World } from "../../support/world.ts";
+
+const SECRET = "s".repeat(22);
+const headers = { authorization: `Bearer ${SECRET}` };
+const ROOT: ApiKey = { name: "root", secret: SECRET, scopes: ["admin"] };
+
+async function withKeys<T>(
+  work: (app: ReturnType<typeof httpApp>, api: FencepostApi) => Promise<T>,
+  options: Partial<HttpServerOptions> = {},
+): Promise<T> {
+  const world = new World();
+  try {
+    const { node } = await world.startNode();
+    return await work(httpApp({}, { api: node.api, apiKeys: [ROOT], ...options }), node.api);
+  } finally {
+    await world.close();
+  }
+}
+
+describe("/api/v1/keys", () => {
+  it("makes a key, tells its secret once, lists it without, and revokes it", async () => {
+    await withKeys(async (app) => {
+      const payload = { name: "shop", scopes: ["submit", "read", "read"], signers: [RECIPIENT_EIP55] };
+      const made = await app.inject({ method: "POST", url: "/api/v1/keys", headers, payload });
+      expect(made.statusCode).toBe(201);
+      expect(made.headers["cache-control"]).toBe("no-store");
+      const { secret, ...shown } = made.json();
+      expect(secret.length).toBeGreaterThanOrEqual(22);
+      expect(shown).toEqual({
+        ...{ name: "shop", scopes: ["read", "submit"], signers: [RECIPIENT_EIP55], chains: null },
+        secretId: "55555555",
+      });
+      const listed = await app.inject({ url: "/api/v1/keys", headers });
+      expect(listed.json().items).toMatchObject([{ name: "shop", secrets: [{ secretId: "55555555" }] }]);
+      expect(listed.body).not.toContain(secret);
+      const url = "/api/v1/keys/shop";
+      const revoked = await app.inject({ method: "DELETE", url: `${url}?secret=55555555`, headers });
+      expect(revoked.json()).toEqual({ name: "shop", secretId: "55555555" });
+      expect((await app.inject({ method: "DELETE", url, headers })).json()).toEqual({ name: "shop", secretId: null });
+      expect((await app.inject({ method: "DELETE", url, headers })).statusCode).toBe(404);
+    });
+  });
+
+  it("takes a second secret on the same terms, and neither a third nor one on others", async () => {
+    await withKeys(async (app) => {
+      const post = (payload: object) => app.inject({ method: "POST", url: "/api/v1/keys", headers, payload });
+      const statuses = [];
+      for (const more of [{}, {}, {}, { chains: [1] }])
+        statuses.push((await post({ name: "shop", ...more })).statusCode);
+      expect(statuses).toEqual([201, 201, 409, 409]);
+      expect((await post({ name: "shop", chains: [1] })).json()).toMatchObject({ code: "CONFLICT" });
+    });
+  });
+
+  it.each([
+    [{}, "name"],
+    [{ name: "a b" }, "name"],
+    [{ name: "a", scopes: [] }, "scopes"],
+    [{ name: "a", scopes: ["root"] }, "scopes.0"],
+    [{ name: "a", signers: ["0x1"] }, "signers.0"],
+    [{ name: "a", chains: [0] }, "chains.0"],
+    [{ name: "a", secret: "mine" }, "secret"],
+  ])("refuses %j by the name of its field", async (payload, path) => {
+    await withKeys(async (app) => {
+      const response = await app.inject({ method: "POST", url: "/api/v1/keys", headers, payload });
+      expect(response.json()).toMatchObject({ status: 400, path });
+    });
+  });
+
+  it("is not for a key with limits: it could give itself more than it has", async () => {
+    const apiKeys = [{ ...ROOT, signers: [SIGNER] }];
+    await withKeys(
+      async (app) => {
+        const payload = { name: "mightier" };
+        const response = await app.inject({ method: "POST", url: "/api/v1/keys", headers, payload });
+        expect(response.json()).toMatchObject({ status: 403, rule: "signers" });
+      },
+      { apiKeys },
+    );
+  });
+});
+
+describe("a key of the database", () => {
+  it("is let in by its digest, beside those of the configuration, and what it may do is its own", async () => {
+    const { hash } = await import("node:crypto");
+    const digest = hash("sha256", "a-secret-of-the-database", "hex");
+    const live: Principal = { name: "live", scopes: new Set(["read"]), signers: new Set([RECIPIENT]), chains: null };
+    const liveKeys = { find: (offered: string) => (offered === digest ? live : null) };
+    await withKeys(
+      async (app) => {
+        const get = async (url: string, secret: string) =>
+          (await app.inject({ url, headers: { authorization: `Bearer ${secret}` } })).statusCode;
+        expect(await get(`/api/v1/signers/${SIGNER}`, "a-secret-of-the-database")).toBe(403);
+        expect(await get("/api/v1/nodes", "a-secret-of-the-database")).toBe(200);
+        expect(await get("/api/v1/keys", "a-secret-of-the-database")).toBe(403);
+        expect(await get("/api/v1/nodes", digest)).toBe(401);
+      },
+      { liveKeys },
+    );
+  });
+});

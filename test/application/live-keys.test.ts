@@ -1,0 +1,65 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { LiveKeys } from "../../src/application/live-keys.ts";
+import type { KeyTerms } from "../../src/ports/key-store.ts";
+import { createManualClock } from "../doubles/manual-clock.ts";
+import { MemoryDatabase } from "../doubles/memory-store.ts";
+
+const TERMS: KeyTerms = { name: "shop", scopes: ["read"], signers: null, chains: [1] };
+const [FIRST, SECOND] = ["a".repeat(64), "b".repeat(64)] as const;
+const ME = "operator:me";
+const TRUSTED_MS = 10_000;
+const A_SECOND_MS = 1_000;
+
+function world() {
+  const clock = createManualClock();
+  const store = new MemoryDatabase(clock).connect();
+  const keys = new LiveKeys({ store, clock, trustedMs: TRUSTED_MS });
+  return { clock, store, keys };
+}
+
+let made: ReturnType<typeof world>;
+afterEach(async () => {
+  const stopped = made.keys.stop();
+  await made.clock.advance(A_SECOND_MS);
+  await stopped;
+});
+
+describe("the keys of the database, on a node", () => {
+  it("are known, both while one is rotated, and refused when they are revoked: within a second", async () => {
+    made = world();
+    const { clock, store, keys } = made;
+    await store.addApiSecret(TERMS, FIRST, ME);
+    keys.start();
+    await clock.advance(A_SECOND_MS);
+    const principal = keys.find(FIRST);
+    expect(principal).toEqual({ name: "shop", scopes: new Set(["read"]), signers: null, chains: new Set([1]) });
+    expect(keys.find(SECOND)).toBeNull();
+    await store.addApiSecret(TERMS, SECOND, ME);
+    await clock.advance(A_SECOND_MS);
+    expect(keys.find(SECOND)).toEqual(principal);
+    expect(keys.find(FIRST)).toBe(principal);
+    await store.revokeApiKey("shop", FIRST.slice(0, 8));
+    await clock.advance(A_SECOND_MS);
+    expect(keys.find(FIRST)).toBeNull();
+    await store.revokeApiKey("shop", null);
+    await clock.advance(A_SECOND_MS);
+    expect(keys.find(SECOND)).toBeNull();
+  });
+
+  it("hold for the length of a lease where the database does not answer, and are then not let in", async () => {
+    made = world();
+    const { clock, store, keys } = made;
+    await store.addApiSecret(TERMS, FIRST, ME);
+    keys.start();
+    await clock.advance(A_SECOND_MS);
+    store.cut();
+    await clock.advance(TRUSTED_MS - A_SECOND_MS);
+    expect(keys.find(FIRST)).not.toBeNull();
+    await clock.advance(2 * A_SECOND_MS);
+    expect(() => keys.find(FIRST)).toThrow("cannot be checked");
+    expect(keys.find(SECOND)).toBeNull();
+    store.heal();
+    await clock.advance(A_SECOND_MS);
+    expect(keys.find(FIRST)).not.toBeNull();
+  });
+});

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { KeyTerms } from "../../src/ports/key-store.ts";
+import type { Store, StoreSubject } from "./store-subject.ts";
+
+const digestOf = (letter: string) => letter.repeat(64);
+const key = (name: string, wishes: Partial<KeyTerms> = {}): KeyTerms => ({
+  ...{ name, scopes: ["read", "submit"], signers: null, chains: null },
+  ...wishes,
+});
+
+/** What every keeper of API keys promises: two secrets of a key at most, on the terms that it was made with. */
+export function keyStoreContract(name: string, create: () => Promise<StoreSubject>): void {
+  describe(`KeyStore contract: ${name}`, () => {
+    let subject: StoreSubject;
+    let store: Store;
+    beforeAll(async () => {
+      subject = await create();
+      store = await subject.connect();
+    });
+    afterAll(() => subject.close());
+    const named = async (wanted: string) => (await store.apiKeys()).find((each) => each.name === wanted);
+
+    it("keeps a key with its terms, and the digests of its secrets, the older first", async () => {
+      const limits = { signers: [`0x${"ab".repeat(20)}`, `0x${"cd".repeat(20)}`], chains: [1, 10] } as const;
+      const limited = key("limited", { scopes: ["read", "operate"], ...limits });
+      expect(await store.addApiSecret(limited, digestOf("a"), "operator:me")).toBe("added");
+      expect(await store.addApiSecret(limited, digestOf("b"), "operator:me")).toBe("added");
+      const found = await named("limited");
+      expect(found).toMatchObject(limited);
+      expect(found?.secrets.map(({ digest }) => digest)).toEqual([digestOf("a"), digestOf("b")]);
+      expect(found?.createdAt).toBeInstanceOf(Date);
+    });
+
+    it("takes no third secret, and none on other terms", async () => {
+      for (const letter of ["c", "d"]) await store.addApiSecret(key("two"), digestOf(letter), "operator:me");
+      expect(await store.addApiSecret(key("two"), digestOf("e"), "operator:me")).toBe("full");
+      const mightier = key("two", { scopes: ["read", "submit", "admin"] });
+      expect(await store.addApiSecret(mightier, digestOf("e"), "operator:me")).toBe("differs");
+      expect(await named("two")).toMatchObject({ scopes: ["read", "submit"], secrets: [{}, {}] });
+    });
+
+    it("revokes one secret, whose place is free again, or the key as a whole", async () => {
+      for (const letter of ["1", "2"]) await store.addApiSecret(key("gone"), digestOf(letter), "operator:me");
+      expect(await store.revokeApiKey("gone", digestOf("1").slice(0, 8), "operator:me")).toBe(true);
+      expect(await store.revokeApiKey("gone", digestOf("1").slice(0, 8), "operator:me")).toBe(false);
+      expect(await named("gone")).toMatchObject({ secrets: [{ digest: digestOf("2") }] });
+      expect(await store.addApiSecret(key("gone"), digestOf("3"), "operator:me")).toBe("added");
+      expect(await store.revokeApiKey("gone", null, "operator:me")).toBe(true);
+      expect(await named("gone")).toBeUndefined();
+      expect(await store.revokeApiKey("gone", null, "operator:me")).toBe(false);
+    });
+  });
+}
