@@ -7,7 +7,6 @@
  * (never silent), I7 (a hole is acted on only after two looks in which a healthy endpoint had not passed it).
  * A crash leaves the hole, or what closed it; the next owner looks again.
  */
-
 import { countNotExceeded } from "../../domain/counts.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import { watchDepth } from "../../domain/finality.ts";
@@ -103,7 +102,10 @@ async function heal(ports: HolePorts, context: ChainContext, lane: OwnedLane, ho
   await placeHolder(ports, context, { lane, hole, decision, reason });
 }
 
-/** The lowest that the chain has not passed, and when that was asked (monotonic). What it has is no hole; after a reorg it may be one again, so it is kept a while. */
+/**
+ * The lowest that the chain has not passed, and when that was asked (monotonic). What it has is no hole; after a reorg it
+ * may be one again, so it is kept a while.
+ */
 async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane) {
   const { holes } = lane.nonces;
   // What is about to be paid for is looked at once more.

@@ -1,9 +1,8 @@
 /**
  * The one writer of a node. Every kind of lane write, of every lane, passes through this queue and leaves in group
  * commits: at most two database transactions in flight, and one of creates alone beside them. Where none is, the next one
- * leaves with everything that has arrived by
- * the end of this turn of the event loop: what comes while it is under way gathers by itself, and waiting for more would
- * only leave the database idle. Creates that are worth it alone do not even wait for that. Beside one that is under way,
+ * leaves with everything that has arrived by the end of this turn of the event loop: what comes while it is under way
+ * gathers by itself, and waiting for more would only leave the database idle. Creates that are worth it alone do not even wait for that. Beside one that is under way,
  * another leaves when it is full, when its oldest entry is old enough, or when the one before it has committed. Where small
  * ones keep coming, of a thousand lanes with a transaction each, they leave at a pace, each with what has gathered: a
  * commit costs much the same whether it carries one row or fifty.

@@ -29,6 +29,12 @@ export class ConfigurationError extends Error {
   }
 }
 
+/**
+ * Lanes of one shard wait for each other's commits, and at a thousand busy lanes 256 shards are half in flight at any time: a
+ * create then waits for lanes that it has nothing to do with.
+ */
+const SHARDS_OF_A_WORKER = 64;
+
 export function buildConfig({ values, chains }: Resolution, nodeId: string) {
   return {
     /** Null: `dev` brings its own. */
@@ -60,7 +66,11 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
       renewIntervalMs: values.leaseRenewInterval,
       clockSkewMs: values.clockSkewAllowance,
     },
-    writer: { batchSize: values.batchSize, batchTimeoutMs: values.batchTimeout, shards: values.writerWorkers },
+    writer: {
+      batchSize: values.batchSize,
+      batchTimeoutMs: values.batchTimeout,
+      shards: values.writerWorkers * SHARDS_OF_A_WORKER,
+    },
     queueLimit: values.queueLimit,
     drainTimeoutMs: values.drainTimeout,
     logLevel: values.logLevel,

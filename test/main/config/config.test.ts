@@ -92,7 +92,7 @@ describe("defaults", () => {
       apiKeys: "none",
       mode: "worker-queue",
       lease: { durationMs: 10_000, renewIntervalMs: 3000, clockSkewMs: 1000 },
-      writer: { batchSize: 200, batchTimeoutMs: 2, shards: 256 },
+      writer: { batchSize: 200, batchTimeoutMs: 2, shards: 256 * 64 },
       queueLimit: 10_000,
       drainTimeoutMs: 5000,
       logLevel: "info",

@@ -6,7 +6,6 @@
  * an operator should know. Invariant I7: an unknown answer decides nothing. A crash before they are committed leaves
  * TRACKING/PENDING, sent again by the next owner, whose first send finds out again what memory has lost.
  */
-
 import type { AlertCode } from "../../../domain/alerts.ts";
 import { isTaken, type SubmitResult } from "../../../domain/answers.ts";
 import { sendableAttempts } from "../../../domain/attempts.ts";
