@@ -18,6 +18,7 @@ export const ERROR_CATALOGUE = {
   UNKNOWN_CHAIN: { status: 422, retry: "never", title: "This chain is not configured" },
   SUBMISSION_REJECTED: { status: 422, retry: "never", title: "The chain would refuse this transaction" },
   QUEUE_FULL: { status: 429, retry: "later", title: "Too many requests are waiting" },
+  QUOTA_EXCEEDED: { status: 429, retry: "later", title: "A limit of this key is reached" },
   UNAVAILABLE: { status: 503, retry: "later", title: "A service that Fencepost needs does not answer" },
   INTERNAL: { status: 500, retry: "later", title: "Fencepost made a mistake" },
 } as const satisfies Record<string, { status: number; retry: "never" | "later" | "elsewhere"; title: string }>;
@@ -44,7 +45,7 @@ export interface ErrorExtras {
   readonly dependsOnPending?: boolean;
   readonly retryAfterSeconds?: number;
   readonly ownerUrl?: string | null;
-  /** FORBIDDEN: what does not allow it. */
+  /** FORBIDDEN and QUOTA_EXCEEDED: what does not allow it. */
   readonly rule?: string;
   readonly txId?: string;
   /** CONFLICT: the attempt that was mined. */

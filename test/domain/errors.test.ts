@@ -25,6 +25,7 @@ const CONTRACT: Readonly<Record<ErrorCode, number>> = {
   UNKNOWN_CHAIN: 422,
   SUBMISSION_REJECTED: 422,
   QUEUE_FULL: 429,
+  QUOTA_EXCEEDED: 429,
   UNAVAILABLE: 503,
   INTERNAL: 500,
 };
@@ -43,7 +44,7 @@ describe("the catalogue", () => {
 
   it("lets no caller retry its own mistake", () => {
     const retriable = CODES.filter((code) => ERROR_CATALOGUE[code].retry !== "never");
-    expect(retriable.sort()).toEqual(["INTERNAL", "NOT_LEADER", "QUEUE_FULL", "UNAVAILABLE"]);
+    expect(retriable.sort()).toEqual(["INTERNAL", "NOT_LEADER", "QUEUE_FULL", "QUOTA_EXCEEDED", "UNAVAILABLE"]);
   });
 
   it("names the reasons for a rejection", () => {

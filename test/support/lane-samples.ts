@@ -15,6 +15,9 @@ const nextUuid = createUuidSequence(
 );
 let counter = 0;
 
+/** A reservation where no key is asked for, and nobody keeps too many. */
+export const BY_ANYBODY = { owner: null, most: 1_000 } as const;
+
 export function uniqueAddress(): Address {
   return `0x${createHash("sha1").update(randomUUID()).digest("hex")}`;
 }

@@ -68,6 +68,9 @@ export const CHAIN_SETTINGS: ChainSettings = {
   alertHeadAgeMs: 300_000,
   alertReserved: 100,
   holePolicy: "move",
+  expiredReservations: "placeholder",
+  maxReservationRepairs: 16,
+  maxReservations: 16,
   reservationTtlMs: 60_000,
 };
 

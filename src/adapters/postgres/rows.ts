@@ -2,7 +2,7 @@
 import { grouped } from "../../domain/grouped.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { LedgerAttempt } from "../../domain/ledger/index.ts";
-import type { Reservation } from "../../domain/reservations.ts";
+import { LONGEST_TTL_MS, type Reservation } from "../../domain/reservations.ts";
 import type { Attempt, Receipt } from "../../domain/transaction.ts";
 import type { AttemptRecord, HistoryRecord } from "../../ports/query-store.ts";
 import { feesOf, withLane } from "./columns.ts";
@@ -44,8 +44,8 @@ export function attemptRecord(row: AttemptRow): AttemptRecord {
   return { ...ledgerAttempt(row), createdAt: row.createdAt };
 }
 
-export function holeOf({ chainId, signer, ...hole }: HoleRow): Hole {
-  return hole;
+export function holeOf({ chainId, signer, owner, ttlMs, ...hole }: HoleRow): Hole {
+  return hole.why === "expired" ? { ...hole, expired: { owner, ttlMs: ttlMs ?? LONGEST_TTL_MS } } : hole;
 }
 
 /** As it is stored: whether it is past, `reservationAt` says. */

@@ -122,6 +122,8 @@ CREATE TABLE fencepost.hole (
   detail text NOT NULL,
   reservation_id uuid,
   since timestamp with time zone NOT NULL,
+  owner text COLLATE "C",
+  ttl_ms bigint,
   CONSTRAINT hole_pkey PRIMARY KEY (signer, chain_id, nonce),
   CONSTRAINT hole_nonce CHECK (((nonce >= 0) AND (nonce <= '9007199254740991'::bigint))),
   CONSTRAINT hole_reservation CHECK (((why <> ALL (ARRAY['released'::text, 'expired'::text])) OR (reservation_id IS NOT NULL))),
@@ -328,6 +330,7 @@ CREATE TABLE fencepost.reservation (
   created_at timestamp with time zone NOT NULL,
   expires_at timestamp with time zone NOT NULL,
   tx_id uuid,
+  owner text COLLATE "C",
   CONSTRAINT reservation_pkey PRIMARY KEY (reservation_id),
   CONSTRAINT reservation_nonce CHECK (((nonce >= 0) AND (nonce <= '9007199254740991'::bigint))),
   CONSTRAINT reservation_request_id CHECK (((length(request_id) >= 1) AND (length(request_id) <= 255))),
@@ -346,6 +349,14 @@ CREATE UNIQUE INDEX reservation_nonce_once ON fencepost.reservation USING btree 
 CREATE INDEX reservation_open ON fencepost.reservation USING btree (signer, chain_id) WHERE (state = 'RESERVED'::text);
 
 CREATE UNIQUE INDEX reservation_request_once ON fencepost.reservation USING btree (request_id, signer, chain_id) WHERE (request_id IS NOT NULL);
+
+CREATE TABLE fencepost.reservation_repair (
+  signer text COLLATE "C" NOT NULL,
+  chain_id bigint NOT NULL,
+  tx_id uuid NOT NULL,
+  repaired_at timestamp with time zone NOT NULL,
+  CONSTRAINT reservation_repair_pkey PRIMARY KEY (signer, chain_id, tx_id)
+) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
 CREATE TABLE fencepost.step (
   tx_id uuid NOT NULL,

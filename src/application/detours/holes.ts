@@ -1,7 +1,8 @@
 /**
  * Detour: nonces that nothing holds, and nonces that no node will ever take. Everything above one waits, so it is closed
  * by policy or said aloud: under `heal` a placeholder takes the nonce and a refused payload is cancelled; under `move` the
- * head of the lane is STUCK, and its reason names the nonce.
+ * head of the lane is STUCK, and its reason names the nonce. What an expired reservation left is repaired under either
+ * (expired-reservations.ts).
  *
  * Reads: the lane's holes, the chain's count. Writes: expiries, a placeholder with its claim, STUCK and back. Invariants: I9
  * (never silent), I7 (a hole is acted on only after two looks in which a healthy endpoint had not passed it).
@@ -22,10 +23,11 @@ import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { establish, isRefusedForGood, type Tracked } from "../lane/tracked.ts";
 import { type ChangePorts, changeTracked } from "./change-payload.ts";
+import { repairExpired } from "./expired-reservations.ts";
 import { awaitsLessGas } from "./lower-gas.ts";
 import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
 import { findSkipped } from "./skipped.ts";
-import { type StuckPorts, stick } from "./stuck.ts";
+import { type StuckPorts, type StuckWork, stick } from "./stuck.ts";
 
 export interface HolePorts extends PlaceholderPorts, ChangePorts, StuckPorts {
   readonly signer: BoundedSigner;
@@ -87,20 +89,43 @@ async function tendOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane
   }
   happened(lane, blockedBy, hole.nonce, askedAtMs);
   if (askedAtMs - (lane.pace.blocking?.sinceMs ?? askedAtMs) < context.settings.pollIntervalMs) return;
-  if (heals(ports, context, lane)) await heal(ports, context, { lane, hole });
+  await tendBlocking(ports, context, { lane, hole });
+}
+
+async function tendBlocking(ports: HolePorts, context: ChainContext, { lane, hole }: Blocked): Promise<void> {
+  const { expired } = hole;
+  if (expired !== undefined && repairsExpired(ports, context, lane)) {
+    const fate = await repairExpired(ports, context, { lane, hole, expired });
+    if (fate === "searching") explainHead(ports, lane, hole);
+    if (fate === "limited") await stickHead(ports, lane, pastLimit(context, hole));
+  } else if (heals(ports, context, lane)) await heal(ports, context, { lane, hole });
   else await stickHead(ports, lane, hole);
 }
 
 /** A key that the chain node holds signs nothing of our own making: its holes are said aloud, whatever the policy. */
-function heals({ signer }: HolePorts, { settings }: ChainContext, { lane }: OwnedLane): boolean {
-  return settings.holePolicy === "heal" && signer.custody(lane.signer) === "local";
+function heals(ports: HolePorts, { settings }: ChainContext, lane: OwnedLane): boolean {
+  return settings.holePolicy === "heal" && isLocal(ports, lane);
 }
 
-async function heal(
-  ports: HolePorts,
-  context: ChainContext,
-  { lane, hole }: { readonly lane: OwnedLane; readonly hole: Hole },
-): Promise<void> {
+function repairsExpired(ports: HolePorts, { settings }: ChainContext, lane: OwnedLane): boolean {
+  return settings.expiredReservations === "placeholder" && isLocal(ports, lane);
+}
+
+function isLocal({ signer }: HolePorts, { lane }: OwnedLane): boolean {
+  return signer.custody(lane.signer) === "local";
+}
+
+function pastLimit({ settings }: ChainContext, hole: Hole): Hole {
+  const limit = `${settings.maxReservationRepairs} such nonces were filled in this hour, which is the limit`;
+  return { ...hole, detail: `${hole.detail}; ${limit} (FENCEPOST_MAX_RESERVATION_REPAIRS)` };
+}
+
+interface Blocked {
+  readonly lane: OwnedLane;
+  readonly hole: Hole;
+}
+
+async function heal(ports: HolePorts, context: ChainContext, { lane, hole }: Blocked): Promise<void> {
   const decision = { actor: "policy", audit: { policy: "heal", action: "PLACEHOLDER", hole: hole.why } };
   await placeHolder(ports, context, {
     ...{ lane, hole, decision, reason: `a placeholder for nonce ${hole.nonce}: ${hole.detail}` },
@@ -117,7 +142,8 @@ interface Lowest {
 async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<Lowest> {
   const { holes } = lane.nonces;
   // What is about to be paid for is looked at once more.
-  const atMostMs = heals(ports, context, lane) ? 0 : context.settings.pollIntervalMs;
+  const pays = heals(ports, context, lane) || repairsExpired(ports, context, lane);
+  const atMostMs = pays ? 0 : context.settings.pollIntervalMs;
   const { count, askedAtMs } = await lane.term.during(context.counts.mined(lane.lane.signer, { atMostMs }));
   happened(lane, countSeen, count);
   await closePassed(ports, context, { lane, passedHoles: holes.filter(({ nonce }) => nonce < count) });
@@ -163,12 +189,17 @@ function hasAbove(lane: OwnedLane, nonce: number): boolean {
   return lane.backlog.atHand.some((record) => record.nonce > nonce);
 }
 
-async function stickHead(ports: HolePorts, lane: OwnedLane, { nonce, detail }: Hole): Promise<void> {
+async function stickHead(ports: HolePorts, lane: OwnedLane, hole: Hole): Promise<void> {
+  const explained = explainHead(ports, lane, hole);
+  if (explained !== null) await stick(ports, lane, explained);
+}
+
+function explainHead(ports: HolePorts, lane: OwnedLane, { nonce, detail }: Hole): StuckWork | null {
   const head = lane.unmined.get(lane.headOfLine() ?? -1);
-  if (head === undefined) return;
-  const text = `nonce ${nonce} below it is held by nothing: ${detail}`;
-  establish(head, "NONCE_HOLE", { text, since: ports.clock.now() });
-  await stick(ports, lane, { tx: head, reason: text });
+  if (head === undefined) return null;
+  const reason = `nonce ${nonce} below it is held by nothing: ${detail}`;
+  establish(head, "NONCE_HOLE", { text: reason, since: ports.clock.now() });
+  return { tx: head, reason };
 }
 
 /** Nothing below the head of the line is missing. */

@@ -10,7 +10,7 @@ import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { PreparedIntent } from "../../domain/transaction.ts";
 import type { Entropy } from "../../ports/entropy.ts";
-import type { Decision } from "../../ports/lane-store.ts";
+import type { Decision, SettleFate } from "../../ports/lane-store.ts";
 import type { BoundedSigner } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { holdAtCeiling } from "../lane/hold.ts";
@@ -29,10 +29,16 @@ export interface Placing {
   readonly hole: Hole;
   readonly reason: string;
   readonly decision: Decision;
+  /** Of placeholders that nobody decided: no more than so many for expired reservations of a lane. */
+  readonly mostPerHour?: number;
 }
 
-/** False: the nonce is no hole any more. */
-export async function placeHolder(ports: PlaceholderPorts, context: ChainContext, placing: Placing): Promise<boolean> {
+/** "conflict": the nonce is no hole any more. */
+export async function placeHolder(
+  ports: PlaceholderPorts,
+  context: ChainContext,
+  placing: Placing,
+): Promise<SettleFate> {
   const { lane, hole } = placing;
   const { signer, chainId } = lane.lane;
   const payload = nothing(signer);
@@ -49,17 +55,18 @@ export async function placeHolder(ports: PlaceholderPorts, context: ChainContext
   };
   const attempt = { ...made, ordinal: 1, kind: "placeholder", gas, fees } as const;
   const fate = await bind(ports, lane, { ...bindingOf(placing), intent, attempt });
-  if (fate !== "settled") return false;
+  if (fate !== "settled") return fate;
   const tx = lane.find(txId);
   if (reached !== null && tx !== null) holdAtCeiling(ports, { lane, tx }, reached);
   const message = `a placeholder takes nonce ${hole.nonce} of ${signer}: ${hole.detail}`;
   ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_FILLED", message, lane: lane.lane, txId });
-  return true;
+  return fate;
 }
 
-function bindingOf({ hole, reason, decision }: Placing): Omit<Binding, "intent" | "attempt"> {
+function bindingOf({ hole, reason, decision, mostPerHour }: Placing): Omit<Binding, "intent" | "attempt"> {
   const { nonce, why, reservationId } = hole;
   const base = { nonce, reason, decision };
   if (why !== "expired" || reservationId === null) return base;
-  return { ...base, reservation: { reservationId, becomes: "EXPIRED" } };
+  const limit = mostPerHour === undefined ? {} : { mostPerHour };
+  return { ...base, reservation: { reservationId, becomes: "EXPIRED", ...limit } };
 }

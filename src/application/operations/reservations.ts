@@ -1,7 +1,7 @@
 /**
  * Nonces for callers that sign themselves: kept under a time to live, then used, or given back. Only a release makes a
- * nonce free; one that expires is a hole, which the lane's policy closes (detours/holes.ts). To use it, a caller hands in
- * what it signed, or names the hash of what it sent.
+ * nonce free; one that expires is a hole, and gets a placeholder (detours/expired-reservations.ts). Until then its caller
+ * may still say what became of it. To use it, a caller hands in what it signed, or names the hash of what it sent.
  */
 import { bounded } from "../../domain/ceilings.ts";
 import { DatabaseSilent, FencepostError, outcomeUnknown, unavailable } from "../../domain/errors.ts";
@@ -24,6 +24,7 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import type { NormalisePorts } from "../requests/normalise.ts";
 import { type HandedIn, parseReserve, parseSubmission, parseUsed, type ReserveOrder } from "../requests/reservation.ts";
+import type { ChainSettings } from "../settings.ts";
 import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
@@ -43,10 +44,12 @@ export const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOr
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
   async perform(ports, lane, { requestId, ttlMs }) {
     const context = ports.chains.get(lane.lane.chainId) as ChainContext;
+    const { reservationTtlMs, maxReservations: most } = context.settings;
     const reservationId = ports.entropy.uuid();
-    const wanted = { requestId, ttlMs: ttlMs ?? context.settings.reservationTtlMs, reservationId };
+    const wanted = { requestId, ttlMs: ttlMs ?? reservationTtlMs, reservationId, owner: null, most };
     // Lost while it waited: nothing was consumed, and the lane may be had again.
-    return given(await underNextTerm(ports.lanes, lane, (owned) => reserveOn(ports, { context, lane: owned, wanted })));
+    const fate = await underNextTerm(ports.lanes, lane, (owned) => reserveOn(ports, { context, lane: owned, wanted }));
+    return given(fate, context.settings);
   },
   answer: async (ports, _, { outcome, reservationId }) => ({
     outcome,
@@ -80,8 +83,9 @@ export async function findReservation(
   return found;
 }
 
-function overAlready({ reservationId, state, txId }: Reservation): FencepostError {
-  const detail = `reservation ${reservationId} is ${state}, so nothing more can be done with it`;
+function overAlready({ reservationId, nonce, state, txId }: Reservation): FencepostError {
+  const taken = state === "EXPIRED" && txId !== null ? `, and transaction ${txId} took its nonce ${nonce}` : "";
+  const detail = `reservation ${reservationId} is ${state}${taken}, so nothing more can be done with it`;
   return new FencepostError("CONFLICT", detail, txId === null ? {} : { txId });
 }
 
@@ -130,8 +134,12 @@ function storeFailure(ports: Pick<ReservationPorts, "chains">, lane: OwnedLane, 
   return outcomeUnknown(detail, { cause: error });
 }
 
-function given(fate: ReserveFate): Given {
+function given(fate: ReserveFate, { maxReservations }: ChainSettings): Given {
   if (fate.fate === "noCursor") throw unavailable("this signer's nonce is not known yet; nothing was reserved");
+  if (fate.fate === "tooMany") {
+    const detail = `this key keeps ${maxReservations} nonces of this signer from others already: use or release one first`;
+    throw new FencepostError("QUOTA_EXCEEDED", detail, { rule: "maxReservations", retryAfterSeconds: 1 });
+  }
   if (fate.fate !== "requestTaken") return { outcome: fate.fate, reservationId: fate.reservation.reservationId };
   const { txId } = fate;
   throw new FencepostError("REQUEST_ID_REUSED", `the request id belongs to transaction ${txId}`, { txId });
@@ -143,7 +151,7 @@ type Submission = Reservation & { readonly handedIn: HandedIn };
 /** From here on it is a tracked transaction like any other: its bytes are stored, claimed, sent and sent again. */
 export const submitReserved: Operation<ReservationPorts, Used, Submission, Created, Created> = {
   async laneOf(ports, { reservationId, request }) {
-    const reservation = await openReservation(ports, reservationId);
+    const reservation = await usableReservation(ports, reservationId);
     return { ...reservation, handedIn: await parseSubmission(ports.codec, request, reservation) };
   },
   perform(ports, lane, { handedIn, ...reservation }) {
@@ -164,7 +172,7 @@ type Mark = Reservation & { readonly txHash: Hash };
 /** Only followed: there are no bytes to send again, and its payload is not known. */
 export const markUsed: Operation<ReservationPorts, Used, Mark, Created, Created> = {
   async laneOf(ports, { reservationId, request }) {
-    const reservation = await openReservation(ports, reservationId);
+    const reservation = await usableReservation(ports, reservationId);
     return { ...reservation, txHash: parseUsed(request) };
   },
   async perform(ports, lane, { txHash, ...reservation }) {
@@ -184,10 +192,12 @@ async function refuseAnother({ chain }: ChainContext, txHash: Hash, { lane, nonc
   throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "INVALID_INPUT" });
 }
 
-async function openReservation(ports: ReservationPorts, reservationId: string): Promise<Reservation> {
+async function usableReservation(ports: ReservationPorts, reservationId: string): Promise<Reservation> {
   const reservation = await findReservation(ports, reservationId);
-  if (reservation.state !== "RESERVED") throw overAlready(reservation);
-  return reservation;
+  const { state, txId } = reservation;
+  // Expired, with nothing at its nonce as far as this node can see: the lane's owner decides behind its lock.
+  if (state === "RESERVED" || (state === "EXPIRED" && txId === null)) return reservation;
+  throw overAlready(reservation);
 }
 
 interface Use {

@@ -1,9 +1,11 @@
 /** A reserved nonce, or a hole, gets its transaction: allocated and signed within one write, so that nobody sees it between the two. */
+import { inSameHour } from "../reservations.ts";
 import type { Draft } from "./draft.ts";
 import { isHeld } from "./ledger.ts";
 import { move } from "./move.ts";
 import type { BindWrite, NonceOutcome, SettleFate } from "./nonce-writes.ts";
-import { judged, settle } from "./reserve.ts";
+import { loaded } from "./part.ts";
+import { settle, usable } from "./reserve.ts";
 import type { TransitionItem } from "./writes.ts";
 
 export function bind(draft: Draft, write: BindWrite): NonceOutcome {
@@ -15,20 +17,32 @@ export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   return { status: "bound", fate, createdAt: draft.at, requestId };
 }
 
-/** The nonce is the reservation's, still open; or a hole. */
-function takeNonce(draft: Draft, { reservation, nonce, intent }: BindWrite): SettleFate {
-  const { txId } = intent;
-  if (reservation === undefined || reservation.becomes === "EXPIRED") {
-    if (draft.ledger.holes.get(nonce) === null) return "conflict";
-    draft.record({ kind: "holeClosed", nonce });
-    const left = reservation === undefined ? null : draft.ledger.reservations.get(reservation.reservationId);
-    if (left?.state === "EXPIRED" && left.nonce === nonce) settle(draft, left, { state: "EXPIRED", txId });
-    return "settled";
-  }
-  const found = judged(draft, reservation.reservationId);
-  if (found.reservation?.nonce !== nonce) return "conflict";
-  if (found.fate === "settled") settle(draft, found.reservation, { state: reservation.becomes, txId });
-  return found.fate;
+/** The nonce is the reservation's, which its caller may still use; or a hole. */
+function takeNonce(draft: Draft, write: BindWrite): SettleFate {
+  const { reservation, nonce, intent } = write;
+  if (reservation === undefined || reservation.becomes === "EXPIRED") return fillHole(draft, write);
+  const found = usable(draft, reservation.reservationId);
+  if (found?.nonce !== nonce) return "conflict";
+  if (found.state === "EXPIRED") draft.record({ kind: "holeClosed", nonce });
+  settle(draft, found, { state: reservation.becomes, txId: intent.txId });
+  return "settled";
+}
+
+function fillHole(draft: Draft, { reservation, nonce, intent: { txId } }: BindWrite): SettleFate {
+  const { ledger, at } = draft;
+  if (ledger.holes.get(nonce) === null) return "conflict";
+  const mostPerHour = reservation?.becomes === "EXPIRED" ? reservation.mostPerHour : undefined;
+  if (mostPerHour !== undefined && repairsInHour(draft) >= mostPerHour) return "limited";
+  draft.record({ kind: "holeClosed", nonce });
+  const left = reservation === undefined ? null : ledger.reservations.get(reservation.reservationId);
+  if (left?.state === "EXPIRED" && left.nonce === nonce) settle(draft, left, { state: "EXPIRED", txId });
+  if (mostPerHour !== undefined) draft.record({ kind: "repaired", txId, at });
+  return "settled";
+}
+
+function repairsInHour({ ledger, at }: Draft): number {
+  const repairs = loaded(ledger.repairs, "the repairs of this hour");
+  return repairs.filter((each) => inSameHour(each, at)).length;
 }
 
 function insertSigned(draft: Draft, write: BindWrite, requestId: string | null): void {

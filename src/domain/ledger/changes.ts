@@ -25,6 +25,8 @@ export type Change =
   | { readonly kind: "reserved"; readonly reservation: Reservation }
   /** `from`: what it was before. */
   | { readonly kind: "reservationSettled"; readonly reservation: Reservation; readonly from: Reservation["state"] }
+  /** The lane put a placeholder at the nonce of an expired reservation by itself. */
+  | { readonly kind: "repaired"; readonly txId: string; readonly at: Date }
   | { readonly kind: "completed"; readonly completion: Completion; readonly at: Date };
 
 /** A transaction begins, with its nonce. */

@@ -41,6 +41,9 @@ export function foldInto(ledger: OwnLedger, change: Change): void {
     case "reservationSettled":
       foldReservationSettled(ledger, change.reservation);
       break;
+    case "repaired":
+      if (ledger.repairs !== undefined) ledger.repairs = [...ledger.repairs, change.at];
+      break;
   }
 }
 

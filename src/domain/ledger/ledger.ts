@@ -19,6 +19,8 @@ export interface Ledger {
   readonly mayHaveLost: boolean | undefined;
   /** The highest nonce whose reservation ended without being released; null: none did. Undefined: not loaded. */
   readonly endedThrough: number | null | undefined;
+  /** When the lane put placeholders at nonces of expired reservations by itself, in the last hour at least. Undefined: not loaded. */
+  readonly repairs: readonly Date[] | undefined;
   readonly transactions: Part<string, LedgerTransaction>;
   /** Which transaction has a nonce, whatever became of it. */
   readonly nonces: Part<number, string>;
@@ -97,7 +99,13 @@ const NAMED = { kind: "named" } as const;
 
 /** A lane that nothing was ever written for. All of it: what is not in it does not exist. */
 export function newLedger(lane: Lane): Ledger {
-  return { ...empty(lane, ALL), mayHaveLost: false, endedThrough: null, intake: Part.of("intake row", NAMED) };
+  return {
+    ...empty(lane, ALL),
+    mayHaveLost: false,
+    endedThrough: null,
+    repairs: [],
+    intake: Part.of("intake row", NAMED),
+  };
 }
 
 /** A lane's own row, and nothing else of it: whatever a write needs beside is put in by whoever loads it. */
@@ -112,6 +120,7 @@ function empty({ chainId, signer }: Lane, cover: Extract<Cover<string>, { kind: 
   return {
     lane: { chainId, signer },
     ...{ cursor: null, suspendedBy: null, reconciled: true, mayHaveLost: undefined, endedThrough: undefined },
+    repairs: undefined,
     transactions: Part.of("transaction", cover),
     nonces: Part.of("transaction at nonce", cover),
     live: Part.of("live transaction at nonce", cover),

@@ -17,6 +17,10 @@ export interface ReserveWrite {
   readonly reservationId: string;
   readonly requestId: string | null;
   readonly ttlMs: number;
+  /** The name of the key that reserves; null: no key was asked for. */
+  readonly owner: string | null;
+  /** How many nonces of the lane one key may keep from others at a time. */
+  readonly most: number;
 }
 
 /** The caller's word that nothing was signed: the nonce is free. */
@@ -40,8 +44,13 @@ export interface BindWrite {
   readonly kind: "bind";
   readonly fence: Fence;
   readonly nonce: number;
-  /** The open reservation it fulfils, or the expired one that left the hole. Without either the nonce must be a hole. */
-  readonly reservation?: { readonly reservationId: string; readonly becomes: "SUBMITTED" | "USED" | "EXPIRED" };
+  /**
+   * The reservation it fulfils, open or expired and its nonce still a hole; or the expired one that left the hole which a
+   * placeholder takes. Without either the nonce must be a hole.
+   */
+  readonly reservation?:
+    | { readonly reservationId: string; readonly becomes: "SUBMITTED" | "USED" }
+    | { readonly reservationId: string; readonly becomes: "EXPIRED"; readonly mostPerHour?: number };
   readonly intent: PreparedIntent;
   readonly attempt: SignedAttempt;
   readonly reason: string;
@@ -83,8 +92,13 @@ export type ReserveFate =
   | { readonly fate: "existing"; readonly reservation: Reservation }
   /** The request id belongs to a transaction. */
   | { readonly fate: "requestTaken"; readonly txId: string }
+  /** The key keeps as many nonces of the lane from others as it may. */
+  | { readonly fate: "tooMany" }
   | { readonly fate: "noCursor" };
 
-/** "late": it had expired. "conflict": it was settled before, or the nonce is no hole any more. */
-/** "held": the lane has not been compared with the chain since the database's history changed; nothing was done. */
-export type SettleFate = "settled" | "late" | "conflict" | "held";
+/**
+ * "conflict": it was settled before, or the nonce is no hole any more. "limited": the lane repaired as many expired
+ * reservations in this hour as it may. "held": the lane has not been compared with the chain since the database's history
+ * changed. Nothing was done in any of them.
+ */
+export type SettleFate = "settled" | "conflict" | "limited" | "held";

@@ -65,6 +65,12 @@ export const CHAIN_SETTINGS = settings({
   holePolicy: oneOf("move", "heal"),
   /** How long a reserved nonce is kept where its caller does not say; at most ten minutes. */
   reservationTtl: time(60_000, 1_000, LONGEST_TTL_MS),
+  /** Nonces of a lane that one key may keep from others at a time: reserved, or expired and without a transaction. */
+  maxReservations: whole(16, [1, MAX_COUNT]),
+  /** The nonce of an expired reservation: taken by a placeholder, or left to the hole policy. */
+  expiredReservations: oneOf("placeholder", "hole"),
+  /** Such placeholders that a lane pays for in one hour; past that its head is STUCK. */
+  maxReservationRepairs: whole(16, [0, MAX_COUNT]),
   /** An alert, and a question to the hook, where more transactions of a lane are not final. */
   alertPendingDepth: whole(1_000, [1, MAX_COUNT]),
   /** The same where the oldest of them is older. */

@@ -113,7 +113,15 @@ export class Teller {
     switch (kind) {
       case "reserve": {
         const named = { reservationId: `reservation-${++this.count}`, requestId: requestIdOf(happening) };
-        return { ...base, kind, ...this.wanted(ledger, happening), ...named, ttlMs: amount * 10 };
+        return {
+          ...base,
+          kind,
+          ...this.wanted(ledger, happening),
+          ...named,
+          ttlMs: amount * 10,
+          owner: flag ? "ann" : null,
+          most: 1 + (more % 6),
+        };
       }
       case "release":
         return { ...base, kind, reservationId };
@@ -124,13 +132,13 @@ export class Teller {
       case "findSkipped":
         return { ...base, kind, from: amount, below: amount + (more % 20) };
       case "bind": {
-        const becomes = flag ? "SUBMITTED" : more % 2 === 0 ? "USED" : "EXPIRED";
         const reserved = ledger.reservations.atHand(reservationId)?.nonce;
         const isBare = more % 3 === 0;
         const nonce = (isBare ? chosen(holes, pick) : reserved) ?? amount;
         const write = { ...base, kind, nonce, intent: this.intent(happening), reason: "bound" } as const;
         const attempt = this.attempt(1, flag);
-        return isBare ? { ...write, attempt } : { ...write, attempt, reservation: { reservationId, becomes } };
+        const reservation = { reservationId, ...becoming(happening) };
+        return isBare ? { ...write, attempt } : { ...write, attempt, reservation };
       }
     }
   }
@@ -269,4 +277,10 @@ function chosen<T>(from: readonly T[], pick: number): T | undefined {
 /** Few names, so that they meet. */
 function requestIdOf({ pick }: Happening): string | null {
   return pick % 3 === 0 ? null : `request-${pick % 5}`;
+}
+
+function becoming({ more, flag }: Happening) {
+  if (flag) return { becomes: "SUBMITTED" } as const;
+  if (more % 2 === 0) return { becomes: "USED" } as const;
+  return { becomes: "EXPIRED", ...(more % 5 === 0 ? {} : { mostPerHour: Math.floor(more / 2) % 3 }) } as const;
 }

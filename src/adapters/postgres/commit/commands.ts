@@ -12,7 +12,7 @@ import { aliasIntake, deleteIntake, refuseIntake } from "../statements/intake.ts
 import { insertLaneDecisions, updateLanes } from "../statements/lane.ts";
 import { writeQueuedChanges } from "../statements/payload.ts";
 import { deleteReceipts, writeReceipts } from "../statements/receipt.ts";
-import { insertReservations, settleReservations } from "../statements/reservation.ts";
+import { insertRepairs, insertReservations, settleReservations } from "../statements/reservation.ts";
 import type { Command, Statement } from "../statements/statement.ts";
 import {
   insertTransactions,
@@ -21,6 +21,7 @@ import {
   vacateNonces,
 } from "../statements/transaction.ts";
 import { ALLOCATION, ATTEMPT, COMPLETION, columnsOf, LANE, MOVE, RECEIPT, REPEAT, STEP } from "./column-lists.ts";
+import { chainIds, signers } from "./lookup.ts";
 import type { HistoryStep, Move } from "./move.ts";
 import { bitOf } from "./ordinary-life.ts";
 import type { Allocation, ChainPlan, Plan } from "./plan.ts";
@@ -42,6 +43,7 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
     ...[...plan.chains].flatMap(([chainId, chain]) => confirmations(chainId, chain)),
     ...reservations(plan),
     ...holes(plan),
+    ...some(insertRepairs, plan.repairs, (rows) => [recordset(rows), signers(rows), chainIds(rows)]),
     ...some(noteGenesis, geneses, (rows) => [recordset(rows)]),
     ...rowsById(unwatchTransactions, plan.unwatched),
     ...some(insertLaneDecisions, plan.decisions.map(decisionRow), (rows) => [recordset(rows)]),
@@ -178,9 +180,9 @@ function confirmations(chainId: number, chain: ChainPlan): readonly Command[] {
 
 /** Of one commit: a nonce may be reserved that was released before, also one that the same commit had reserved. */
 function reservations({ reserved, settled }: Plan): readonly Command[] {
-  const opened = reserved.map(({ reservationId, lane, nonce, requestId, expiresAt, ...own }) => {
+  const opened = reserved.map(({ reservationId, lane, nonce, requestId, owner, expiresAt, ...own }) => {
     const { state, txId } = settled.get(reservationId)?.reservation ?? own;
-    return { ...lane, reservationId, nonce, requestId, expiresAt, state, txId };
+    return { ...lane, reservationId, nonce, requestId, owner, expiresAt, state, txId };
   });
   const isNew = new Set(reserved.map(({ reservationId }) => reservationId));
   const over = [...settled.values()]
@@ -201,7 +203,7 @@ function holes(plan: Plan): readonly Command[] {
     return { key: { chainId: row.chainId, signer: row.signer, nonce }, ...each };
   });
   const closed = all.filter(({ wasHole }) => wasHole).map(({ key }) => key);
-  const left = all.flatMap(({ key, hole }) => (hole === null ? [] : { ...key, ...hole }));
+  const left = all.flatMap(({ key, hole }) => (hole === null ? [] : { ...key, ...hole, ...hole.expired }));
   const column = <T>(of: (key: (typeof closed)[number]) => T) => [...new Set(closed.map(of))];
   const keys = [column(({ signer }) => signer), column(({ chainId }) => chainId), column(({ nonce }) => nonce)];
   return [

@@ -59,6 +59,7 @@ export class Loader {
     if (reservations !== undefined || reservedAs !== undefined) loaded = this.withReservations(loaded, key, needs);
     if (needs.openReservations) loaded = this.withOpenReservations(loaded, key);
     if (needs.holes) loaded = this.withHoles(loaded, key);
+    if (needs.repairs) loaded = this.withRepairs(loaded, key);
     if (nonces !== undefined) loaded = this.withNonces(loaded, key, nonces);
     return needs.boundNonce ? this.withBoundNonce(loaded, key) : loaded;
   }
@@ -141,6 +142,11 @@ export class Loader {
     const rows = (this.found.holes ?? []).filter((row) => laneKey(row) === key);
     const holes = rows.map((row) => [row.nonce, holeOf(row)] as const);
     return { ...ledger, holes: ledger.holes.covering({ kind: "all" }, holes) };
+  }
+
+  private withRepairs(ledger: Ledger, key: LaneKey): Ledger {
+    const own = (this.found.repairs ?? []).filter((row) => laneKey(row) === key);
+    return { ...ledger, repairs: own.map(({ repairedAt }) => repairedAt) };
   }
 
   private withNonces(ledger: Ledger, key: LaneKey, nonces: readonly number[]): Ledger {

@@ -10,7 +10,13 @@ import { type DatabaseHistoryRow, readDatabaseHistory } from "../statements/data
 import { type HoleRow, readHoles } from "../statements/hole.ts";
 import { type IntakeRow, readIntake } from "../statements/intake.ts";
 import { type BoundNonceRow, type LockedLaneRow, lockLanes, readBoundNonces } from "../statements/lane.ts";
-import { findOpenReservations, findReservations, type ReservationRow } from "../statements/reservation.ts";
+import {
+  findOpenReservations,
+  findRepairs,
+  findReservations,
+  type RepairRow,
+  type ReservationRow,
+} from "../statements/reservation.ts";
 import { lockChains } from "../statements/session.ts";
 import type { Statement } from "../statements/statement.ts";
 import {
@@ -41,6 +47,7 @@ export interface Found {
   readonly holes?: readonly HoleRow[];
   readonly reservations?: readonly ReservationRow[];
   readonly openReservations?: readonly ReservationRow[];
+  readonly repairs?: readonly RepairRow[];
   readonly bound?: readonly BoundNonceRow[];
   readonly heldNonces?: readonly HeldNonceRow[];
 }
@@ -105,7 +112,7 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
   const each = <T>(of: (need: Needs) => readonly T[] | undefined) => [
     ...new Set(needs.flatMap((need) => of(need) ?? [])),
   ];
-  const lanes = (of: "holes" | "openReservations" | "boundNonce" | "nonces") => {
+  const lanes = (of: "holes" | "openReservations" | "repairs" | "boundNonce" | "nonces") => {
     const asking = needs.filter((need) => need[of]).map(({ fence }) => fence.lane);
     return about(asking, [signers(asking), chainIds(asking)]);
   };
@@ -128,6 +135,7 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
     ...read("holes", readHoles, lanes("holes")),
     ...read("reservations", findReservations, about(named.flat(), named)),
     ...read("openReservations", findOpenReservations, lanes("openReservations")),
+    ...read("repairs", findRepairs, lanes("repairs")),
     ...read("bound", readBoundNonces, lanes("boundNonce")),
     ...read("heldNonces", findHeldNonces, about(nonces, [...(lanes("nonces") ?? []), nonces])),
   ];

@@ -20,6 +20,8 @@ export interface Needs {
   readonly watchedThrough?: number;
   readonly holes?: boolean;
   readonly openReservations?: boolean;
+  /** Those of the last hour. */
+  readonly repairs?: boolean;
   /** The highest nonce that may have left. */
   readonly boundNonce?: boolean;
   readonly mayHaveLost?: boolean;
@@ -51,7 +53,7 @@ const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { rea
   realign: () => ({ holes: true, boundNonce: true }),
   reserve(write) {
     const named = write.requestId === null ? [] : [write.requestId];
-    return { requests: named, reservedAs: named, holes: fills(write) };
+    return { requests: named, reservedAs: named, holes: true, openReservations: true };
   },
   release: ({ reservationId }) => ({ reservations: [reservationId] }),
   expire: () => ({ openReservations: true }),
@@ -59,6 +61,7 @@ const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { rea
     requests: requestId === null ? [] : [requestId],
     reservations: reservation === undefined ? [] : [reservation.reservationId],
     holes: true,
+    repairs: reservation?.becomes === "EXPIRED" && reservation.mostPerHour !== undefined,
   }),
   closeHoles: () => ({ holes: true }),
   findSkipped: ({ from, below }) => ({ nonces: range(from, below - 1), holes: true, openReservations: true }),

@@ -4,7 +4,7 @@
  */
 import { type Confirmation, reviseConfirmations } from "../../../domain/confirmations.ts";
 import type { Hole } from "../../../domain/holes.ts";
-import { type Fence, type Hash, type LaneKey, laneKey } from "../../../domain/lane.ts";
+import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import {
   type Allocated,
   apply,
@@ -112,6 +112,7 @@ export class Plan {
   readonly reserved: Reservation[] = [];
   /** By id: from what it was when the commit began to what it is. */
   readonly settled = new Map<string, { readonly from: Reservation["state"]; readonly reservation: Reservation }>();
+  readonly repairs: (Lane & { readonly txId: string })[] = [];
   /** The first block of each chain, as an owner of a lane saw it. */
   readonly geneses = new Map<number, Hash>();
   private readonly loader: Loader;
@@ -224,6 +225,7 @@ export class Plan {
     if (change.kind === "holeLeft") this.setHole(lane, change.hole.nonce, change.hole);
     if (change.kind === "holeClosed") this.setHole(lane, change.nonce, null);
     if (change.kind === "reserved") this.reserved.push(change.reservation);
+    if (change.kind === "repaired") this.repairs.push({ ...lane.ledger.lane, txId: change.txId });
     if (change.kind === "reservationSettled") {
       const { reservation, from } = change;
       const before = this.settled.get(reservation.reservationId);
