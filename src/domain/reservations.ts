@@ -9,7 +9,7 @@ export interface Reservation {
   readonly lane: Lane;
   readonly nonce: number;
   readonly requestId: string | null;
-  /** The name of the key that reserved it; null: no key was asked for. */
+  /** The name of the API key that reserved it; null where no key was asked for, or none is known. */
   readonly owner: string | null;
   readonly state: ReservationState;
   /** By the database's clock. */

@@ -27,8 +27,8 @@ async function signed(nonce: number, value = 5n): Promise<Hex> {
 
 const hashOf = async (raw: Hex) => (await createFakeCodec().decodeTransaction(raw)).txHash;
 
-async function reserve({ node }: WorldNode, wishes: ReserveRequest = {}): Promise<Reservation> {
-  return (await world.settle(node.api.reserveNonce({ signer: SIGNER, ttl: "2s", ...wishes }))).reservation;
+async function reserve({ node }: WorldNode, wishes: ReserveRequest = {}, owner = "ann"): Promise<Reservation> {
+  return (await world.settle(node.api.reserveNonce({ signer: SIGNER, ttl: "2s", ...wishes }, owner))).reservation;
 }
 
 async function create({ node }: WorldNode, count = 1): Promise<readonly string[]> {
@@ -59,8 +59,9 @@ describe("a nonce whose reservation expired", () => {
     const { txId, state } = await entry.node.api.reservation(reservationId);
     expect(state).toBe("EXPIRED");
     expect(row(txId)).toMatchObject({ nonce, subState: "CANCELLED", attempts: [{ kind: "placeholder" }] });
+    expect(row(txId)?.owner, "its cost is the one's who reserved").toBe("ann");
     const { history } = await entry.node.api.transaction(txId as string, ["history"]);
-    expect(history?.[1]?.decision).toMatchObject({ actor: "policy", audit: { reservationId, owner: null } });
+    expect(history?.[1]?.decision).toMatchObject({ actor: "policy", audit: { reservationId, owner: "ann" } });
     checkInvariants(world);
   });
 
@@ -349,7 +350,7 @@ describe("nonces that one key keeps from others", () => {
     world = new World({ settings: { maxReservations: 2 } });
     const entry = await world.startNode();
     const kept = [await reserve(entry), await reserve(entry, { ttl: "10m" })];
-    const another = () => entry.node.api.reserveNonce({ signer: SIGNER });
+    const another = (owner = "ann") => entry.node.api.reserveNonce({ signer: SIGNER }, owner);
     const quota = {
       code: "QUOTA_EXCEEDED",
       extras: { rule: "maxReservations", retryAfterSeconds: expect.any(Number) },
@@ -357,9 +358,10 @@ describe("nonces that one key keeps from others", () => {
     expect(await refusal(another())).toMatchObject(quota);
     await expires(kept[0]?.reservationId ?? "");
     expect(await refusal(another())).toMatchObject(quota);
-    expect(await world.settle(entry.node.api.reserveNonce({ signer: SIGNERS[1] as string }))).toMatchObject({
-      outcome: "created",
-    });
+    const elsewhere = entry.node.api.reserveNonce({ signer: SIGNERS[1] as string }, "ann");
+    expect(await world.settle(elsewhere), "on another lane").toMatchObject({ outcome: "created" });
+    expect(await world.settle(another("ben")), "by another key").toMatchObject({ outcome: "created" });
+    await world.settle(entry.node.api.releaseNonce((await world.settle(another("cyd"))).reservation.reservationId));
     await create(entry);
     await world.until(() => placeholders().length === 1);
     expect(await world.settle(another())).toMatchObject({ outcome: "created" });

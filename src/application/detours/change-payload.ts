@@ -180,7 +180,8 @@ async function gasOf(
   work: { readonly payload: Payload; readonly behindPending: boolean },
 ): Promise<bigint> {
   const { payload, behindPending } = work;
-  const intent = { txId: "", lane, requestId: null, payload, fingerprint: "0x", metadata: null } as const;
+  const unnamed = { txId: "", requestId: null, owner: null, fingerprint: "0x", metadata: null } as const;
+  const intent = { ...unnamed, lane, payload };
   return (await prepare(context, intent, { behindPending, laneKnown: true })).gas;
 }
 

@@ -51,7 +51,8 @@ export async function placeHolder(
   const metadata = { placeholder: hole.why };
   const txId = ports.entropy.uuid();
   const intent: PreparedIntent = {
-    ...{ txId, lane: lane.lane, requestId: null, payload, fingerprint: fingerprint(payload), metadata, gas },
+    ...{ txId, lane: lane.lane, requestId: null, owner: hole.expired?.owner ?? null, payload },
+    ...{ fingerprint: fingerprint(payload), metadata, gas },
   };
   const attempt = { ...made, ordinal: 1, kind: "placeholder", gas, fees } as const;
   const fate = await bind(ports, lane, { ...bindingOf(placing), intent, attempt });

@@ -39,14 +39,14 @@ type Wanted = Omit<Unfenced<"reserve">, "kind" | "floor" | "fill">;
 type Given = Pick<Reserved, "outcome"> & Pick<Reservation, "reservationId">;
 
 export const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Given, Reserved> = {
-  laneOf: (ports, request) => parseReserve(ports.intents, request),
+  laneOf: (ports, request, owner) => parseReserve(ports.intents, request, owner),
   // What is the only chain here may be one of several there.
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
-  async perform(ports, lane, { requestId, ttlMs }) {
+  async perform(ports, lane, { requestId, owner, ttlMs }) {
     const context = ports.chains.get(lane.lane.chainId) as ChainContext;
     const { reservationTtlMs, maxReservations: most } = context.settings;
     const reservationId = ports.entropy.uuid();
-    const wanted = { requestId, ttlMs: ttlMs ?? reservationTtlMs, reservationId, owner: null, most };
+    const wanted = { requestId, ttlMs: ttlMs ?? reservationTtlMs, reservationId, owner, most };
     // Lost while it waited: nothing was consumed, and the lane may be had again.
     const fate = await underNextTerm(ports.lanes, lane, (owned) => reserveOn(ports, { context, lane: owned, wanted }));
     return given(fate, context.settings);
@@ -231,11 +231,11 @@ async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: Binding
 
 function intentOf(
   ports: ReservationPorts,
-  { lane, requestId }: Reservation,
+  { lane, requestId, owner }: Reservation,
   { payload, gas }: { readonly payload: Payload; readonly gas: bigint },
 ): PreparedIntent {
   const txId = ports.entropy.uuid();
-  return { txId, lane, requestId, payload, fingerprint: fingerprint(payload) as Hex, metadata: null, gas };
+  return { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata: null, gas };
 }
 
 function payloadOf({ unsigned }: HandedIn): Payload {

@@ -16,9 +16,8 @@ export interface ReserveWrite {
   readonly fill?: readonly number[];
   readonly reservationId: string;
   readonly requestId: string | null;
-  readonly ttlMs: number;
-  /** The name of the key that reserves; null: no key was asked for. */
   readonly owner: string | null;
+  readonly ttlMs: number;
   /** How many nonces of the lane one key may keep from others at a time. */
   readonly most: number;
 }

@@ -78,6 +78,14 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await snapshot(fence)).toMatchObject({ cursor: 6, reservations: [{ nonce: 4 }], holes: [] });
   });
 
+  it("keeps the name of the key that reserved it", async () => {
+    const fence = await hold();
+    const { reservationId } = await reserved(fence, { owner: "wallet" });
+    expect(await context.store.reservation(reservationId)).toMatchObject({ owner: "wallet" });
+    const { reservationId: nobodys } = await reserved(fence);
+    expect(await context.store.reservation(nobodys)).toMatchObject({ owner: null });
+  });
+
   it("reserves nothing on a new lane without a floor", async () => {
     const fence = await hold();
     expect(await reserve(fence, { floor: null })).toEqual({ fate: "noCursor" });

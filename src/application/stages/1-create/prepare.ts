@@ -114,8 +114,8 @@ function priced(
 
 /** Spelled out: every create passes here, and copies made by spreading are slow to make and slow to read. */
 function withGas(intent: Intent, gas: bigint): PreparedIntent {
-  const { txId, lane, requestId, payload, fingerprint, metadata } = intent;
-  return { txId, lane, requestId, payload, fingerprint, metadata, gas };
+  const { txId, lane, requestId, owner, payload, fingerprint, metadata } = intent;
+  return { txId, lane, requestId, owner, payload, fingerprint, metadata, gas };
 }
 
 function callOf({ lane, payload }: Intent): Call {

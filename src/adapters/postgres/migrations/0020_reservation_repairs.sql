@@ -1,10 +1,7 @@
 -- works with: 0009_skew.sql
 --
--- Who keeps a nonce from others: how many nonces of a lane one key may keep at a time is limited. The name of an API key;
--- null: reserved before this migration, by the release before, or where no key is asked for.
-ALTER TABLE fencepost.reservation ADD COLUMN owner text COLLATE "C";
-
--- Of the reservation whose expiry left the hole: its caller's transaction is looked for through as long again.
+-- Of the reservation whose expiry left the hole: whose it was, and how long it was kept. Its caller's transaction is looked
+-- for through as long again. Null: no reservation expired there, or a node of the release before wrote it.
 ALTER TABLE fencepost.hole ADD COLUMN owner text COLLATE "C", ADD COLUMN ttl_ms bigint;
 
 -- When a lane put a placeholder at the nonce of an expired reservation by itself: how many of these it may pay for in one
