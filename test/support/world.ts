@@ -2,7 +2,7 @@ import type { CreateRequest } from "../../src/application/api.ts";
 import { FencepostNode } from "../../src/application/loops/node.ts";
 import type { ChainSettings, NodeSettings } from "../../src/application/settings.ts";
 import { type Ceilings, ceilingsOf } from "../../src/domain/ceilings.ts";
-import type { Address } from "../../src/domain/lane.ts";
+import type { Address, Hash, Hex } from "../../src/domain/lane.ts";
 import { REPRICING_STRATEGIES } from "../../src/domain/repricing.ts";
 import { isSettled } from "../../src/domain/transitions.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
@@ -140,6 +140,8 @@ export class World {
   /** Of every node that has no settings of its own. */
   readonly ceilings: Ceilings;
   readonly settings: ChainSettings;
+  /** What callers sent past every node, by hash. */
+  readonly hidden = new Map<Hash, { readonly signer: Address; readonly nonce: number }>();
   private readonly options: WorldOptions;
   private mining = true;
 
@@ -210,6 +212,22 @@ export class World {
     const entry = { node, store, faults, events, url, wakeUps, lock, signer, rpc: chain };
     this.nodes.push(entry);
     return entry;
+  }
+
+  /** A caller sends what it signed past every node, and tells nobody. */
+  async sendHidden(rawTransaction: Hex): Promise<void> {
+    const { txHash, signer, unsigned } = await createFakeCodec().decodeTransaction(rawTransaction);
+    this.hidden.set(txHash, { signer, nonce: unsigned.nonce });
+    this.wire.duringOthers(() => this.chain.submit(rawTransaction));
+  }
+
+  /** Nonces that such transactions used, and no transaction of ours has. */
+  hiddenNonces(signer: Address): readonly number[] {
+    const ours = new Set(this.rows().flatMap((row) => (row.lane.signer === signer ? [row.nonce] : [])));
+    const mined = [...this.hidden].filter(
+      ([hash, sent]) => sent.signer === signer && this.chain.receipt(hash) !== null,
+    );
+    return mined.map(([, { nonce }]) => nonce).filter((nonce) => !ours.has(nonce));
   }
 
   /** Kill −9: from this instant nothing of the node reaches the database or the chain. */
