@@ -77,7 +77,8 @@ function createActions(environment: Environment, output: Output): CliActions {
     async migrate(options) {
       const { config } = await load("migrate", options);
       const { migrate } = await import("../adapters/postgres/migrate.ts");
-      return migrate({ databaseUrl: config.databaseUrl });
+      const { grant } = options;
+      return migrate({ databaseUrl: config.databaseUrl, ...(grant === undefined ? {} : { grant }) });
     },
     async config(options) {
       const { resolution } = await load("config", options);

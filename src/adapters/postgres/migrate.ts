@@ -18,7 +18,7 @@ export interface Migration {
   readonly checksum: string;
 }
 
-export type SchemaProblem = "changed" | "newer" | "behind" | "inUse";
+export type SchemaProblem = "changed" | "newer" | "behind" | "inUse" | "noRole";
 
 /** One line for an operator; the schema and this program do not belong together. */
 export class SchemaMismatch extends Error {
@@ -33,6 +33,8 @@ export class SchemaMismatch extends Error {
 
 export interface SchemaOptions {
   readonly databaseUrl: string;
+  /** A role that nodes run as, and that may change no table: it gets the rights that they need. */
+  readonly grant?: string;
   /** Another set than the one that ships with this program. */
   readonly migrations?: readonly Migration[];
 }
@@ -83,6 +85,7 @@ export async function migrate(options: SchemaOptions): Promise<{ readonly applie
   return withClient(options.databaseUrl, async (client) => {
     const applied = await applyPatiently(client, migrations);
     if (applied.length > 0) await analyse(client);
+    if (options.grant !== undefined) await grantTo(client, options.grant);
     return { applied };
   });
 }
@@ -245,6 +248,31 @@ async function analyse(client: pg.Client): Promise<void> {
     "SELECT pg_catalog.format('%I.%I', schemaname, tablename) AS name FROM pg_catalog.pg_tables WHERE schemaname = 'fencepost' ORDER BY 1",
   );
   await client.query(`ANALYZE ${rows.map((row) => row.name).join(", ")}`);
+}
+
+/**
+ * What a node needs to run, and nothing that changes a table. Tables of later migrations as well, where the same role
+ * applies them. In one transaction: a role with half of the rights would start, and fail later.
+ */
+async function grantTo(client: pg.Client, role: string): Promise<void> {
+  const { rowCount } = await client.query("SELECT FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) $1", [
+    role,
+  ]);
+  if (rowCount === 0)
+    throw new SchemaMismatch("noRole", `there is no role ${role} to grant anything to: create it first`);
+  const to = `TO ${client.escapeIdentifier(role)}`;
+  const ours = "IN SCHEMA fencepost";
+  const later = `ALTER DEFAULT PRIVILEGES ${ours} GRANT`;
+  await client.query(`
+    BEGIN;
+    GRANT USAGE ON SCHEMA fencepost ${to};
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES ${ours} ${to};
+    GRANT USAGE ON ALL SEQUENCES ${ours} ${to};
+    GRANT EXECUTE ON ALL FUNCTIONS ${ours} ${to};
+    ${later} SELECT, INSERT, UPDATE, DELETE ON TABLES ${to};
+    ${later} USAGE ON SEQUENCES ${to};
+    ${later} EXECUTE ON FUNCTIONS ${to};
+    COMMIT`);
 }
 
 /** Removes everything Fencepost keeps in this database. For `dev`, whose chain starts anew each time. */
