@@ -78,7 +78,8 @@ function createActions(environment: Environment, output: Output): CliActions {
       const { config } = await load("migrate", options);
       const { migrate } = await import("../adapters/postgres/migrate.ts");
       const { grant } = options;
-      return migrate({ databaseUrl: config.databaseUrl, ...(grant === undefined ? {} : { grant }) });
+      const { databaseUrl, databaseSchema: schema } = config;
+      return migrate({ databaseUrl, schema, ...(grant === undefined ? {} : { grant }) });
     },
     async config(options) {
       const { resolution } = await load("config", options);

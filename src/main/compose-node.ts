@@ -55,9 +55,15 @@ export async function composeNode(parts: NodeParts) {
     const telemetry = createTelemetry([...parts.sinks, ...sinks]);
     const entropy = createEntropy(systemClock);
     const { config, patience } = parts;
-    const { databaseUrl, preparedStatements } = config;
+    const { databaseUrl, databaseSchema: schema, preparedStatements } = config;
     // Past any pooler: for what belongs to a session.
-    const direct = { directUrl: config.directDatabaseUrl ?? databaseUrl, clock: systemClock, entropy, telemetry };
+    const direct = {
+      directUrl: config.directDatabaseUrl ?? databaseUrl,
+      schema,
+      clock: systemClock,
+      entropy,
+      telemetry,
+    };
     // Begun first: an earlier node's missing lock counts only while we hold one ourselves, and only at the second look that
     // misses it. The first look is made now; the rest of the start is done while the time between the two passes.
     const sessionLock = keep(new PostgresSessionLock(direct));
@@ -68,11 +74,11 @@ export async function composeNode(parts: NodeParts) {
     ]);
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
     const patiently: Patiently = (work) => (patience === null ? work() : awaitDatabase(work, patience));
-    await patiently(() => migrate({ databaseUrl }));
+    await patiently(() => migrate({ databaseUrl, schema }));
     const leaseDurationMs = config.lease.durationMs;
     const store = keep(
       await patiently(() =>
-        openPostgresStore({ databaseUrl, preparedStatements, clock: systemClock, leaseDurationMs }),
+        openPostgresStore({ databaseUrl, schema, preparedStatements, clock: systemClock, leaseDurationMs }),
       ),
     );
     const wakeUps = config.notifications ? keep(new PostgresWakeUps(direct)) : noWakeUps;

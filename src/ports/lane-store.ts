@@ -188,10 +188,13 @@ export interface LaneStore {
 /** The database could not be reached or refused the work; nothing of the batch is committed. `busy` = a lock or statement timeout, worth an immediate retry. */
 export class StoreUnavailable extends Error {
   readonly busy: boolean;
-  constructor(message: string, options: ErrorOptions & { readonly busy?: boolean } = {}) {
+  /** In the server's words: a disk with room, memory, a place for another connection. Null: it did not say. */
+  readonly lacks: string | null;
+  constructor(message: string, options: ErrorOptions & { readonly busy?: boolean; readonly lacks?: string } = {}) {
     super(message, options);
     this.name = "StoreUnavailable";
     this.busy = options.busy ?? false;
+    this.lacks = options.lacks ?? null;
   }
 }
 

@@ -9,6 +9,7 @@ import { loadsFrom } from "./loads.ts";
 import { newestMigration } from "./migrate.ts";
 import { queriesFrom } from "./queries.ts";
 import { registerInstance } from "./register-instance.ts";
+import { DEFAULT_SCHEMA } from "./schema-name.ts";
 import { CommitSlots } from "./session/commit-slots.ts";
 import { ask, Connections, type SessionOptions } from "./session/connections.ts";
 import type { DurableRuntime } from "./session/durably.ts";
@@ -23,6 +24,8 @@ export type PreparedStatements = "auto" | "on" | "off";
 
 export interface PostgresStoreOptions {
   readonly databaseUrl: string;
+  /** Unset: `fencepost`. */
+  readonly schema?: string;
   readonly clock: Clock;
   /** Every transaction is over within a third of it. */
   readonly leaseDurationMs: number;
@@ -46,14 +49,16 @@ const RENEWING = 2;
 
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const { databaseUrl, clock, leaseDurationMs, preparedStatements = "auto", poolSize = READING } = options;
+  const { schema = DEFAULT_SCHEMA } = options;
   const deadlineMs = Math.max(1_000, Math.floor(leaseDurationMs / 2));
   const pool = (max: number, session: SessionOptions) =>
     new Connections({ databaseUrl, clock, max, deadlineMs, ...session });
-  const first = pool(1, { preparedStatements: false, hasTransactionTimeout: false });
+  const first = pool(1, { preparedStatements: false, hasTransactionTimeout: false, schema });
   const { server, pooled } = await inspect(first).finally(() => first.close());
   const session = {
     preparedStatements: preparedStatements === "on" || (preparedStatements === "auto" && !pooled),
     hasTransactionTimeout: hasTransactionTimeout(server.version),
+    schema,
   };
   const history = new KnownHistory();
   const { systemIdentifier, timeline, walPosition } = server;

@@ -34,6 +34,7 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     databaseUrl: values.databaseUrl,
     /** Past a transaction pooler, for LISTEN; null: the same. */
     directDatabaseUrl: values.directDatabaseUrl,
+    databaseSchema: values.databaseSchema,
     notifications: values.notifications === "on",
     preparedStatements: values.preparedStatements,
     /** Empty: `dev` brings its own, under `chainDefaults`. */

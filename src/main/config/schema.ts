@@ -2,6 +2,7 @@
  * Every setting: its key in the file, how it is read, its default, and how people see it. The environment variable follows
  * from the key. docs/configuration.md is tested against this table in both directions.
  */
+import { DEFAULT_SCHEMA } from "../../adapters/postgres/schema-name.ts";
 import { LOG_LEVELS } from "../../adapters/system/log-level.ts";
 import { ALERT_FORMATS } from "../../adapters/webhooks/alert-formats.ts";
 import { LONGEST_TTL_MS } from "../../domain/reservations.ts";
@@ -88,6 +89,12 @@ export const SETTINGS = {
     databaseUrl: optional({ parse: credentials.databaseUrl, secret: true, show: maskDatabaseUrl }),
     /** The same database past a transaction pooler: where nodes listen for each other's hints. */
     directDatabaseUrl: optional({ parse: credentials.databaseUrl, secret: true, show: maskDatabaseUrl }),
+    /** Where everything is kept in it. */
+    databaseSchema: {
+      parse: matching(/^[a-z_][a-z0-9_]{0,62}$/, "is not a schema name (1 to 63 of a to z, 0 to 9 and _)"),
+      fallback: DEFAULT_SCHEMA,
+      show: String,
+    },
     notifications: oneOf("on", "off"),
     preparedStatements: oneOf("auto", "on", "off"),
     /** One chain. For several, use `chains`. */

@@ -42,7 +42,7 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
     stop.signal.throwIfAborted();
     if (chain !== null && config.databaseUrl === null) {
       // What an earlier chain confirmed is on no chain any more.
-      await dropSchema(databaseUrl);
+      await dropSchema({ databaseUrl, schema: config.databaseSchema });
     }
     const completed = withChain({ ...config, databaseUrl }, chain);
     const lost = Promise.race([database?.lost ?? NEVER, chain?.ended?.then(chainLost) ?? NEVER]);
