@@ -52,6 +52,8 @@ describe("schemas of another name", () => {
     const { rows } = await client.query("SELECT FROM pg_namespace WHERE nspname = 'fencepost'");
     expect(rows).toEqual([]);
     const speaking = speakingIn(await connectClient(databaseUrl), schema);
+    // As in a session whose own schema it is: names there are told without it.
+    await speaking.query("SET search_path TO fencepost");
     const dump = await dumpSchema(speaking).finally(() => speaking.end());
     const snapshot = new URL("../../../src/adapters/postgres/schema.sql", import.meta.url);
     expect(dump.replaceAll(schema, "fencepost")).toBe(await readFile(snapshot, "utf8"));

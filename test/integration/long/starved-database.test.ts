@@ -1,4 +1,5 @@
 /** A database that is there and cannot be written to: full, without a place for a connection, locked by somebody else. */
+import { Client } from "pg";
 import { describe, expect } from "vitest";
 import { migrate } from "../../../src/adapters/postgres/migrate.ts";
 import { audit, untilSettled } from "../../support/audit.ts";
@@ -105,10 +106,10 @@ describe("a lock of somebody else's", () => {
   it("to read, as pg_dump takes one on every table, holds up nobody", async ({ edr, nodes, database }) => {
     const node = await nodes.start(edr.url, SHORT_LEASE);
     const caller = await undergo(node, { database, rpcUrl: edr.url }, async () => {
-      const dump = connect(database.url);
+      const dump = new Client({ connectionString: database.url });
+      await dump.connect();
       await dump.query(`BEGIN; LOCK TABLE ${TABLES} IN ACCESS SHARE MODE`);
-      await untilSettled(database, COUNT + 1);
-      await dump.query("COMMIT");
+      await untilSettled(database, 2 * COUNT);
       await dump.end();
     });
     expect(caller.refusals).toEqual([]);
