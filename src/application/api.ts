@@ -2,7 +2,6 @@ import type { FencepostError } from "../domain/errors.ts";
 import type { Explanation } from "../domain/explain/situation.ts";
 import type { Address, Hash } from "../domain/lane.ts";
 import type { Reservation } from "../domain/reservations.ts";
-import type { State } from "../domain/transitions.ts";
 import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
 import type { ForwardedAnswer } from "../ports/peers.ts";
 import type {
@@ -10,6 +9,7 @@ import type {
   HistoryRecord,
   LaneDecisionRecord,
   LaneRecord,
+  ListFilter,
   TransactionRecord,
 } from "../ports/query-store.ts";
 
@@ -129,16 +129,11 @@ export interface RequestQuery {
   readonly chainId?: number;
 }
 
-export interface ListQuery {
+export interface ListQuery extends Partial<Omit<ListFilter, "signer" | "txHash" | "after">> {
   readonly signer?: string;
-  readonly chainId?: number;
-  readonly state?: State;
-  readonly requestId?: string;
   readonly txHash?: string;
-  readonly order?: "newest" | "oldest";
   /** The opaque cursor of the page before. */
   readonly after?: string;
-  readonly limit?: number;
 }
 
 export interface CompletionsQuery {

@@ -16,7 +16,7 @@ import { type Failpoints, noFailpoints } from "../ports/failpoints.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { noWakeUps } from "../ports/wake-ups.ts";
 import { awaitDatabase, type Patience } from "./await-database.ts";
-import type { ChainConfig, Config, ConfigFor } from "./config/config.ts";
+import type { ChainConfig, ConfigFor } from "./config/config.ts";
 import type { Extensions } from "./extensions.ts";
 import { version } from "./version.ts";
 
@@ -56,6 +56,7 @@ export async function composeNode(parts: NodeParts) {
     const entropy = createEntropy(systemClock);
     const { config, patience } = parts;
     const { databaseUrl, databaseSchema: schema, preparedStatements } = config;
+    const { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs } = config;
     // Past any pooler: for what belongs to a session.
     const direct = {
       directUrl: config.directDatabaseUrl ?? databaseUrl,
@@ -75,7 +76,7 @@ export async function composeNode(parts: NodeParts) {
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
     const patiently: Patiently = (work) => (patience === null ? work() : awaitDatabase(work, patience));
     await patiently(() => migrate({ databaseUrl, schema }));
-    const leaseDurationMs = config.lease.durationMs;
+    const leaseDurationMs = lease.durationMs;
     const store = keep(
       await patiently(() =>
         openPostgresStore({ databaseUrl, schema, preparedStatements, clock: systemClock, leaseDurationMs }),
@@ -87,7 +88,8 @@ export async function composeNode(parts: NodeParts) {
     const resources = { store, chains, signer, peers, wakeUps, sessionLock };
     const ports = { ...resources, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook };
-    const node = new FencepostNode({ ...ports, ...hook }, { ...settingsOf(config), url, version });
+    const settings = { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, url, version };
+    const node = new FencepostNode({ ...ports, ...hook }, settings);
     parts.onBuilt?.(node, store);
     await node.start(patiently);
     /** The node first, then what it stood on. */
@@ -103,13 +105,7 @@ export async function composeNode(parts: NodeParts) {
   }
 }
 
-function settingsOf({ nodeId, mode, lease, writer, queueLimit, drainTimeoutMs }: Config) {
-  return { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs };
-}
-
-interface Resource {
-  close(): Promise<void>;
-}
+type Resource = Pick<Extensions, "close">;
 
 /** To be closed with the node, or at once where that will never be. */
 type Keep = <T extends Resource>(resource: T) => T;

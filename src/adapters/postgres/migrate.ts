@@ -19,7 +19,7 @@ export interface Migration {
   readonly checksum: string;
 }
 
-export type SchemaProblem = "changed" | "newer" | "behind" | "inUse" | "noRole" | "badName";
+export type SchemaProblem = "changed" | "newer" | "inUse" | "noRole" | "badName";
 
 /** One line for an operator; the schema and this program do not belong together. */
 export class SchemaMismatch extends Error {
@@ -92,16 +92,6 @@ export async function migrate(options: SchemaOptions): Promise<{ readonly applie
     if (applied.length > 0) await analyse(client);
     if (options.grant !== undefined) await grantTo(client, options.grant);
     return { applied };
-  });
-}
-
-/** Refuses a schema that this program cannot work on; changes nothing. */
-export async function checkSchema(options: SchemaOptions): Promise<void> {
-  const migrations = options.migrations ?? (await shippedMigrations());
-  await withClient(options, async (client) => {
-    const [first] = pendingOf(migrations, await ledgerIfAny(client));
-    if (first === undefined) return;
-    throw new SchemaMismatch("behind", `the database lacks migration ${first.name}: run \`fencepost migrate\` first`);
   });
 }
 

@@ -33,9 +33,8 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { confirmEstimate, simulateWithin } from "../chain/gas-needed.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
-import { decodedNewest, rebuildable, type StoredBytes } from "../lane/stored-bytes.ts";
 import { TermOver } from "../lane/term.ts";
-import type { Tracked } from "../lane/tracked.ts";
+import { decodedNewest, rebuildable, type StoredBytes, type Tracked } from "../lane/tracked.ts";
 import { prepare, refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { type AnotherAttemptPorts, type AnotherPayload, signAnother } from "./another-attempt.ts";
 
@@ -46,7 +45,7 @@ export interface PayloadChange {
   readonly kind: AnotherPayload["kind"];
   /** With `replace`. */
   readonly payload?: Payload;
-  /** Signed by whoever decided it, and checked to belong to this nonce. */
+  /** Signed by the one who decided it, and checked to belong to this nonce. */
   readonly signed?: DecodedTransaction & { readonly rawTransaction: `0x${string}` };
   /** What is not wished for is the market's, and enough. */
   readonly fees: FeeWishes;
@@ -76,7 +75,7 @@ export async function changeTracked(ports: ChangePorts, context: ChainContext, w
   refuseImpossible(tx, payload.kind);
   const { thenStuck = false } = change;
   const another = { ...payload, over, thenStuck, ...decided(change) };
-  const fate = await signing(() => signAnother(ports, lane, { tx, payload: another }));
+  const fate = await signing(() => signAnother(ports, lane, tx, another));
   if (fate === "mined") refuseMined(tx);
   return fate === "committed" ? "done" : "movedOn";
 }
@@ -90,7 +89,7 @@ export async function changeQueued(
   const { lane, record, change } = work;
   if (change.kind === "reprice") throw conflict(record.txId, "is not signed yet: it is priced when its turn comes");
   if (change.signed !== undefined) throw conflict(record.txId, "is not signed yet: give a payload, and it is signed");
-  const { payload, gas } = await lane.term.during(askingChain(() => queuedPayload(context, lane, work)));
+  const { payload, gas } = await lane.term.during(askingChain(() => queuedPayload(context, lane, record, change)));
   lane.count("amending", 1);
   try {
     if (lane.signing !== null) await lane.term.during(lane.signing.settled());
@@ -137,7 +136,8 @@ async function signing<T>(work: () => Promise<T>): Promise<T> {
 async function queuedPayload(
   context: ChainContext,
   lane: OwnedLane,
-  { record, change }: { readonly record: TransactionRecord; readonly change: PayloadChange },
+  record: TransactionRecord,
+  change: PayloadChange,
 ): Promise<{ readonly payload: Payload; readonly gas: bigint }> {
   const { signer } = lane.lane;
   if (change.kind !== "replace" || change.payload === undefined) {
@@ -146,7 +146,7 @@ async function queuedPayload(
     return { payload: { ...nothing(signer), ...change.fees }, gas };
   }
   const behindPending = lane.cursor === null || record.nonce !== lane.headOfLine();
-  return { payload: change.payload, gas: await gasOf(context, lane, { payload: change.payload, behindPending }) };
+  return { payload: change.payload, gas: await gasOf(context, lane, change.payload, behindPending) };
 }
 
 /** A transfer of nothing to oneself: the cheapest way to use up a nonce. */
@@ -177,9 +177,9 @@ export async function gasOfNothing(context: ChainContext, signer: Address): Prom
 async function gasOf(
   context: ChainContext,
   { lane }: OwnedLane,
-  work: { readonly payload: Payload; readonly behindPending: boolean },
+  payload: Payload,
+  behindPending: boolean,
 ): Promise<bigint> {
-  const { payload, behindPending } = work;
   const unnamed = { txId: "", requestId: null, owner: null, fingerprint: "0x", metadata: null } as const;
   const intent = { ...unnamed, lane, payload };
   return (await prepare(context, intent, { behindPending, laneKnown: true })).gas;
@@ -202,7 +202,7 @@ async function anotherPayload(ports: ChangePorts, context: ChainContext, work: T
   if (change.kind === "replace" && change.payload !== undefined) {
     const { to, data, value, accessList = [] } = change.payload;
     const behindPending = tx.nonce !== lane.headOfLine();
-    const gas = await gasOf(context, lane, { payload: change.payload, behindPending });
+    const gas = await gasOf(context, lane, change.payload, behindPending);
     return finished(context, { ...work, kind: "replace", content: { to, data, value, accessList, gas } });
   }
   if (change.kind === "cancel" || change.kind === "placeholder") {
@@ -274,7 +274,7 @@ async function priced(context: ChainContext, tx: Tracked, pricing: Pricing): Pro
   const standing = standingOffer(tx);
   const least = feeCap(leastReplacement(standing));
   const limit = feeLimit(ceilings, costs);
-  if (least > limit.most) throw overCeiling(ceilings, costs, { cap: least, limit });
+  if (least > limit.most) throw overCeiling(ceilings, costs, least, limit);
   if (first === undefined || Object.keys(wishes).length > 0) return wished(context, standing, pricing);
   const ceiling = repricingLimit(ceilings, costs, first.fees);
   const fees = replacementFees(standing, await context.feeMarket(), ceiling.most);
@@ -283,7 +283,7 @@ async function priced(context: ChainContext, tx: Tracked, pricing: Pricing): Pro
 }
 
 /**
- * No node ever took any of it, and the last word was a refusal: there is nothing to outbid, or a fee that nobody can pay
+ * No node ever took any of it, and the last word was a refusal: there is nothing to outbid, or a fee that cannot be paid
  * could only be replaced by a higher one. A pool that holds something all the same says "underpriced", and then it counts.
  */
 function nothingStands({ acceptedOrdinal, pace: { answer } }: Tracked): boolean {
@@ -298,7 +298,7 @@ function standingOffer({ attempts, acceptedOrdinal, pace: { answer } }: Tracked)
   return (highestOffer(standing) ?? attempts[0]?.fees) as Fees;
 }
 
-/** Whoever names a price may go beyond what the loop would offer, up to the ceilings, but has to name enough. */
+/** An operator or hook that names a price may go beyond what the loop would offer, up to the ceilings, but has to name enough. */
 async function wished(context: ChainContext, standing: Fees, { wishes, costs }: Pricing): Promise<Fees> {
   const least = leastReplacement(standing);
   const { fees: asked } = await context.price({ ...wishes, type: typeOf(standing, wishes) }, costs);

@@ -13,8 +13,9 @@ import { isThrough } from "../../domain/pace/search.ts";
 import { isDue } from "../../domain/pace/when.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { happened } from "../lane/happened.ts";
+
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { happened } from "../lane/tracked.ts";
 import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
 
 /** How many nonces one look goes over; the lowest are what everything waits for. */

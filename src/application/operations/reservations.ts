@@ -18,10 +18,10 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { type Binding, bind } from "../detours/bind.ts";
 import { blobCost } from "../detours/change-payload.ts";
 import { underNextTerm } from "../lane/between-owners.ts";
-import { happened } from "../lane/happened.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
+import { happened } from "../lane/tracked.ts";
 import type { NormalisePorts } from "../requests/normalise.ts";
 import { type HandedIn, parseReserve, parseSubmission, parseUsed, type ReserveOrder } from "../requests/reservation.ts";
 import type { ChainSettings } from "../settings.ts";
@@ -29,7 +29,7 @@ import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
 
-export interface ReservationPorts extends LaneWriterPorts, OwnerPorts, Pick<Ports, "entropy" | "failpoint" | "codec"> {
+export interface ReservationPorts extends LaneWriterPorts, OwnerPorts, Pick<Ports, "entropy" | "codec"> {
   readonly store: Pick<QueryStore, "reservation">;
   readonly intents: NormalisePorts;
   readonly chains: ReadonlyMap<number, ChainContext>;
@@ -48,7 +48,7 @@ export const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOr
     const reservationId = ports.entropy.uuid();
     const wanted = { requestId, ttlMs: ttlMs ?? reservationTtlMs, reservationId, owner, most };
     // Lost while it waited: nothing was consumed, and the lane may be had again.
-    const fate = await underNextTerm(ports.lanes, lane, (owned) => reserveOn(ports, { context, lane: owned, wanted }));
+    const fate = await underNextTerm(ports.lanes, lane, (owned) => reserveOn(ports, context, owned, wanted));
     return given(fate, context.settings);
   },
   answer: async (ports, _, { outcome, reservationId }) => ({
@@ -91,7 +91,9 @@ function overAlready({ reservationId, nonce, state, txId }: Reservation): Fencep
 
 async function reserveOn(
   ports: ReservationPorts,
-  { context, lane, wanted }: { readonly context: ChainContext; readonly lane: OwnedLane; readonly wanted: Wanted },
+  context: ChainContext,
+  lane: OwnedLane,
+  wanted: Wanted,
 ): Promise<ReserveFate> {
   const floor = await lane.term.during(nonceFloor(ports, context, lane));
   const fill = lane.freeNonces(context.counts.of(lane.lane.signer).usedBelow);
@@ -161,7 +163,7 @@ export const submitReserved: Operation<ReservationPorts, Used, Submission, Creat
     const { txHash, rawTransaction } = handedIn;
     const { gas, fees } = bounded(context.ceilings, handedIn.unsigned, blobCost(handedIn));
     const attempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction } as const;
-    const intent = intentOf(ports, reservation, { payload, gas });
+    const intent = intentOf(ports, reservation, payload, gas);
     return settle(ports, lane, { reservation, intent, attempt, becomes: "SUBMITTED" });
   },
   answer: (_, __, created) => created,
@@ -178,7 +180,7 @@ export const markUsed: Operation<ReservationPorts, Used, Mark, Created, Created>
   async perform(ports, lane, { txHash, ...reservation }) {
     await refuseAnother(ports.chains.get(lane.lane.chainId) as ChainContext, txHash, reservation);
     const payload: Payload = { to: null, data: "0x", value: 0n };
-    const intent = intentOf(ports, reservation, { payload, gas: 0n });
+    const intent = intentOf(ports, reservation, payload, 0n);
     return settle(ports, lane, { reservation, intent, attempt: hashAlone(txHash), becomes: "USED" });
   },
   answer: (_, __, created) => created,
@@ -232,7 +234,8 @@ async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: Binding
 function intentOf(
   ports: ReservationPorts,
   { lane, requestId, owner }: Reservation,
-  { payload, gas }: { readonly payload: Payload; readonly gas: bigint },
+  payload: Payload,
+  gas: bigint,
 ): PreparedIntent {
   const txId = ports.entropy.uuid();
   return { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata: null, gas };

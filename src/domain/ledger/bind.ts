@@ -1,4 +1,4 @@
-/** A reserved nonce, or a hole, gets its transaction: allocated and signed within one write, so that nobody sees it between the two. */
+/** A reserved nonce, or a hole, gets its transaction: allocated and signed within one write, so that no reader sees it between the two. */
 import { inSameHour } from "../reservations.ts";
 import type { Draft } from "./draft.ts";
 import { isHeld } from "./ledger.ts";

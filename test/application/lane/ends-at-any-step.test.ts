@@ -70,7 +70,7 @@ const SCENES: Readonly<Record<string, () => Promise<Scene>>> = {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 0 } });
     const entropy = createSeededEntropy(8);
     const intent = { ...normalise({ codec: createCodec(), entropy, chainIds: [CHAIN_ID] }, transfer()), gas: 21_000n };
-    return { bench, play: () => allocate(bench.ports, bench.context, { lane: bench.lane, items: [{ intent }] }) };
+    return { bench, play: () => allocate(bench.ports, bench.context, bench.lane, [{ intent }]) };
   },
   async sign() {
     const bench = createStageBench({ cursor: 2, allocated: 2 });

@@ -78,7 +78,7 @@ export class Pipeline extends pg.Query {
     connection.sync();
   };
 
-  handleRowDescription(message: { readonly fields: readonly FieldDescription[] }): void {
+  handleRowDescription(message: { readonly fields: readonly Pick<pg.FieldDef, "name" | "dataTypeID">[] }): void {
     const { types } = this.options;
     this.step.fields = message.fields.map(({ name, dataTypeID }) => ({
       name: domainName(name),
@@ -139,11 +139,6 @@ function write(step: Step, wire: Wire, { known, schema }: { readonly known: Know
   wire.bind({ statement: name ?? "", values });
   if (step.fields === null) wire.describe({ type: "P", name: "" });
   wire.execute(null);
-}
-
-interface FieldDescription {
-  readonly name: string;
-  readonly dataTypeID: number;
 }
 
 type WireValue = string | null;
