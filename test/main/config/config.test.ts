@@ -44,6 +44,7 @@ describe("defaults", () => {
     expect(config).toEqual({
       databaseUrl: null,
       directDatabaseUrl: null,
+      databaseSchema: "fencepost",
       notifications: true,
       preparedStatements: "auto",
       chains: [],
