@@ -15,7 +15,7 @@ function reservation(overrides: Partial<Reservation> = {}): Reservation {
     lane: { chainId: CHAIN_ID, signer: SIGNER },
     nonce: 8,
     requestId: "payout",
-    owner: null,
+    owner: "wallet",
     ttlMs: 60_000,
     state: "RESERVED",
     expiresAt: new Date("2026-01-01T00:01:00.000Z"),
