@@ -23,6 +23,8 @@ export interface Intent {
   readonly txId: string;
   readonly lane: Lane;
   readonly requestId: string | null;
+  /** The name of the API key that it belongs to. */
+  readonly owner?: string | null;
   readonly payload: Payload;
   /** SHA-256 over the normalised payload: equal payloads, equal fingerprints (domain/fingerprint.ts). */
   readonly fingerprint: Hex;
@@ -32,6 +34,8 @@ export interface Intent {
 /** An intent with everything that signing needs besides nonce and price. */
 export interface PreparedIntent extends Intent {
   readonly gas: bigint;
+  /** The most that its gas can cost at the price of that moment, blobs included: what policies count. */
+  readonly gasCost: bigint;
 }
 
 /** What is signed. */

@@ -1,9 +1,19 @@
 /** QueryStore on PostgreSQL: reads for callers and operators. Pages are found as ids first, then read by key. */
 import { reservationAt } from "../../domain/ledger/index.ts";
+import { UNUSED, within } from "../../domain/policy/use.ts";
 import type { HistoryRecord, LaneRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
-import { withLane, withOwner, withPayload } from "./columns.ts";
+import { laneOf, withLane, withOwner, withPayload } from "./columns.ts";
 import { findPage, isNarrow, matches } from "./pages.ts";
-import { ACCEPTED, attemptRecord, groupByTransaction, holeOf, receiptsOf, reservationOf } from "./rows.ts";
+import {
+  ACCEPTED,
+  attemptRecord,
+  chargeOf,
+  groupByTransaction,
+  holeOf,
+  receiptsOf,
+  reservationOf,
+  useOf,
+} from "./rows.ts";
 import { ask, type Reading, type Run } from "./session/connections.ts";
 import { readAttempts } from "./statements/attempt.ts";
 import { readConfirmations } from "./statements/confirmation.ts";
@@ -12,6 +22,7 @@ import { type HistoryRow, readHistory } from "./statements/history.ts";
 import { type HoleRow, listHoles } from "./statements/hole.ts";
 import { readIntakeRecords } from "./statements/intake.ts";
 import { type LaneListRow, listLanes, readLaneDecisions } from "./statements/lane.ts";
+import { listKeyUse, listLaneUse, readCharges, readKeyUse, readLaneUse, readPolicyClock } from "./statements/policy.ts";
 import { readReceipts } from "./statements/receipt.ts";
 import { readReservation } from "./statements/reservation.ts";
 import { ping } from "./statements/session.ts";
@@ -81,6 +92,36 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
     async reservation(reservationId) {
       const [row] = UUID.test(reservationId) ? await ask(reading, readReservation, [reservationId]) : [];
       return row === undefined ? null : reservationAt(reservationOf(row), row.askedAt);
+    },
+    async policyUse(lane, { txId, owner = null }) {
+      const [[row], [clock], charges, keys] = await reading.read((run) =>
+        Promise.all([
+          run(readLaneUse, [[lane.signer], [lane.chainId]]),
+          run(readPolicyClock, []),
+          run(readCharges, [txId === undefined ? [] : [txId]]),
+          run(readKeyUse, [owner === null ? [] : [owner], [lane.chainId]]),
+        ]),
+      );
+      const [key] = keys;
+      return {
+        lane,
+        at: clock?.at ?? new Date(Number.NaN),
+        owner,
+        signer: row === undefined ? UNUSED : useOf(row),
+        key: key === undefined ? UNUSED : useOf(key),
+        charges: charges.map(chargeOf),
+      };
+    },
+    async policyUsage() {
+      const [[clock], lanes, keys] = await reading.read((run) =>
+        Promise.all([run(readPolicyClock, []), run(listLaneUse, []), run(listKeyUse, [])]),
+      );
+      const at = clock?.at ?? new Date(Number.NaN);
+      return {
+        at,
+        signers: lanes.map((row) => ({ lane: laneOf(row), use: within(useOf(row), at) })),
+        keys: keys.map((row) => ({ chainId: row.chainId, owner: row.owner, use: within(useOf(row), at) })),
+      };
     },
     liveStates: async () => new Map((await ask(reading, countLiveStates)).map(({ state, count }) => [state, count])),
     ping: async () => void (await ask(reading, ping)),

@@ -9,16 +9,18 @@
 import type { Bounded } from "../../domain/ceilings.ts";
 import { NO_DOUBT } from "../../domain/doubt.ts";
 import { laidDown, signedAnew, takenInHand } from "../../domain/pace/transaction-pace.ts";
+import type { Forbidden } from "../../domain/policy/policy.ts";
 import type { SignedAttempt } from "../../domain/transaction.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
-import type { Decision } from "../../ports/lane-store.ts";
+import type { Decision, Spending } from "../../ports/lane-store.ts";
 import type { BoundedSigner, SignedTransaction } from "../../ports/signer.ts";
 import { happened } from "../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
+import { forbiddenNow, type LimitPorts, spendingOf } from "../lane/limits.ts";
 import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
 import { canStick } from "./stuck.ts";
 
-export interface AnotherAttemptPorts extends LaneWriterPorts {
+export interface AnotherAttemptPorts extends LaneWriterPorts, LimitPorts {
   readonly signer: Pick<BoundedSigner, "sign">;
   readonly failpoint: Failpoints;
 }
@@ -28,6 +30,10 @@ export interface AnotherPayload {
   readonly unsigned: Bounded;
   /** How many attempts there were when it was made: one more since then, and it was made of what is no more. */
   readonly over: number;
+  /** What of it policies judge: all of it where it is another payload, else its cost. */
+  readonly about: Spending["about"];
+  /** EIP-4844: the most that its blobs can cost. */
+  readonly blobCost?: bigint;
   /** Where the decider brought it signed. */
   readonly signed?: SignedTransaction;
   readonly reason: string;
@@ -37,8 +43,11 @@ export interface AnotherPayload {
   readonly thenStuck?: boolean;
 }
 
-/** But for "committed", the transaction moved on meanwhile: it is being sent, or was mined. Nothing was written. */
-export type AnotherAttemptFate = "committed" | "busy" | "mined";
+/**
+ * But for "committed", nothing was written: the transaction moved on meanwhile, because it is being sent or was mined, or
+ * a policy does not allow it.
+ */
+export type AnotherAttemptFate = "committed" | "busy" | "mined" | Forbidden;
 
 export async function signAnother(
   ports: AnotherAttemptPorts,
@@ -47,6 +56,10 @@ export async function signAnother(
 ): Promise<AnotherAttemptFate> {
   const { tx, payload } = work;
   // Without the second half, a payload that was cancelled meanwhile could be signed again behind its cancel.
+  const { about, blobCost, unsigned } = payload;
+  const spends = spendingOf(unsigned, about, blobCost);
+  const forbidden = await forbiddenNow(ports, lane, { txId: tx.txId, spends });
+  if (forbidden !== null) return forbidden;
   if (lane.pace.doubt !== NO_DOUBT) return "busy";
   if (tx.pace.inHand || tx.attempts.length !== payload.over) return "busy";
   // Holds off the sender: what it is answered must be noted on the attempt it sent.
@@ -56,7 +69,7 @@ export async function signAnother(
     await ports.failpoint("another.signed");
     if (tx.receipt !== null) return "mined";
     const attempt = { ...signed, ordinal: tx.attempts.length + 1, kind: payload.kind, ...paid(payload) };
-    await commitAttempt(ports, lane, { tx, payload, attempt });
+    await commitAttempt(ports, lane, { tx, payload, attempt, spends });
     await ports.failpoint("another.committed");
     return "committed";
   } finally {
@@ -81,13 +94,18 @@ function paid({ unsigned }: AnotherPayload): Pick<SignedAttempt, "gas" | "fees">
 async function commitAttempt(
   ports: AnotherAttemptPorts,
   lane: OwnedLane,
-  work: { readonly tx: Tracked; readonly payload: AnotherPayload; readonly attempt: SignedAttempt },
+  work: {
+    readonly tx: Tracked;
+    readonly payload: AnotherPayload;
+    readonly attempt: SignedAttempt;
+    readonly spends: Spending;
+  },
 ): Promise<void> {
-  const { tx, payload, attempt } = work;
+  const { tx, payload, attempt, spends } = work;
   const { ordinal } = attempt;
   const decision = payload.decision === undefined ? {} : { decision: payload.decision };
   const { kind, reason, thenStuck } = payload;
-  const planned = [plan(tx, kind, { attempt, claim: { ordinal }, reason, ...decision })];
+  const planned = [plan(tx, kind, { attempt, claim: { ordinal }, spends, reason, ...decision })];
   if (thenStuck === true && canStick(lane, tx))
     planned.push(plan(tx, "stick", { reason, lastError: reason, ...decision }));
   await commitPlanned(ports, lane, planned);

@@ -15,7 +15,7 @@ import {
   type TransactionPace,
 } from "../../domain/pace/transaction-pace.ts";
 import type { Failpoints } from "../../ports/failpoints.ts";
-import type { SettleFate, Unfenced } from "../../ports/lane-store.ts";
+import type { OutcomeOf, Unfenced } from "../../ports/lane-store.ts";
 import { type LaneWriterPorts, reportMove } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { Tracked } from "../lane/tracked.ts";
@@ -26,9 +26,9 @@ export interface BindPorts extends LaneWriterPorts {
 
 export type Binding = Omit<Unfenced<"bind">, "kind">;
 
-export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding): Promise<SettleFate> {
+export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding): Promise<OutcomeOf<"bind">> {
   const outcome = await lane.term.write({ kind: "bind", ...binding });
-  if (outcome.fate !== "settled") return outcome.fate;
+  if (outcome.fate !== "settled") return outcome;
   await ports.failpoint("bind.committed");
   const { createdAt, requestId } = outcome;
   const { nonce, intent } = binding;
@@ -41,7 +41,7 @@ export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding):
   const txHash = binding.attempt.txHash ?? null;
   reportMove(ports, lane, { txId: tx.txId, nonce: tx.nonce, event: "sign", from: "ALLOCATED", ...tx.status, txHash });
   lane.broadcasting?.kick();
-  return outcome.fate;
+  return outcome;
 }
 
 /** A hash without bytes is only looked for: it may be mined already. */

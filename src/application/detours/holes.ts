@@ -87,8 +87,18 @@ async function tendOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane
   }
   happened(lane, blockedBy, hole.nonce, askedAtMs);
   if (askedAtMs - (lane.pace.blocking?.sinceMs ?? askedAtMs) < context.settings.pollIntervalMs) return;
-  if (heals(ports, context, lane)) await heal(ports, context, { lane, hole });
-  else await stickHead(ports, lane, hole);
+  if (!heals(ports, context, lane)) return stickHead(ports, lane, hole);
+  await unlessForbidden(heal(ports, context, { lane, hole }), (why) =>
+    stickHead(ports, lane, { ...hole, detail: `${hole.detail}; no placeholder takes it: ${why}` }),
+  );
+}
+
+/** A policy may not allow what closing a nonce costs: then it is said aloud, as where nothing may be closed. */
+function unlessForbidden(work: Promise<void>, otherwise: (why: string) => Promise<void>): Promise<void> {
+  return work.catch((error: unknown) => {
+    if (error instanceof FencepostError && error.code === "FORBIDDEN") return otherwise(error.message);
+    throw error;
+  });
 }
 
 /** A key that the chain node holds signs nothing of our own making: its holes are said aloud, whatever the policy. */
@@ -205,10 +215,12 @@ async function repairEach(
 ): Promise<void> {
   for (const tx of refused) {
     const reason = `no node will take it: ${tx.lastError ?? "it was refused"}`;
-    if (heals(ports, context, lane)) await cancel(ports, context, { lane, tx, reason });
-    else if (tx.nonce === lane.headOfLine()) {
-      await stick(ports, lane, { tx, reason: `nonce ${tx.nonce} is blocked: ${reason}` });
-    }
+    const blocked = async (why: string): Promise<void> => {
+      if (tx.nonce !== lane.headOfLine()) return;
+      await stick(ports, lane, { tx, reason: `nonce ${tx.nonce} is blocked: ${why}` });
+    };
+    if (!heals(ports, context, lane)) await blocked(reason);
+    else await unlessForbidden(cancel(ports, context, { lane, tx, reason }), (why) => blocked(`${reason}; ${why}`));
   }
 }
 

@@ -74,7 +74,7 @@ async function lowerOne(ports: LowerGasPorts, context: ChainContext, { lane, tx 
   happened(tx, gasJudged, rejections);
   if (unsigned === null) return;
   const reason = `the chain takes no more than ${context.gasLimits.cap} gas in one transaction`;
-  await signAnother(ports, lane, { tx, payload: { kind: "reprice", unsigned, over, reason } });
+  await signAnother(ports, lane, { tx, payload: { kind: "reprice", unsigned, over, about: "cost", reason } });
 }
 
 /** Null: the caller named the gas, what it needs does not fit, or a ceiling was lowered below its price since. */

@@ -6,6 +6,8 @@
  * whichever is mined is what the transaction reports. A crash before the commit leaves the hole, after it a claimed attempt.
  */
 import { bounded } from "../../domain/ceilings.ts";
+import { forbiddenBy } from "../../domain/errors.ts";
+import { feeCap } from "../../domain/fees.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { PreparedIntent } from "../../domain/transaction.ts";
@@ -14,12 +16,13 @@ import type { Decision } from "../../ports/lane-store.ts";
 import type { BoundedSigner } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { holdAtCeiling } from "../lane/hold.ts";
+import { forbiddenNow, type LimitPorts, spendingOf } from "../lane/limits.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { signOne } from "./another-attempt.ts";
 import { type Binding, type BindPorts, bind } from "./bind.ts";
 import { gasOfNothing, nothing } from "./change-payload.ts";
 
-export interface PlaceholderPorts extends BindPorts {
+export interface PlaceholderPorts extends BindPorts, LimitPorts {
   readonly signer: Pick<BoundedSigner, "sign">;
   readonly entropy: Entropy;
 }
@@ -31,7 +34,7 @@ export interface Placing {
   readonly decision: Decision;
 }
 
-/** False: the nonce is no hole any more. */
+/** False: the nonce is no hole any more. Throws FORBIDDEN where a policy does not allow what it costs. */
 export async function placeHolder(ports: PlaceholderPorts, context: ChainContext, placing: Placing): Promise<boolean> {
   const { lane, hole } = placing;
   const { signer, chainId } = lane.lane;
@@ -41,14 +44,18 @@ export async function placeHolder(ports: PlaceholderPorts, context: ChainContext
   const { fees, reached } = await lane.term.during(context.price({}, { gas, value }));
   const nonce = hole.nonce;
   const unsigned = bounded(context.ceilings, { chainId, nonce, to, data, value, gas, fees, accessList: [] });
+  const refused = await forbiddenNow(ports, lane, { txId: null, spends: spendingOf(unsigned, "cost") });
+  if (refused !== null) throw forbiddenBy(refused);
   const made = await signOne(ports, lane, unsigned);
   const metadata = { placeholder: hole.why };
   const txId = ports.entropy.uuid();
   const intent: PreparedIntent = {
     ...{ txId, lane: lane.lane, requestId: null, payload, fingerprint: fingerprint(payload), metadata, gas },
+    gasCost: gas * feeCap(fees),
   };
   const attempt = { ...made, ordinal: 1, kind: "placeholder", gas, fees } as const;
-  const fate = await bind(ports, lane, { ...bindingOf(placing), intent, attempt });
+  const { fate, forbidden } = await bind(ports, lane, { ...bindingOf(placing), intent, attempt });
+  if (forbidden !== undefined) throw forbiddenBy(forbidden);
   if (fate !== "settled") return false;
   const tx = lane.find(txId);
   if (reached !== null && tx !== null) holdAtCeiling(ports, { lane, tx }, reached);

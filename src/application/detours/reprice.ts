@@ -118,7 +118,12 @@ async function signAt(ports: RepricePorts, { context, lane, tx }: Work, fees: Fe
     return "kept";
   }
   const fate = tx.receipt === null ? await signAnother(ports, lane, { tx, payload }) : "mined";
-  return fate === "committed" ? "signed" : "kept";
+  if (typeof fate === "string") {
+    tx.facts.delete("POLICY_LIMIT_REACHED");
+    return fate === "committed" ? "signed" : "kept";
+  }
+  hold(ports, { lane, tx }, { code: "POLICY_LIMIT_REACHED", text: `${fate.detail} (${fate.rule})` });
+  return "kept";
 }
 
 /** The newest payload at another price: a cancel stays a cancel. Null: it says more than can be signed here. */
@@ -129,5 +134,5 @@ async function payloadAt(ports: RepricePorts, { context, tx }: Work, fees: Fees)
   if (content === null) return null;
   const unsigned = bounded(context.ceilings, { ...content, fees });
   const reason = tx.pace.answer === "underpriced" ? "a node called it underpriced" : "the last blocks took more";
-  return { kind: repricedKind(tx.attempts), unsigned, over, reason };
+  return { kind: repricedKind(tx.attempts), unsigned, over, about: "cost", reason };
 }

@@ -223,8 +223,10 @@ export class FencepostNode {
   }
 
   private stagePorts() {
+    const { policies = null, store } = this.ports;
     return {
       ...this.ports,
+      limits: policies === null ? null : { policies, use: store.policyUse.bind(store) },
       chains: this.chains,
       nodeId: this.settings.nodeId,
       feedGrew: () => this.feedGrew(),

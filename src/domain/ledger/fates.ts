@@ -1,4 +1,5 @@
 import type { Hex, Lane } from "../lane.ts";
+import type { Forbidden } from "../policy/policy.ts";
 import type { State } from "../transitions.ts";
 import type { NonceOutcome } from "./nonce-writes.ts";
 import type { SuspendedBy } from "./writes.ts";
@@ -6,11 +7,14 @@ import type { SuspendedBy } from "./writes.ts";
 /** What became of a write that the ledger judged. */
 export type LedgerOutcome =
   | { readonly status: "allocated"; readonly items: readonly AllocateFate[]; readonly cursor: number }
-  | { readonly status: "applied"; readonly items: readonly ("applied" | "conflict")[] }
+  | { readonly status: "applied"; readonly items: readonly MoveFate[] }
   | { readonly status: "aligned"; readonly cursor: number }
   | { readonly status: "reconciled"; readonly cursor: number; readonly suspendedBy: SuspendedBy | null }
   | { readonly status: "done" }
   | NonceOutcome;
+
+/** "conflict": it stood elsewhere. "forbidden": by a policy. Nothing was done then. */
+export type MoveFate = "applied" | "conflict" | "forbidden";
 
 export type AllocateFate =
   /** `recycled`: the nonce was a hole. */
@@ -21,6 +25,8 @@ export type AllocateFate =
   | { readonly fate: "noCursor" }
   /** The lane is not reconciled since the database's history changed, or waits for an operator: nothing consumed. */
   | { readonly fate: "held" }
+  /** A policy does not allow it: nothing consumed. */
+  | ({ readonly fate: "forbidden" } & Forbidden)
   /** The database cannot hold this item; found by bisecting, never answered by the store itself. */
   | { readonly fate: "refused"; readonly detail: string };
 

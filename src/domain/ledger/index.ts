@@ -18,6 +18,8 @@ export type * from "./changes.ts";
 export type { Moment } from "./draft.ts";
 export type * from "./fates.ts";
 export { fold } from "./fold.ts";
+export type * from "./guard.ts";
+export { concernsLimits, foreseen, nothingUsed } from "./guard.ts";
 export type * from "./kept.ts";
 export { foldKept, keptOf } from "./kept.ts";
 export type * from "./kept-transaction.ts";

@@ -1,5 +1,6 @@
 import type { Hole } from "../holes.ts";
 import type { Fence } from "../lane.ts";
+import type { Forbidden } from "../policy/policy.ts";
 import type { Reservation } from "../reservations.ts";
 import type { PreparedIntent, SignedAttempt } from "../transaction.ts";
 import type { Decision } from "./writes.ts";
@@ -76,6 +77,8 @@ export type NonceOutcome =
       readonly fate: SettleFate;
       readonly createdAt: Date;
       readonly requestId: string | null;
+      /** Where the fate is "forbidden". */
+      readonly forbidden?: Forbidden;
     };
 
 export type ReserveFate =
@@ -87,4 +90,5 @@ export type ReserveFate =
 
 /** "late": it had expired. "conflict": it was settled before, or the nonce is no hole any more. */
 /** "held": the lane has not been compared with the chain since the database's history changed; nothing was done. */
-export type SettleFate = "settled" | "late" | "conflict" | "held";
+/** "forbidden": by a policy; nothing was done. */
+export type SettleFate = "settled" | "late" | "conflict" | "held" | "forbidden";

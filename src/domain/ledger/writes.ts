@@ -1,4 +1,5 @@
 import type { Fence, Hash } from "../lane.ts";
+import type { Paid } from "../policy/charges.ts";
 import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../transitions.ts";
 import type { NonceWrite } from "./nonce-writes.ts";
@@ -108,6 +109,10 @@ export interface TransitionItem {
   readonly decision?: Decision;
   /** With `amend`: what is signed instead of the caller's payload, which stays as it was. */
   readonly change?: QueuedChange;
+  /** With another payload than was judged before, or with another price: what policies judge, and count. */
+  readonly spends?: Spending;
+  /** With an outcome: what was paid, where that is counted. */
+  readonly paid?: Paid;
   /** A new attempt; inserted, and its hash tracked from this commit on. */
   readonly attempt?: SignedAttempt;
   /** What a node made of an attempt that it signed itself: its hash, tracked from this commit on. */
@@ -121,6 +126,14 @@ export interface TransitionItem {
   /** Null clears; absent leaves as it is. */
   readonly lastError?: string | null;
   readonly completion?: NewCompletion;
+}
+
+/** What a payload can cost. */
+export interface Spending extends Pick<Payload, "to" | "data" | "value"> {
+  /** Gas × fee cap, blobs included. */
+  readonly gasCost: bigint;
+  /** "cost": its receiver was judged before, or it moves nothing. */
+  readonly about: "payload" | "cost";
 }
 
 /** Another payload for a transaction that is not signed yet, and the kind of attempt that it becomes. */

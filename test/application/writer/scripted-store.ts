@@ -64,7 +64,18 @@ export function fence(n: number, token = 1): Fence {
 
 export function item(txId: string): NewTransaction {
   const payload = { to: lane(99).signer, data: "0x" as const, value: 0n };
-  return { intent: { txId, lane: lane(0), requestId: null, payload, fingerprint: "0x", metadata: null, gas: 21_000n } };
+  return {
+    intent: {
+      txId,
+      lane: lane(0),
+      requestId: null,
+      payload,
+      fingerprint: "0x",
+      metadata: null,
+      gas: 21_000n,
+      gasCost: 0n,
+    },
+  };
 }
 
 export function allocation(n: number, ...txIds: readonly string[]): LaneWrite {

@@ -1,4 +1,5 @@
 /** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
+import { UNUSED } from "../../../domain/policy/use.ts";
 import { TRANSITIONS } from "../../../domain/transitions.ts";
 import { OUT_OF_THE_WAY, payloadValues, recordset } from "../columns.ts";
 import { ACCEPTED } from "../rows.ts";
@@ -11,6 +12,7 @@ import { deleteHoles, writeHoles } from "../statements/hole.ts";
 import { aliasIntake, deleteIntake, refuseIntake } from "../statements/intake.ts";
 import { insertLaneDecisions, updateLanes } from "../statements/lane.ts";
 import { writeQueuedChanges } from "../statements/payload.ts";
+import { insertCharges, updateLaneUse } from "../statements/policy.ts";
 import { deleteReceipts, writeReceipts } from "../statements/receipt.ts";
 import { insertReservations, settleReservations } from "../statements/reservation.ts";
 import type { Command, Statement } from "../statements/statement.ts";
@@ -20,7 +22,19 @@ import {
   updateTransactions,
   vacateNonces,
 } from "../statements/transaction.ts";
-import { ALLOCATION, ATTEMPT, COMPLETION, columnsOf, LANE, MOVE, RECEIPT, REPEAT, STEP } from "./column-lists.ts";
+import {
+  ALLOCATION,
+  ATTEMPT,
+  CHARGE,
+  COMPLETION,
+  columnsOf,
+  LANE,
+  LANE_USE,
+  MOVE,
+  RECEIPT,
+  REPEAT,
+  STEP,
+} from "./column-lists.ts";
 import type { HistoryStep, Move } from "./move.ts";
 import { bitOf } from "./ordinary-life.ts";
 import type { Allocation, ChainPlan, Plan } from "./plan.ts";
@@ -31,6 +45,7 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
   const geneses = [...plan.geneses].map(([chainId, genesisHash]) => ({ chainId, genesisHash }));
   return [
     ...lanes(plan, marker),
+    ...laneUse(plan),
     ...rowsById(vacateNonces, moved.filter((move) => move.before.isNew !== true && leavesNonce(move)).map(idOf)),
     ...allocations(plan, marker),
     ...intake(plan),
@@ -39,6 +54,7 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
     ...some(writeQueuedChanges, moved.flatMap(changeRows), (rows) => [recordset(rows)]),
     ...attempts(moved),
     ...receipts(moved),
+    ...some(insertCharges, plan.charges, (all) => columnsOf(CHARGE, all)),
     ...[...plan.chains].flatMap(([chainId, chain]) => confirmations(chainId, chain)),
     ...reservations(plan),
     ...holes(plan),
@@ -74,6 +90,15 @@ function lanes(plan: Plan, marker: string | null): readonly Command[] {
     return left !== lane.row || isCounted ? { lane, left } : [];
   });
   return some(updateLanes, changed, () => [...columnsOf(LANE, changed), changed.length, marker]);
+}
+
+/** Of signers that a policy limits. */
+function laneUse({ charges }: Plan): readonly Command[] {
+  const used = [...new Set(charges.map(({ lane }) => lane))].flatMap(({ row, ledger }) => {
+    const use = ledger.guard?.use;
+    return use === undefined || use === UNUSED ? [] : { row, use };
+  });
+  return some(updateLaneUse, used, () => [...columnsOf(LANE_USE, used), used.length]);
 }
 
 function allocations({ allocations, moves }: Plan, marker: string | null): readonly Command[] {

@@ -12,6 +12,7 @@
  * proof fails nothing is done, and the lanes are locked and read after all.
  */
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
+import type { Policies } from "../../../domain/policy/policy.ts";
 import type { Committed, LaneChanges, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
 import { proveLanes } from "../statements/lane.ts";
@@ -25,10 +26,12 @@ import type { RememberedLanes } from "./remembered-lanes.ts";
 
 export interface CommitRuntime extends DurableRuntime {
   readonly lanes: RememberedLanes;
+  /** Null: nothing is limited. */
+  readonly policies: Policies | null;
 }
 
 export async function commitWrites(runtime: CommitRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
-  const asked = { writes, needs: writes.map(needsOf) };
+  const asked = askedFor(runtime, writes);
   const { plan, outcomes, unfinished } = (await commitAsLeft(runtime, asked)) ?? (await commitAsFound(runtime, asked));
   const rest = await letGoOfTheRest(runtime, unfinished);
   const left = new Set(rest.unfinished);
@@ -46,6 +49,10 @@ interface Asked {
   readonly needs: readonly Needs[];
 }
 
+function askedFor({ policies }: CommitRuntime, writes: readonly LaneWrite[]): Asked {
+  return { writes, needs: writes.map((write) => needsOf(write, policies)) };
+}
+
 interface Decided {
   readonly plan: Plan;
   readonly outcomes: readonly WriteOutcome[];
@@ -57,7 +64,7 @@ async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Deci
   const decided = await durably(runtime, {
     ...lookupFor(asked.needs),
     decide: (found, { now, history }) => {
-      const plan = new Plan(found, history.epoch);
+      const plan = new Plan(found, { epoch: history.epoch, policies: runtime.policies });
       const result = decide(plan, asked, { at: now, past: askedAt(found) ?? now });
       const rollback = result.outcomes.every(({ status }) => status === "fenced");
       return { commands: commandsOf(plan, null), result, rollback };
@@ -70,12 +77,12 @@ async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Deci
 /** Null: nothing is committed. */
 async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Decided | null> {
   const known = runtime.history.standing;
-  if (known === null || !asked.writes.every(isPlainAllocation)) return null;
+  if (known === null || !asked.writes.every(isPlainAllocation) || asked.needs.some(isJudged)) return null;
   const rows = asked.writes.map(({ fence }) => runtime.lanes.recall(fence));
   if (!rows.every((row) => row !== null)) return null;
   // The rows have the time of the server's transaction. Until its answer tells it, this is no date at all.
   const at = new Date(Number.NaN);
-  const plan = new Plan({ lanes: rows }, known.epoch);
+  const plan = new Plan({ lanes: rows }, { epoch: known.epoch, policies: runtime.policies });
   const decided = decide(plan, asked, { at, past: at });
   const lanes = [...plan.lanes.values()];
   // Nothing has to be guessed to tell a lane that is held, or a repeat of another one of the same batch.
@@ -97,6 +104,11 @@ async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Decid
 function isPlainAllocation(write: LaneWrite): boolean {
   if (write.kind !== "allocate" || (write.fill ?? []).length > 0) return false;
   return write.items.every(({ intakeId, mayExist }) => intakeId === undefined && mayExist !== true);
+}
+
+/** By policies, which ask what is used, and what time it is. */
+function isJudged({ limits }: Needs): boolean {
+  return limits !== undefined;
 }
 
 function proofOf(lanes: readonly LanePlan[], marker: string): Command {
@@ -128,7 +140,7 @@ async function letGoOfTheRest(runtime: CommitRuntime, unfinished: readonly LaneW
   const changes: LaneChanges[] = [];
   try {
     while (rest.length > 0) {
-      const committed = await commitAsFound(runtime, { writes: rest, needs: rest.map(needsOf) });
+      const committed = await commitAsFound(runtime, askedFor(runtime, rest));
       changes.push(...committed.plan.changes());
       rest = committed.unfinished;
     }

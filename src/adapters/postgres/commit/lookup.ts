@@ -10,6 +10,7 @@ import { type DatabaseHistoryRow, readDatabaseHistory } from "../statements/data
 import { type HoleRow, readHoles } from "../statements/hole.ts";
 import { type IntakeRow, readIntake } from "../statements/intake.ts";
 import { type BoundNonceRow, type LockedLaneRow, lockLanes, readBoundNonces } from "../statements/lane.ts";
+import { type ChargeRow, readCharges, readLaneUse, type UseColumns } from "../statements/policy.ts";
 import { findOpenReservations, findReservations, type ReservationRow } from "../statements/reservation.ts";
 import { lockChains } from "../statements/session.ts";
 import type { Statement } from "../statements/statement.ts";
@@ -43,6 +44,8 @@ export interface Found {
   readonly openReservations?: readonly ReservationRow[];
   readonly bound?: readonly BoundNonceRow[];
   readonly heldNonces?: readonly HeldNonceRow[];
+  readonly laneUse?: readonly (Lane & UseColumns)[];
+  readonly charges?: readonly ChargeRow[];
 }
 
 export type Lookup = Pick<WriteTransaction<Found, unknown>, "statements" | "waits" | "find">;
@@ -105,7 +108,7 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
   const each = <T>(of: (need: Needs) => readonly T[] | undefined) => [
     ...new Set(needs.flatMap((need) => of(need) ?? [])),
   ];
-  const lanes = (of: "holes" | "openReservations" | "boundNonce" | "nonces") => {
+  const lanes = (of: "holes" | "openReservations" | "boundNonce" | "nonces" | "limits") => {
     const asking = needs.filter((need) => need[of]).map(({ fence }) => fence.lane);
     return about(asking, [signers(asking), chainIds(asking)]);
   };
@@ -129,6 +132,8 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
     ...read("reservations", findReservations, about(named.flat(), named)),
     ...read("openReservations", findOpenReservations, lanes("openReservations")),
     ...read("bound", readBoundNonces, lanes("boundNonce")),
+    ...read("laneUse", readLaneUse, lanes("limits")),
+    ...read("charges", readCharges, about(each(({ limits }) => limits?.charged))),
     ...read("heldNonces", findHeldNonces, about(nonces, [...(lanes("nonces") ?? []), nonces])),
   ];
 }

@@ -9,6 +9,7 @@ import {
   type Allocated,
   apply,
   type Change,
+  type Charged,
   type Completion,
   type LaneDecision,
   type Ledger,
@@ -16,6 +17,7 @@ import {
   type Moved,
   type Refused,
 } from "../../../domain/ledger/index.ts";
+import type { Policies } from "../../../domain/policy/policy.ts";
 import type { Reservation } from "../../../domain/reservations.ts";
 import type { PreparedIntent } from "../../../domain/transaction.ts";
 import type { State } from "../../../domain/transitions.ts";
@@ -114,11 +116,12 @@ export class Plan {
   readonly settled = new Map<string, { readonly from: Reservation["state"]; readonly reservation: Reservation }>();
   /** The first block of each chain, as an owner of a lane saw it. */
   readonly geneses = new Map<number, Hash>();
+  readonly charges: OfLane<Charged>[] = [];
   private readonly loader: Loader;
 
   /** With all that these writes are about, as it was found; `epoch` of the feed. */
-  constructor(found: Found, epoch: number) {
-    this.loader = new Loader(found, epoch);
+  constructor(found: Found, { epoch, policies }: { readonly epoch: number; readonly policies: Policies | null }) {
+    this.loader = new Loader(found, epoch, policies);
     const lanes = found.lanes.map((row) => new LanePlan(row, this.loader.bare(row), epoch));
     this.lanes = new Map(lanes.map((lane) => [lane.key, lane]));
     const chains = [...(found.blocks ?? [])].map(([chainId, stored]) => {
@@ -213,6 +216,9 @@ export class Plan {
         break;
       case "decision":
         this.decisions.push({ ...change.decision, lane });
+        break;
+      case "charged":
+        this.charges.push({ ...change, lane });
         break;
       default:
         this.keepNonces(lane, change);

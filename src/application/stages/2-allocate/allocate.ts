@@ -7,6 +7,7 @@
  * A crash before the commit leaves nothing; after it, an ALLOCATED row that the lane's owner signs in its turn.
  */
 import { DatabaseSilent } from "../../../domain/errors.ts";
+import { isLimited, type Policies } from "../../../domain/policy/policy.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import {
   type AllocatedRecord,
@@ -17,11 +18,12 @@ import {
 } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { reportMove } from "../../lane/lane-writer.ts";
+import type { LimitPorts } from "../../lane/limits.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { TermOver } from "../../lane/term.ts";
 import { type NonceFloorPorts, nonceFloor } from "./nonce-floor.ts";
 
-export interface AllocatePorts extends NonceFloorPorts {
+export interface AllocatePorts extends NonceFloorPorts, LimitPorts {
   readonly failpoint: Failpoints;
   readonly nodeId: string;
 }
@@ -39,7 +41,7 @@ export async function allocate(
   const filling = fill.length === 0 ? {} : { fill };
   const outcome = await write(context, lane, { kind: "allocate", floor, ...filling, items });
   await ports.failpoint("allocate.committed");
-  const records = recordsOf(outcome.items, items);
+  const records = recordsOf(outcome.items, items, ports.limits?.policies ?? null);
   const recycled = recycle(ports, lane, outcome.items);
   // Committed under our term: told also where the lane was handed over meanwhile. The next owner finds the rows.
   if (records.length > 0) {
@@ -75,12 +77,18 @@ function recycle(ports: AllocatePorts, lane: OwnedLane, fates: readonly Allocate
 }
 
 /** Of those that were created. */
-function recordsOf(fates: readonly AllocateFate[], items: readonly NewTransaction[]): readonly AllocatedRecord[] {
+function recordsOf(
+  fates: readonly AllocateFate[],
+  items: readonly NewTransaction[],
+  policies: Policies | null,
+): readonly AllocatedRecord[] {
   const records: AllocatedRecord[] = [];
   fates.forEach((fate, index) => {
     if (fate.fate !== "created") return;
-    const { txId, requestId, payload, gas } = (items[index] as NewTransaction).intent;
-    records.push({ txId, nonce: fate.nonce, requestId, payload, gas, createdAt: fate.createdAt });
+    const { txId, requestId, payload, gas, gasCost, lane, owner = null } = (items[index] as NewTransaction).intent;
+    const record = { txId, nonce: fate.nonce, requestId, payload, gas, createdAt: fate.createdAt };
+    const isCounted = policies !== null && isLimited(policies, lane.signer, owner);
+    records.push(isCounted ? { ...record, mostCost: payload.value + gasCost } : record);
   });
   return records;
 }

@@ -8,7 +8,7 @@
  * no effect); a crash after the commit leaves a claimed attempt that the next owner claims again and sends.
  */
 import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/ceilings.ts";
-import { envelopeFor, type FeeMarket, type Fees, isFullyPriced } from "../../../domain/fees.ts";
+import { envelopeFor, type FeeMarket, type Fees, isFullyPriced, under } from "../../../domain/fees.ts";
 import { ceilingReported } from "../../../domain/pace/lane-pace.ts";
 import { committed, LOOK_DUE, lookedAt } from "../../../domain/pace/transaction-pace.ts";
 import type { SignedAttempt, UnsignedTransaction } from "../../../domain/transaction.ts";
@@ -158,8 +158,10 @@ function priceOne(
   lane: OwnedLane,
   { record, market }: { readonly record: AllocatedRecord; readonly market: FeeMarket },
 ): PricedPayload {
-  const { payload, gas } = record;
-  const { fees, reached } = context.priceOn(market, payload, { gas, value: payload.value });
+  const { payload, gas, mostCost } = record;
+  const { fees: wanted, reached } = context.priceOn(market, payload, { gas, value: payload.value });
+  // The market may have risen since policies counted it: more is a further payload, judged like any other (reprice.ts).
+  const fees = mostCost === undefined ? wanted : under(wanted, (mostCost - payload.value) / gas);
   return { unsigned: bounded(context.ceilings, unsignedOf(lane, record, fees)), reached };
 }
 

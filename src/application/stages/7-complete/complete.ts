@@ -6,14 +6,17 @@
  * state, commit order = sequence order. A crash before the commit leaves TRACKING/MINED, decided again by the next owner;
  * after it, everything is said.
  */
+import { feeCap } from "../../../domain/fees.ts";
+import { NOTHING_PAID, type Paid } from "../../../domain/policy/charges.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import type { TransitionEvent } from "../../../domain/transitions.ts";
 import type { Failpoints } from "../../../ports/failpoints.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
+import type { LimitPorts } from "../../lane/limits.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 
-export interface CompletePorts extends LaneWriterPorts {
+export interface CompletePorts extends LaneWriterPorts, LimitPorts {
   readonly failpoint: Failpoints;
   /** Wakes those who wait for the feed on this node. */
   readonly feedGrew: () => void;
@@ -42,9 +45,14 @@ export function complete(ports: CompletePorts, lane: OwnedLane, { settled, corre
   const planned = settled.map((tx) => {
     lane.settle(tx);
     const correction = corrected.get(tx);
-    if (correction === undefined) return plan(tx, outcomeOf(tx, tx.receipt));
-    const { receipt, stored } = correction;
-    return plan(tx, outcomeOf(tx, receipt), { receipt, reason: REASONS[stored] });
+    const receipt = correction?.receipt ?? tx.receipt;
+    const counted = ports.limits ? { paid: paidFor(tx, receipt) } : {};
+    if (correction === undefined) return plan(tx, outcomeOf(tx, receipt), counted);
+    return plan(tx, outcomeOf(tx, receipt), {
+      receipt: correction.receipt,
+      reason: REASONS[correction.stored],
+      ...counted,
+    });
   });
   const tell = (): void | Promise<void> => {
     ports.feedGrew();
@@ -52,6 +60,14 @@ export function complete(ports: CompletePorts, lane: OwnedLane, { settled, corre
   };
   const writing = quietly(commitPlanned(ports, lane, planned).then(tell));
   lane.outcomes.add(writing, (error) => lane.term.readAgain(String(error)));
+}
+
+/** What policies count from here on, instead of the worst case. */
+function paidFor({ attempts }: Tracked, receipt: Receipt | null): Paid {
+  const mined = attempts.find((attempt) => attempt.txHash === receipt?.txHash);
+  if (mined === undefined || mined.foreign === true || receipt === null) return NOTHING_PAID;
+  const price = receipt.effectiveGasPrice ?? feeCap(mined.fees);
+  return { ordinal: mined.ordinal, gasCost: receipt.gasUsed * price, succeeded: receipt.status === "success" };
 }
 
 /** Decided by whose payload was mined, and only for the caller's own also by how it ended. */
