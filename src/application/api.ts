@@ -18,10 +18,13 @@ import type {
  * Every method that fails for a reason a caller can act on throws a FencepostError.
  */
 export interface FencepostApi {
-  /** Validates, prepares, allocates; resolves once the transaction is durable. */
-  create(request: CreateRequest): Promise<Created>;
+  /** Validates, prepares, allocates; resolves once the transaction is durable. It belongs to `owner`, the name of an API key. */
+  create(request: CreateRequest, owner?: string | null): Promise<Created>;
   /** In order; partial success is normal. Never throws for an item. */
-  createBatch(requests: readonly CreateRequest[]): Promise<readonly (Created | FencepostError)[]>;
+  createBatch(
+    requests: readonly CreateRequest[],
+    owner?: string | null,
+  ): Promise<readonly (Created | FencepostError)[]>;
   transaction(txId: string, include?: readonly Include[]): Promise<TransactionView>;
   transactionByRequest(query: RequestQuery, include?: readonly Include[]): Promise<TransactionView>;
   transactions(query: ListQuery): Promise<{ readonly items: readonly TransactionView[]; readonly next: string | null }>;
@@ -33,7 +36,7 @@ export interface FencepostApi {
   /** One item per chain the signer has a lane on; `fresh` asks the chain. UNKNOWN_SIGNER where no node holds its key. */
   signer(signer: string, options?: { readonly fresh?: boolean }): Promise<readonly SignerView[]>;
   /** Keeps a nonce for a caller that signs itself; a repeat of the request id gets its own again. */
-  reserveNonce(request: ReserveRequest): Promise<Reserved>;
+  reserveNonce(request: ReserveRequest, owner?: string | null): Promise<Reserved>;
   reservation(reservationId: string): Promise<Reservation>;
   /** `{ rawTransaction }`, signed for that very nonce: from here on a tracked transaction. CONFLICT where it is too late. */
   submitReserved(reservationId: string, request: unknown): Promise<Created>;

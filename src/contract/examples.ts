@@ -83,6 +83,7 @@ const attempt: Transaction["attempts"][number] = {
 
 export const transaction: Transaction = {
   ...outcome,
+  owner: "checkout",
   txHash,
   payload: { to: recipient, data: "0x", value: "1000000000000000" },
   gas: "21000",
@@ -123,6 +124,7 @@ export const nonceReservation: NonceReservation = {
   signer,
   nonce: 8,
   requestId: "payout-7",
+  owner: "wallet",
   expiresAt: "2026-11-02T09:31:00.000Z",
   state: "RESERVED",
   txId: null,

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { RESERVATION_STATES } from "../domain/reservations.ts";
-import { Address, ChainId, Hash, Nonce, RequestId, Timestamp, TxId } from "./scalars.ts";
+import { Address, ChainId, Hash, Nonce, Owner, RequestId, Timestamp, TxId } from "./scalars.ts";
 import { closed, nullable, oneOf } from "./shapes.ts";
 
 /** Nonces for callers that sign themselves. */
@@ -27,6 +27,7 @@ export const NonceReservation = closed("NonceReservation", {
   signer: Address,
   nonce: Nonce,
   requestId: nullable(RequestId),
+  owner: nullable(Owner),
   expiresAt: Timestamp,
   state: oneOf(RESERVATION_STATES),
   txId: nullable(TxId),

@@ -17,9 +17,16 @@ export const PEER_SCHEME = "Fencepost-Node";
 export const PEER_BODY_LIMIT_BYTES = 16 * 1024 * 1024;
 
 export interface PeerCreates {
-  readonly creates: readonly { readonly txId: string; readonly request: Readonly<Record<string, unknown>> }[];
+  readonly creates: readonly PeerCreate[];
   /** The sender may have told these before, without hearing an answer. */
   readonly repeat: boolean;
+}
+
+export interface PeerCreate {
+  readonly txId: string;
+  /** The name of the caller's API key; absent where there was none, and from a node that does not know of owners yet. */
+  readonly owner?: string;
+  readonly request: Readonly<Record<string, unknown>>;
 }
 
 /** One per create, in order. */
@@ -31,6 +38,8 @@ export interface PeerAction {
   readonly lane: Lane;
   readonly action: string;
   readonly body: Readonly<Record<string, unknown>>;
+  /** As of a create. */
+  readonly owner?: string;
 }
 
 export type PeerActionResult = { readonly result: { readonly answer: unknown } | Problem };

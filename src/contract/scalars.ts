@@ -55,6 +55,11 @@ export const TxId = Type.String({
   examples: ["019a4b7e-8a90-7cc1-b1d2-3e4f5a6b7c8d"],
 });
 
+export const Owner = Type.String({
+  description: "The name of the API key that asked for it; null where no key is asked for.",
+  examples: ["checkout"],
+});
+
 export const RequestId = Type.String({
   minLength: 1,
   maxLength: 255,

@@ -3,7 +3,7 @@ import { CAUSE_CODES, HELP_CODES } from "../domain/explain/situation.ts";
 import { ATTEMPT_KINDS } from "../domain/transaction.ts";
 import { STATES, SUB_STATES, type SubState, TRANSITIONS, type TransitionEvent } from "../domain/transitions.ts";
 import { FeeType } from "./create.ts";
-import { Address, ChainId, Decimal, Hash, Hex, Nonce, RequestId, Timestamp, TxId } from "./scalars.ts";
+import { Address, ChainId, Decimal, Hash, Hex, Nonce, Owner, RequestId, Timestamp, TxId } from "./scalars.ts";
 import { named, nullable, oneOf, optional, query } from "./shapes.ts";
 
 const LIST_LIMIT = 1_000;
@@ -90,6 +90,7 @@ export const Transaction = named(
     chainId: ChainId,
     signer: Address,
     requestId: nullable(RequestId),
+    owner: nullable(Owner),
     nonce: nullable(Nonce),
     state: State,
     subState: nullable(SubStateWord),

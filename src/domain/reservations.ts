@@ -9,6 +9,8 @@ export interface Reservation {
   readonly lane: Lane;
   readonly nonce: number;
   readonly requestId: string | null;
+  /** The name of the API key that reserved it; null where no key was asked for, or none is known. */
+  readonly owner: string | null;
   readonly state: ReservationState;
   /** By the database's clock. */
   readonly expiresAt: Date;

@@ -23,8 +23,8 @@ export interface Intent {
   readonly txId: string;
   readonly lane: Lane;
   readonly requestId: string | null;
-  /** The name of the API key that it belongs to. */
-  readonly owner?: string | null;
+  /** The name of the API key that asked for it; null where none was, and for what was accepted before keys owned anything. */
+  readonly owner: string | null;
   readonly payload: Payload;
   /** SHA-256 over the normalised payload: equal payloads, equal fingerprints (domain/fingerprint.ts). */
   readonly fingerprint: Hex;

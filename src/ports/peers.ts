@@ -5,6 +5,8 @@ import type { TransactionRecord } from "./query-store.ts";
 /** One create on its way to the lane's owner. The id is given where the caller was heard, so that a repeat is the same transaction. */
 export interface ForwardedCreate {
   readonly txId: string;
+  /** The name of the API key that the caller showed where it was heard. */
+  readonly owner: string | null;
   /** As the caller sent it; the owner validates it again. */
   readonly request: Readonly<Record<string, unknown>>;
 }
@@ -18,6 +20,8 @@ export interface ForwardedAnswer extends Pick<TransactionRecord, "txId" | "lane"
 export interface LaneRequest {
   readonly action: string;
   readonly body: Readonly<Record<string, unknown>>;
+  /** The name of the API key that the caller showed where it was heard. */
+  readonly owner: string | null;
 }
 
 export interface LaneAnswer {

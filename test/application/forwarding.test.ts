@@ -39,7 +39,7 @@ function ownerOf(nodes: readonly WorldNode[], signer: Address): WorldNode {
 
 function asForwarded(n: number, signer: Address): ForwardedCreate {
   const txId = `019a4b7e-0000-7000-8000-${n.toString(16).padStart(12, "0")}`;
-  return { txId, request: { ...transfer({ signer }) } };
+  return { txId, owner: null, request: { ...transfer({ signer }) } };
 }
 
 async function timed(create: Promise<unknown>): Promise<{ readonly answer: unknown; readonly tookMs: number }> {
@@ -73,6 +73,19 @@ describe("creates of one moment for the same node", () => {
     const fates = await world.settle(asked.node.api.createBatch(batch));
     expect(fates.every((fate) => !(fate instanceof FencepostError))).toBe(true);
     expect(world.network.forwards).toEqual([{ to: other.url, count: 100, repeat: false }]);
+  });
+
+  it("arrive under the name of the key that asked for each, and so does a reservation", async () => {
+    world = new World();
+    const nodes = await startNodes(2);
+    const asked = nodes.find((node) => node !== ownerOf(nodes, SIGNER)) as WorldNode;
+    const owners = ["shop", null, "wallet"];
+    const create = (owner: string | null) => asked.node.api.create(transfer(), owner);
+    const made = await world.settle(Promise.all(owners.map(create)));
+    const records = made.map(({ txId }) => asked.node.api.transaction(txId));
+    expect((await Promise.all(records)).map(({ owner }) => owner)).toEqual(owners);
+    const { reservation } = await world.settle(asked.node.api.reserveNonce({ signer: SIGNER }, "wallet"));
+    expect(await asked.node.api.reservation(reservation.reservationId)).toMatchObject({ owner: "wallet" });
   });
 
   it("of many callers travel together too, and each gets its own answer", async () => {

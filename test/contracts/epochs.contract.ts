@@ -136,7 +136,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       const fence = await holdLane(store);
       await allocate(store, fence, [anIntent(fence.lane)]);
       const reservationId = randomUUID();
-      const reserving = { kind: "reserve", floor: null, requestId: null, ttlMs: 60_000 } as const;
+      const reserving = { kind: "reserve", floor: null, requestId: null, owner: null, ttlMs: 60_000 } as const;
       await store.commit([{ ...reserving, fence, reservationId }]);
       const heir = await heirOf(fence);
       const intent = anIntent(fence.lane);

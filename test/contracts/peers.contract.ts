@@ -36,7 +36,11 @@ export interface PeerNode {
 }
 
 export function aForwarded(n: number, request: Readonly<Record<string, unknown>> = {}): ForwardedCreate {
-  return { txId: `019a4b7e-0000-7000-8000-${n.toString(16).padStart(12, "0")}`, request };
+  return {
+    txId: `019a4b7e-0000-7000-8000-${n.toString(16).padStart(12, "0")}`,
+    owner: n % 2 === 0 ? null : `shop-${n}`,
+    request,
+  };
 }
 
 export function anAnswer({ txId }: ForwardedCreate, overrides: Partial<ForwardedAnswer> = {}): ForwardedAnswer {
@@ -160,7 +164,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
         return answers[asked.length - 1] as LaneAnswer;
       });
       const lane: Lane = { chainId: 5, signer: `0x${"ab".repeat(20)}` };
-      const request = { action: "cancel", body: { txId: "7", fees: { maxFeePerGas: "1" } } };
+      const request = { action: "cancel", body: { txId: "7", fees: { maxFeePerGas: "1" } }, owner: "ops" };
       for (const expected of answers) {
         const answer = await subject.peers.act(url, lane, { ...request, withinMs: 5_000 });
         expect(plain(answer)).toEqual(plain(expected));
@@ -171,7 +175,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
     it("is as honest about silence there", async () => {
       const node = await subject.startNode(answering, () => new Promise(() => undefined));
       const lane: Lane = { chainId: 5, signer: `0x${"ab".repeat(20)}` };
-      const ask = () => subject.peers.act(node.url, lane, { action: "cancel", body: {}, withinMs: 30 });
+      const ask = () => subject.peers.act(node.url, lane, { action: "cancel", body: {}, owner: null, withinMs: 30 });
       expect((await unreachable(ask())).neverSent).toBe(false);
       await node.stop();
       expect((await unreachable(ask())).neverSent).toBe(true);

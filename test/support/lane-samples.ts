@@ -58,6 +58,7 @@ export function aPayload(overrides: Partial<Payload> = {}): Payload {
 
 export interface IntentWishes {
   readonly requestId?: string | null;
+  readonly owner?: string | null;
   readonly payload?: Partial<Payload>;
   readonly metadata?: Readonly<Record<string, unknown>> | null;
   readonly gas?: bigint;
@@ -70,6 +71,7 @@ export function anIntent(lane: Lane, wishes: IntentWishes = {}): PreparedIntent 
     txId: nextUuid(),
     lane,
     requestId: wishes.requestId ?? null,
+    owner: wishes.owner ?? null,
     payload,
     fingerprint: fingerprint(payload),
     metadata: wishes.metadata ?? null,

@@ -74,6 +74,7 @@ export function sampleTransaction(overrides: Partial<TransactionView> = {}): Tra
     txId: sampleTxId(1),
     lane: { chainId: CHAIN_ID, signer: SIGNER },
     requestId: "order-42",
+    owner: "checkout",
     nonce: 7,
     state: "TRACKING",
     subState: "BROADCAST",

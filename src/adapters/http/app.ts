@@ -3,7 +3,8 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { OPEN } from "../../application/admittance.ts";
 import { rememberingChecksum } from "../../domain/checksum.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
-import { ANONYMOUS, authenticator } from "./auth.ts";
+import type { Principal } from "../../domain/principal.ts";
+import { authenticator } from "./auth.ts";
 import { Arrivals, Door, type DoorOptions, type Visitor } from "./door.ts";
 import { wire } from "./host-and-origin.ts";
 import { acceptOnlyJson } from "./json-body.ts";
@@ -124,8 +125,8 @@ function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, Re
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Of the API key that was shown: who asks, for the audit. */
-    keyName: string;
+    /** Who asks: decided once, at the door. */
+    principal: Principal;
     /** Of its route; null where none matched. */
     pattern: string | null;
     arrivedMs: number;
@@ -147,7 +148,7 @@ export function addHooks(
   const authenticate = authenticator(options.apiKeys);
   const mayCome = wire(options.wire ?? { hosts: "any", origins: [] });
   const doors = options.door === undefined ? null : openDoors({ ...options.door, clock, arrivals });
-  app.decorateRequest("keyName", ANONYMOUS);
+  app.decorateRequest("principal", null as unknown as Principal);
   app.decorateRequest("pattern", null);
   app.decorateRequest("arrivedMs", 0);
   app.addHook("onRequest", (request, _, done) => {
@@ -165,7 +166,7 @@ export function addHooks(
     const before: OnRequest = (request, reply, done) => {
       request.pattern = url;
       if (!mayCome(request, reply, entry)) return;
-      if (asksForKey) request.keyName = authenticate(request.headers.authorization);
+      if (asksForKey) request.principal = authenticate(request.headers.authorization);
       if (doors === null || !asksForKey) return done();
       (takesIn ? doors.creating : doors.others).ask(visitor(request, done));
     };

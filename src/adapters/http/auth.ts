@@ -1,32 +1,33 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import { PEER_SCHEME } from "../../contract/peer-wire.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
+import { ANYBODY, type Principal, USUAL_SCOPES } from "../../domain/principal.ts";
 import type { ApiKey } from "./options.ts";
 
-/** The name of the key whose secret the header carries; throws UNAUTHENTICATED where there is none. */
-export type Authenticate = (authorization: string | undefined) => string;
-
-/** The name of every caller where no API keys are configured. */
-export const ANONYMOUS = "anonymous";
+/** Whose secret the header carries; throws UNAUTHENTICATED where it is nobody's. */
+export type Authenticate = (authorization: string | undefined) => Principal;
 
 const BEARER = /^bearer +([\x21-\x7e]+) *$/i;
 
 /**
- * Digests are compared, not secrets: they have one length, so `timingSafeEqual` takes them, and how long the comparison
- * lasts says nothing about either. Every key is compared each time, for the same reason.
+ * Keys are looked up by the SHA-256 digest of their secret. How long that takes may tell how much of a digest was alike,
+ * which is of no use: nobody can choose a secret by the beginning of its digest.
  */
 export function authenticator(apiKeys: readonly ApiKey[] | "none"): Authenticate {
-  if (apiKeys === "none") return () => ANONYMOUS;
-  const keys = apiKeys.map(({ name, secret }) => ({ name, digest: digest(secret) }));
+  if (apiKeys === "none") return () => ANYBODY;
+  const principals = new Map(apiKeys.map((key) => [hash("sha256", key.secret, "base64"), principalOf(key)]));
   return (authorization) => {
     const given = BEARER.exec(authorization ?? "")?.[1];
     if (given === undefined) throw unauthenticated("send the secret of an API key as Authorization: Bearer <secret>");
-    const offered = digest(given);
-    let known: string | null = null;
-    for (const key of keys) known = timingSafeEqual(key.digest, offered) ? key.name : known;
-    if (known === null) throw unauthenticated("this API key is not known");
-    return known;
+    const principal = principals.get(hash("sha256", given, "base64"));
+    if (principal === undefined) throw unauthenticated("this API key is not known");
+    return principal;
   };
+}
+
+function principalOf({ name, scopes = USUAL_SCOPES, signers, chains }: ApiKey): Principal {
+  const limit = <T>(to: readonly T[] | undefined) => (to === undefined ? null : new Set(to));
+  return { name, scopes: new Set(scopes), signers: limit(signers), chains: limit(chains) };
 }
 
 /** The same between nodes, with the one secret that they share. UNAVAILABLE while that cannot be read. */

@@ -2,7 +2,8 @@ import type { TSchema } from "typebox";
 import type { Created, FencepostApi } from "../../application/api.ts";
 import type { Checksum } from "../../domain/checksum.ts";
 import type { FencepostError } from "../../domain/errors.ts";
-import type { Lane } from "../../domain/lane.ts";
+import type { Address, Lane } from "../../domain/lane.ts";
+import type { Principal, Scope } from "../../domain/principal.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 import type { DoorOptions } from "./door.ts";
@@ -42,6 +43,11 @@ export interface PeerReceiver {
 export interface ApiKey {
   readonly name: string;
   readonly secret: string;
+  /** Without them: those of a usual key. */
+  readonly scopes?: readonly Scope[];
+  /** Without them: all. */
+  readonly signers?: readonly Address[];
+  readonly chains?: readonly number[];
 }
 
 export interface StaticFile {
@@ -70,8 +76,8 @@ export interface RouteContext extends Pick<HttpServerOptions, "api" | "checksum"
 export const TRANSACTION_LIMIT_BYTES = 256 * 1024;
 
 /** Who gave an order, for the audit. */
-export function actorOf(keyName: string): string {
-  return `operator:${keyName}`;
+export function actorOf({ name }: Principal): string {
+  return `operator:${name ?? "anonymous"}`;
 }
 
 /** By status: an answer is written by this schema, and members that it does not name stay inside. */

@@ -24,13 +24,18 @@ type Fields = Readonly<Record<string, unknown>>;
 type Test = (value: unknown) => boolean;
 
 export function encodeCreates(creates: readonly ForwardedCreate[], repeat: boolean): string {
-  const body: PeerCreates = { creates, repeat };
+  const told = creates.map(({ txId, owner, request }) => ({ txId, request, ...ownedBy(owner) }));
+  const body: PeerCreates = { creates: told, repeat };
   return JSON.stringify(body, bigintAsDigits);
 }
 
-export function encodeAction({ chainId, signer }: Lane, { action, body }: LaneRequest): string {
-  const letter: PeerAction = { lane: { chainId, signer }, action, body };
+export function encodeAction({ chainId, signer }: Lane, { action, body, owner }: LaneRequest): string {
+  const letter: PeerAction = { lane: { chainId, signer }, action, body, ...ownedBy(owner) };
   return JSON.stringify(letter, bigintAsDigits);
+}
+
+function ownedBy(owner: string | null): Pick<PeerAction, "owner"> {
+  return owner === null ? {} : { owner };
 }
 
 export function decodeActionResult(text: string): LaneAnswer | FencepostError {

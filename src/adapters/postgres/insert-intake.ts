@@ -30,5 +30,6 @@ export async function insertIntake(client: IntakeClient, intent: Intent): Promis
     payload.accessList === undefined ? null : JSON.stringify(payload.accessList),
     intent.metadata === null ? null : JSON.stringify(intent.metadata),
     bare(intent.fingerprint),
+    intent.owner,
   ]);
 }

@@ -1,5 +1,33 @@
 -- Made from a migrated database. Do not edit: change a migration, then update the snapshot.
 
+CREATE TABLE fencepost.api_key (
+  name text COLLATE "C" NOT NULL,
+  scopes text[] NOT NULL,
+  signers text[],
+  chains bigint[],
+  creates_per_second integer,
+  queue_share real,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT api_key_pkey PRIMARY KEY (name),
+  CONSTRAINT api_key_chains CHECK ((cardinality(chains) > 0)),
+  CONSTRAINT api_key_creates_per_second CHECK ((creates_per_second > 0)),
+  CONSTRAINT api_key_name CHECK ((name ~ '^[A-Za-z0-9_.-]{1,64}$'::text)),
+  CONSTRAINT api_key_queue_share CHECK (((queue_share > (0)::double precision) AND (queue_share <= (1)::double precision))),
+  CONSTRAINT api_key_scopes CHECK (((scopes <@ ARRAY['read'::text, 'submit'::text, 'reserve'::text, 'operate'::text, 'approve'::text, 'sign'::text, 'admin'::text]) AND (cardinality(scopes) > 0))),
+  CONSTRAINT api_key_signers CHECK ((cardinality(signers) > 0))
+);
+
+CREATE TABLE fencepost.api_secret (
+  digest bytea NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT api_secret_pkey PRIMARY KEY (digest),
+  CONSTRAINT api_secret_name_fkey FOREIGN KEY (name) REFERENCES api_key(name) ON DELETE CASCADE,
+  CONSTRAINT api_secret_digest CHECK ((octet_length(digest) = 32))
+);
+
+CREATE INDEX api_secret_by_name ON fencepost.api_secret USING btree (name);
+
 CREATE TABLE fencepost.attempt (
   tx_id uuid NOT NULL,
   ordinal integer NOT NULL,
@@ -147,6 +175,7 @@ CREATE TABLE fencepost.intake (
   fingerprint bytea NOT NULL,
   created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
   alias_of uuid,
+  owner text COLLATE "C",
   CONSTRAINT intake_pkey PRIMARY KEY (intake_id),
   CONSTRAINT intake_chain_id CHECK ((chain_id > 0)),
   CONSTRAINT intake_data CHECK ((octet_length(data) <= 131072)),
@@ -177,6 +206,18 @@ CREATE INDEX intake_request ON fencepost.intake USING btree (request_id) WHERE (
 CREATE UNIQUE INDEX intake_tx_id ON fencepost.intake USING btree (tx_id);
 
 CREATE INDEX intake_waiting ON fencepost.intake USING btree (signer, chain_id, intake_id) WHERE (alias_of IS NULL);
+
+CREATE TABLE fencepost.key_decision (
+  decision_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  name text COLLATE "C" NOT NULL,
+  action text COLLATE "C" NOT NULL,
+  actor text NOT NULL,
+  detail jsonb NOT NULL,
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT key_decision_pkey PRIMARY KEY (decision_id)
+);
+
+CREATE INDEX key_decision_by_name ON fencepost.key_decision USING btree (name, decision_id);
 
 CREATE TABLE fencepost.lane (
   chain_id bigint NOT NULL,
@@ -328,6 +369,7 @@ CREATE TABLE fencepost.reservation (
   created_at timestamp with time zone NOT NULL,
   expires_at timestamp with time zone NOT NULL,
   tx_id uuid,
+  owner text COLLATE "C",
   CONSTRAINT reservation_pkey PRIMARY KEY (reservation_id),
   CONSTRAINT reservation_nonce CHECK (((nonce >= 0) AND (nonce <= '9007199254740991'::bigint))),
   CONSTRAINT reservation_request_id CHECK (((length(request_id) >= 1) AND (length(request_id) <= 255))),
@@ -397,6 +439,7 @@ CREATE TABLE fencepost.transaction (
   broadcast_at timestamp with time zone,
   mined_at timestamp with time zone,
   settled_at timestamp with time zone,
+  owner text COLLATE "C",
   CONSTRAINT transaction_pkey PRIMARY KEY (tx_id),
   CONSTRAINT transaction_accepted CHECK (((accepted_ordinal >= 1) AND (accepted_ordinal <= attempt_count))),
   CONSTRAINT transaction_claim CHECK ((((claim_ordinal IS NULL) = (claim_token IS NULL)) AND ((claim_ordinal >= 1) AND (claim_ordinal <= attempt_count)))),

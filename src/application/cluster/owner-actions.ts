@@ -18,7 +18,7 @@ const UNHEARD =
   "the node that acts for this signer did not say whether this was done; look whether it was before you repeat it";
 
 /** Throws a FencepostError for the caller; what it returns must survive JSON. */
-export type OwnerAction = (lane: OwnedLane, body: LaneRequest["body"]) => Promise<unknown>;
+export type OwnerAction = (lane: OwnedLane, request: LaneRequest) => Promise<unknown>;
 
 export interface OwnerActionPorts {
   /** Null: what this node cannot do itself is refused with the owner's name. */
@@ -69,7 +69,7 @@ export class OwnerActions {
     const act = given ?? this.actions.get(request.action);
     if (act === undefined) return notKnownYet(request.action);
     try {
-      return { answer: await act(await this.ports.lanes.own(lane), request.body) };
+      return { answer: await act(await this.ports.lanes.own(lane), request) };
     } catch (error) {
       if (error instanceof FencepostError) return error;
       throw error;

@@ -189,7 +189,8 @@ function prepared(
   work: { readonly payload: Payload; readonly behindPending: boolean },
 ): Promise<PreparedIntent> {
   const { payload, behindPending } = work;
-  const intent = { txId: "", lane, requestId: null, payload, fingerprint: "0x", metadata: null } as const;
+  const unnamed = { txId: "", requestId: null, owner: null, fingerprint: "0x", metadata: null } as const;
+  const intent = { ...unnamed, lane, payload };
   return prepare(context, intent, { behindPending, laneKnown: true });
 }
 

@@ -50,8 +50,8 @@ export async function placeHolder(ports: PlaceholderPorts, context: ChainContext
   const metadata = { placeholder: hole.why };
   const txId = ports.entropy.uuid();
   const intent: PreparedIntent = {
-    ...{ txId, lane: lane.lane, requestId: null, payload, fingerprint: fingerprint(payload), metadata, gas },
-    gasCost: gas * feeCap(fees),
+    ...{ txId, lane: lane.lane, requestId: null, owner: null, payload },
+    ...{ fingerprint: fingerprint(payload), metadata, gas, gasCost: gas * feeCap(fees) },
   };
   const attempt = { ...made, ordinal: 1, kind: "placeholder", gas, fees } as const;
   const { fate, forbidden } = await bind(ports, lane, { ...bindingOf(placing), intent, attempt });

@@ -360,12 +360,12 @@ export class FencepostNode {
     return {
       ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
       ...createOperations(operationPorts, this.cluster.actions),
-      create: async (request) => {
-        const [fate] = await this.create([{ request }]);
+      create: async (request, owner) => {
+        const [fate] = await this.create([{ request, owner }]);
         if (fate instanceof FencepostError) throw fate;
         return fate as Created;
       },
-      createBatch: (requests) => this.create(requests.map((request) => ({ request }))),
+      createBatch: (requests, owner) => this.create(requests.map((request) => ({ request, owner }))),
       readiness: (chainId) => {
         const { lease, ports } = this;
         const { draining } = this.reception;

@@ -77,7 +77,7 @@ export function tellingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness, 
   };
   const methods = Object.entries(api).map(([name, method]) => [name, told(method)]);
   const telling = Object.fromEntries(methods) as FencepostApi;
-  const createBatch: FencepostApi["createBatch"] = async (requests) =>
-    (await api.createBatch(requests)).map((fate) => tell(fate) as typeof fate | FencepostError);
+  const createBatch: FencepostApi["createBatch"] = async (requests, owner) =>
+    (await api.createBatch(requests, owner)).map((fate) => tell(fate) as typeof fate | FencepostError);
   return { ...telling, createBatch };
 }

@@ -3,8 +3,11 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 
 /** Something that only the owner of a lane can do; any node may be asked for it. */
 export interface Operation<Ports, Body, Asked extends { readonly lane: Lane }, Done, Answer> {
-  /** The request, validated, with the lane that it is for. On the node that hears it: asked by a caller or by a peer. */
-  laneOf(ports: Ports, body: Body): Asked | Promise<Asked>;
+  /**
+   * The request, validated, with the lane that it is for. On the node that hears it: asked by a caller or by a peer.
+   * `owner`: the name of the API key that the caller showed.
+   */
+  laneOf(ports: Ports, body: Body, owner: string | null): Asked | Promise<Asked>;
   /** As the owner is told, where the words depend on who hears them. */
   travels?(body: Body, asked: Asked): Body;
   /** By the owner, under its fence. What it returns must survive JSON: it may have to travel. */

@@ -37,20 +37,20 @@ export function createOperations(
   ) => {
     // Async, both: what throws before its first wait fails like everything else.
     const carryOut = async (lane: OwnedLane, asked: Asked): Promise<Done> => orRefused(perform(ports, lane, asked));
-    const hear = async (body: Body): Promise<Asked> => laneOf(ports, body);
-    actions.register(action, async (lane, body) => {
-      const asked = await acting(hear(body as Body));
+    const hear = async (body: Body, owner: string | null): Promise<Asked> => laneOf(ports, body, owner);
+    actions.register(action, async (lane, { body, owner }) => {
+      const asked = await acting(hear(body as Body, owner));
       if (laneKey(asked.lane) !== lane.key) throw invalid("lane", "is not the one that this request is about");
       return (await acting(carryOut(lane, asked))) ?? null;
     });
-    const ask = async (body: Body): Promise<Answer> => {
-      const asked = await hear(body);
+    const ask = async (body: Body, owner: string | null): Promise<Answer> => {
+      const asked = await hear(body, owner);
       const told = travels?.(body, asked) ?? body;
-      const request = { action, body: told as Readonly<Record<string, unknown>> };
+      const request = { action, body: told as Readonly<Record<string, unknown>>, owner };
       const done = await actions.forwardToOwner(asked.lane, request, (lane) => acting(carryOut(lane, asked)));
       return answer(ports, asked, done as Done);
     };
-    return (body: Body): Promise<Answer> => acting(ask(body));
+    return (body: Body, owner: string | null = null): Promise<Answer> => acting(ask(body, owner));
   };
   const submit = offer("submitReserved", submitReserved);
   const use = offer("markUsed", markUsed);

@@ -39,13 +39,13 @@ type Wanted = Omit<Unfenced<"reserve">, "kind" | "floor" | "fill">;
 type Given = Pick<Reserved, "outcome"> & Pick<Reservation, "reservationId">;
 
 export const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Given, Reserved> = {
-  laneOf: (ports, request) => parseReserve(ports.intents, request),
+  laneOf: (ports, request, owner) => parseReserve(ports.intents, request, owner),
   // What is the only chain here may be one of several there.
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
-  async perform(ports, lane, { requestId, ttlMs }) {
+  async perform(ports, lane, { requestId, owner, ttlMs }) {
     const context = ports.chains.get(lane.lane.chainId) as ChainContext;
     const reservationId = ports.entropy.uuid();
-    const wanted = { requestId, ttlMs: ttlMs ?? context.settings.reservationTtlMs, reservationId };
+    const wanted = { requestId, owner, ttlMs: ttlMs ?? context.settings.reservationTtlMs, reservationId };
     // Lost while it waited: nothing was consumed, and the lane may be had again.
     return given(await underNextTerm(ports.lanes, lane, (owned) => reserveOn(ports, { context, lane: owned, wanted })));
   },
@@ -224,11 +224,12 @@ async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: Binding
 
 function intentOf(
   ports: ReservationPorts,
-  { lane, requestId }: Reservation,
+  { lane, requestId, owner }: Reservation,
   { payload, ...costs }: Pick<PreparedIntent, "payload" | "gas" | "gasCost">,
 ): PreparedIntent {
   const txId = ports.entropy.uuid();
-  return { txId, lane, requestId, payload, fingerprint: fingerprint(payload) as Hex, metadata: null, ...costs };
+  const fingerprinted = { payload, fingerprint: fingerprint(payload) as Hex };
+  return { txId, lane, requestId, owner, ...fingerprinted, metadata: null, ...costs };
 }
 
 function payloadOf({ unsigned }: HandedIn): Payload {

@@ -26,7 +26,14 @@ const MAX_REQUEST_ID_CHARACTERS = 255;
 /** Every character of it is visible ASCII, which any database can store. */
 const USUAL_REQUEST_ID = /^[ -~]{1,255}$/;
 
-export function normalise(ports: NormalisePorts, request: CreateRequest, txId = ports.entropy.uuid()): Intent {
+/** What is not the caller's to say: the id, where another node gave it, and the name of the API key that was shown. */
+export interface Naming {
+  readonly txId?: string | undefined;
+  readonly owner?: string | null | undefined;
+}
+
+export function normalise(ports: NormalisePorts, request: CreateRequest, naming: Naming = {}): Intent {
+  const { txId = ports.entropy.uuid(), owner = null } = naming;
   const body = asObject(request, "");
   refuseUnknownKeys(body, REQUEST_KEYS, "");
   const signer = parseSigner(ports.codec, body.signer, "signer");
@@ -35,13 +42,13 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, txId = 
   const metadata = parseMetadata(body.metadata);
   const chainId = parseChainId(ports.chainIds, body.chainId, ports.isServedElsewhere);
   const lane = { chainId, signer };
-  return { txId, lane, requestId, payload, fingerprint: fingerprint(payload) as Hex, metadata };
+  return { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata };
 }
 
 /** What a caller, or another node, asks for; or why it is refused. */
-export function hear(ports: NormalisePorts, request: CreateRequest, txId?: string): Intent | FencepostError {
+export function hear(ports: NormalisePorts, request: CreateRequest, naming: Naming): Intent | FencepostError {
   try {
-    return normalise(ports, request, txId);
+    return normalise(ports, request, naming);
   } catch (error) {
     if (error instanceof FencepostError) return error;
     throw error;

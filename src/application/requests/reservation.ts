@@ -8,18 +8,18 @@ import { type NormalisePorts, parseChainId, parseRequestId, parseSigner } from "
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
 
-export interface ReserveOrder extends Pick<Reservation, "lane" | "requestId"> {
+export interface ReserveOrder extends Pick<Reservation, "lane" | "requestId" | "owner"> {
   /** Null: as long as the chain's settings say. */
   readonly ttlMs: number | null;
 }
 
-export function parseReserve(ports: NormalisePorts, request: ReserveRequest): ReserveOrder {
+export function parseReserve(ports: NormalisePorts, request: ReserveRequest, owner: string | null): ReserveOrder {
   const body = asObject(request, "");
   refuseUnknownKeys(body, ["chainId", "signer", "ttl", "requestId"], "");
   const signer = parseSigner(ports.codec, body.signer, "signer");
   const requestId = parseRequestId(body.requestId);
   const ttlMs = parseTtl(body.ttl);
-  return { lane: { chainId: parseChainId(ports.chainIds, body.chainId), signer }, requestId, ttlMs };
+  return { lane: { chainId: parseChainId(ports.chainIds, body.chainId), signer }, requestId, owner, ttlMs };
 }
 
 /** Seconds, or a duration as in the configuration: "45s", "5m". */

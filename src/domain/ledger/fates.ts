@@ -34,6 +34,7 @@ export interface ExistingTransaction {
   readonly txId: string;
   readonly lane: Lane;
   readonly requestId: string | null;
+  readonly owner: string | null;
   readonly nonce: number | null;
   readonly state: State;
   readonly fingerprint: Hex;

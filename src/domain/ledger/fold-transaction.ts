@@ -11,6 +11,7 @@ export function allocatedTransaction({ intent, nonce, intake, at }: Allocated): 
   return {
     txId: intent.txId,
     requestId: intent.requestId,
+    owner: intent.owner,
     nonce,
     live: true,
     state: "ALLOCATED",
@@ -31,10 +32,10 @@ function unsent(createdAt: Date, lastError: string | null): TransactionDetails {
 }
 
 export function refusedTransaction({ intake, fate }: Refused): LedgerTransaction {
-  const { txId, requestId, fingerprint, acceptedAt } = intake;
+  const { txId, requestId, owner, fingerprint, acceptedAt } = intake;
   const { state, subState } = TRANSITIONS[fate.event].to;
   return {
-    ...{ txId, requestId, nonce: null, live: false, state, subState, lastEvent: fate.event, steps: 2 },
+    ...{ txId, requestId, owner, nonce: null, live: false, state, subState, lastEvent: fate.event, steps: 2 },
     ...{ attemptCount: 0, acceptedOrdinal: null, minedIn: null, fingerprint, attempts: NO_ATTEMPTS },
     details: unsent(acceptedAt, fate.reason),
   };

@@ -41,11 +41,7 @@ export function nothingUsed(policies: Policies, kind: "named" | "all" = "named")
   };
 }
 
-/** `owner`: the name of the API key that it belongs to. */
-interface Holder {
-  readonly txId: string;
-  readonly owner?: string | null;
-}
+type Holder = Pick<LedgerTransaction, "txId" | "owner">;
 
 /** `charges`: to be recorded beside what was judged. */
 export type Verdict = { readonly forbidden: Forbidden } | { readonly charges: readonly Charged[] };
@@ -140,7 +136,7 @@ function judge(guard: Guard, { ledger: { lane }, at, holder }: Situation, judged
   const { value, gasCost, charges, ordinal } = judged;
   const worst = { value, cost: value + gasCost };
   const more = difference(charges, worst);
-  const judges = judgesOf(guard, lane.signer, holder.owner ?? null);
+  const judges = judgesOf(guard, lane.signer, holder.owner);
   const asked: Asked = { chainId: lane.chainId, payload: judged, worst, more, about: judged.about };
   const broken = forbidden(judges, asked, at);
   if (broken !== null) return { forbidden: broken };
@@ -162,12 +158,12 @@ function judgeBy(scope: Judge["scope"], policy: Judge["policy"], use: Use): Judg
   return { scope, policy, use };
 }
 
-function chargedTo({ txId, owner = null }: Holder, charge: Charge): Charged {
+function chargedTo({ txId, owner }: Holder, charge: Charge): Charged {
   return { kind: "charged", txId, owner, charge };
 }
 
 /** Null: nothing limits it. */
-function guardOf({ guard, lane }: Ledger, { owner = null }: Holder): Guard | null {
+function guardOf({ guard, lane }: Ledger, { owner }: Holder): Guard | null {
   return guard !== null && isLimited(guard.policies, lane.signer, owner) ? guard : null;
 }
 

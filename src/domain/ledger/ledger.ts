@@ -44,6 +44,7 @@ export interface Ledger {
 export interface LedgerTransaction extends Status {
   readonly txId: string;
   readonly requestId: string | null;
+  readonly owner: string | null;
   /** Null: refused before it had one, or given up. */
   readonly nonce: number | null;
   readonly live: boolean;
@@ -91,6 +92,7 @@ export interface WaitingIntent {
   readonly intakeId: number;
   readonly txId: string;
   readonly requestId: string | null;
+  readonly owner: string | null;
   readonly fingerprint: Hex;
   readonly acceptedAt: Date;
 }
@@ -138,8 +140,9 @@ export function isHeld({ reconciled, suspendedBy }: Ledger): boolean {
 }
 
 export function existingOf({ lane }: Ledger, tx: LedgerTransaction): ExistingTransaction {
-  const { txId, requestId, nonce, state } = tx;
-  return { txId, lane, requestId, nonce, state, fingerprint: loaded(tx.fingerprint, `the fingerprint of ${txId}`) };
+  const { txId, requestId, owner, nonce, state } = tx;
+  const fingerprint = loaded(tx.fingerprint, `the fingerprint of ${txId}`);
+  return { txId, lane, requestId, owner, nonce, state, fingerprint };
 }
 
 /** The block that it is watched in: settled, and not past its watch. Null: in none. Undefined: its block was not loaded. */

@@ -17,6 +17,7 @@ export interface ReserveWrite {
   readonly fill?: readonly number[];
   readonly reservationId: string;
   readonly requestId: string | null;
+  readonly owner: string | null;
   readonly ttlMs: number;
 }
 

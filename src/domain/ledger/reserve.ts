@@ -24,10 +24,10 @@ function known({ ledger, past }: Draft, requestId: string | null): ReserveFate |
 function keep(draft: Draft, write: ReserveWrite): ReserveFate {
   const given = isHeld(draft.ledger) ? null : new Giver(draft.ledger, write).next(draft);
   if (given === null) return { fate: "noCursor" };
-  const { reservationId, requestId, ttlMs } = write;
+  const { reservationId, requestId, owner, ttlMs } = write;
   const expiresAt = new Date(draft.at.getTime() + ttlMs);
   const reservation: Reservation = {
-    ...{ reservationId, lane: draft.ledger.lane, nonce: given.nonce, requestId },
+    ...{ reservationId, lane: draft.ledger.lane, nonce: given.nonce, requestId, owner },
     ...{ state: "RESERVED", expiresAt, txId: null },
   };
   draft.record({ kind: "reserved", reservation });

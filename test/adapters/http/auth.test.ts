@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
+import type { ApiKey } from "../../../src/adapters/http/options.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { sampleCreated } from "../../support/scripted-api.ts";
 
-const apiKeys = [
+const apiKeys: readonly ApiKey[] = [
   { name: "shop", secret: "correct-horse" },
   { name: "ops", secret: "battery-staple", scopes: ["read"] },
 ];

@@ -137,7 +137,7 @@ describe("JSON", () => {
       payload: '{"signer":"0xaa","requestId":"1","signer":"0xbb"}',
       headers: { "content-type": JSON_TYPE },
     });
-    expect(create).toHaveBeenCalledExactlyOnceWith({ signer: "0xbb", requestId: "1" });
+    expect(create).toHaveBeenCalledExactlyOnceWith({ signer: "0xbb", requestId: "1" }, null);
   });
 
   it.each([

@@ -34,7 +34,18 @@ describe("POST /api/v1/tx", () => {
       state: "ALLOCATED",
       requestId: "order-42",
     });
-    expect(create).toHaveBeenCalledExactlyOnceWith(intent);
+    expect(create).toHaveBeenCalledExactlyOnceWith(intent, null);
+  });
+
+  it("belongs to the key that asked: its name goes along, alone and in a batch", async () => {
+    const create = creator();
+    const createBatch = vi.fn(async () => [sampleCreated()]);
+    const app = httpApp({ create, createBatch }, { apiKeys: [{ name: "shop", secret: "correct-horse" }] });
+    const headers = { authorization: "Bearer correct-horse" };
+    await app.inject({ method: "POST", url: "/api/v1/tx", headers, payload: intent });
+    expect(create).toHaveBeenCalledExactlyOnceWith(intent, "shop");
+    await app.inject({ method: "POST", url: "/api/v1/tx/batch", headers, payload: { transactions: [intent] } });
+    expect(createBatch).toHaveBeenCalledExactlyOnceWith([intent], "shop");
   });
 
   it("answers 200 where the request had been accepted before", async () => {
@@ -64,7 +75,7 @@ describe("POST /api/v1/tx", () => {
       url: "/api/v1/tx",
       payload: { ...intent, colour: "red" },
     });
-    expect(create).toHaveBeenCalledWith({ ...intent, colour: "red" });
+    expect(create).toHaveBeenCalledWith({ ...intent, colour: "red" }, null);
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path: "colour" });
   });
@@ -102,13 +113,13 @@ describe("Idempotency-Key", () => {
     const create = creator();
     const { requestId: _, ...withoutId } = intent;
     expect((await send(create, withoutId, "order-42")).statusCode).toBe(202);
-    expect(create).toHaveBeenCalledExactlyOnceWith({ ...withoutId, requestId: "order-42" });
+    expect(create).toHaveBeenCalledExactlyOnceWith({ ...withoutId, requestId: "order-42" }, null);
   });
 
   it("may repeat the request id", async () => {
     const create = creator();
     expect((await send(create, intent, "order-42")).statusCode).toBe(202);
-    expect(create).toHaveBeenCalledExactlyOnceWith(intent);
+    expect(create).toHaveBeenCalledExactlyOnceWith(intent, null);
   });
 
   it.each([
@@ -204,7 +215,7 @@ describe("POST /api/v1/tx/batch", () => {
     const { results } = response.json();
     expect(results.map((result: { status: number }) => result.status)).toEqual([202, 400, 400, 400, 400, 202]);
     expect(results[5].txId).toBe(sampleTxId(1));
-    expect(createAll).toHaveBeenCalledExactlyOnceWith(items(2));
+    expect(createAll).toHaveBeenCalledExactlyOnceWith(items(2), null);
   });
 
   it("gives an item over 256 KiB its own 413", async () => {

@@ -15,6 +15,7 @@ function reservation(overrides: Partial<Reservation> = {}): Reservation {
     lane: { chainId: CHAIN_ID, signer: SIGNER },
     nonce: 8,
     requestId: "payout",
+    owner: "wallet",
     state: "RESERVED",
     expiresAt: new Date("2026-01-01T00:01:00.000Z"),
     txId: null,
@@ -28,6 +29,7 @@ const seen = {
   signer: SIGNER_EIP55,
   nonce: 8,
   requestId: "payout",
+  owner: "wallet",
   state: "RESERVED",
   expiresAt: "2026-01-01T00:01:00.000Z",
   txId: null,
@@ -42,7 +44,7 @@ describe("POST /api/v1/nonces", () => {
     expect(response.headers.location).toBe(PATH);
     expect(response.json()).toEqual(seen);
     expect(Compile(NonceReservation).Check(response.json())).toBe(true);
-    expect(reserveNonce).toHaveBeenCalledWith(payload);
+    expect(reserveNonce).toHaveBeenCalledWith(payload, null);
   });
 
   it("answers 200 with what the same request had reserved before, whatever became of it", async () => {

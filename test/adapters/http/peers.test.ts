@@ -31,7 +31,7 @@ function bench(
   return { app, create, act, post };
 }
 
-const sound = { creates: [{ txId: sampleTxId(1), request: { signer: "0x00" } }], repeat: false };
+const sound = { creates: [{ txId: sampleTxId(1), owner: "shop", request: { signer: "0x00" } }], repeat: false };
 
 describe("who is let in", () => {
   it("a node that knows the secret, under whatever name it reached us", async () => {
@@ -141,6 +141,17 @@ describe("what is taken", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
+  it("no name of a key: that of a node which does not know of owners yet, or whose caller needed none", async () => {
+    const { post, create } = bench();
+    const { owner: _, ...unnamed } = sound.creates[0] as (typeof sound.creates)[number];
+    expect((await post({ ...sound, creates: [unnamed] })).statusCode).toBe(200);
+    expect(create).toHaveBeenCalledExactlyOnceWith([{ ...unnamed, owner: null }], false);
+    expect((await post({ ...sound, creates: [{ ...unnamed, owner: 7 }] })).json()).toMatchObject({
+      code: "INVALID_REQUEST",
+      path: "creates.0.owner",
+    });
+  });
+
   it("a field that only a newer node knows, and passes it over", async () => {
     const { post, create } = bench();
     expect((await post({ ...sound, trace: "abc" })).statusCode).toBe(200);
@@ -213,7 +224,7 @@ describe("what is asked of a lane's owner", () => {
     expect(act).not.toHaveBeenCalled();
     const response = await post(asked, AUTHORIZATION, ACTIONS);
     expect(response.json()).toEqual({ result: { answer: "done" } });
-    expect(act).toHaveBeenCalledExactlyOnceWith(lane, { action: "suspend", body: { reason: "because" } });
+    expect(act).toHaveBeenCalledExactlyOnceWith(lane, { action: "suspend", body: { reason: "because" }, owner: null });
   });
 
   it("is refused inside of an answer, and a failure of ours is no refusal", async () => {

@@ -88,6 +88,7 @@ describe("GET /api/v1/tx/{txId}", () => {
       chainId: CHAIN_ID,
       signer: SIGNER_EIP55,
       requestId: "order-42",
+      owner: "checkout",
       nonce: 7,
       state: "CONFIRMED",
       subState: "REPLACED",

@@ -39,10 +39,13 @@ describe("the schema", () => {
        ) ORDER BY 1`,
     );
     expect(rows.map(({ name }) => name)).toEqual([
+      "api_key",
+      "api_secret",
       "cluster",
       "commit_marker",
       "database_history",
       "feed",
+      "key_decision",
       "migration",
       "node_instance",
     ]);

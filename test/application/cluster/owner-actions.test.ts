@@ -12,7 +12,7 @@ async function startNodes(mode: "basic" | "worker-queue" = "worker-queue"): Prom
   world = new World({ node: { mode } });
   const nodes = [await world.startNode(), await world.startNode()];
   for (const { node, url } of nodes) {
-    node.actions.register("echo", async (lane, body) => ({ url, token: lane.fence.token, body }));
+    node.actions.register("echo", async (lane, { body }) => ({ url, token: lane.fence.token, body }));
     node.actions.register("refuse", async () => Promise.reject(new FencepostError("CONFLICT", "it is final")));
     node.actions.register("break", async () => Promise.reject(new Error("a mistake of ours")));
   }
@@ -28,7 +28,7 @@ function split(nodes: readonly WorldNode[]): { readonly owner: WorldNode; readon
 }
 
 const ask = ({ node }: WorldNode, action: string, body = {}) =>
-  world.settle(node.actions.forwardToOwner(LANE, { action, body }).catch((error: unknown) => error));
+  world.settle(node.actions.forwardToOwner(LANE, { action, body, owner: null }).catch((error: unknown) => error));
 
 describe("an action on a lane", () => {
   it("is done by the owner, whichever node is asked", async () => {
@@ -87,7 +87,7 @@ describe("an action on a lane", () => {
   it("for a signer whose key no node holds is refused", async () => {
     const [node] = await startNodes();
     const lane = { chainId: CHAIN_ID, signer: SIGNERS[0]?.replace("1", "9") as typeof SIGNER };
-    const asked = node?.node.actions.forwardToOwner(lane, { action: "echo", body: {} });
+    const asked = node?.node.actions.forwardToOwner(lane, { action: "echo", body: {}, owner: null });
     await expect(world.settle(asked as Promise<unknown>)).rejects.toMatchObject({ code: "UNKNOWN_SIGNER" });
   });
 

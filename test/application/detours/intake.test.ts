@@ -66,7 +66,7 @@ function fates(writes: readonly LaneWrite[]): readonly unknown[] {
 
 function existing({ intent }: IntakeRow, overrides: Partial<ExistingTransaction> = {}): ExistingTransaction {
   const { lane, requestId, fingerprint } = intent;
-  return { txId: "the first", lane, requestId, nonce: 1, state: "TRACKING", fingerprint, ...overrides };
+  return { txId: "the first", lane, requestId, owner: null, nonce: 1, state: "TRACKING", fingerprint, ...overrides };
 }
 
 describe("rows of the intake table", () => {

@@ -57,7 +57,7 @@ function commitLate(owner: WorldNode, afterMs: number): void {
 
 function tell({ node }: WorldNode, txId: string, more: object = {}) {
   const order = { action: "reprice", txId, request: { reason: "because" }, actor: "operator:ops" };
-  return world.settle(node.actions.receive(LANE, { action: "act", body: { ...order, ...more } }));
+  return world.settle(node.actions.receive(LANE, { action: "act", body: { ...order, ...more }, owner: null }));
 }
 
 async function expectOnceAndMined(txId: string): Promise<void> {

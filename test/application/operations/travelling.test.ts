@@ -39,12 +39,12 @@ function asked() {
 describe("an operation that travels to the owner", () => {
   it("names the chain that is the only one where it was asked: the owner may serve several", async () => {
     const { operations, told } = asked();
-    await operations.reserveNonce({ signer: SIGNER });
+    await operations.reserveNonce({ signer: SIGNER }, "wallet");
     const order = { action: "suspend", signer: SIGNER, request: { reason: "because" }, actor: "operator:ops" } as const;
     await operations.actOnLane(order).catch(() => undefined);
     expect(told).toEqual([
-      { action: "reserveNonce", body: { signer: SIGNER, chainId: CHAIN_ID } },
-      { action: "actOnLane", body: { ...order, request: { reason: "because", chainId: CHAIN_ID } } },
+      { action: "reserveNonce", body: { signer: SIGNER, chainId: CHAIN_ID }, owner: "wallet" },
+      { action: "actOnLane", body: { ...order, request: { reason: "because", chainId: CHAIN_ID } }, owner: null },
     ]);
   });
 });
@@ -56,8 +56,9 @@ describe("an operation that another node asks for", () => {
     const unsigned = { ...LANE, nonce: 0, to: TO, data: "0x", value: 0n, gas: 21_000n, accessList: [], fees } as const;
     const [signed] = await new FakeSigner([SIGNER]).sign(SIGNER, [unsigned]);
     const body = { reservationId: "r", request: { rawTransaction: signed?.rawTransaction } };
+    const request = { action: "submitReserved", body, owner: null };
     // The chain's context is empty here: the first look into it throws.
-    const done = offered.get("submitReserved")?.({ key: laneKey(LANE), lane: LANE } as OwnedLane, body);
+    const done = offered.get("submitReserved")?.({ key: laneKey(LANE), lane: LANE } as OwnedLane, request);
     await expect(done).rejects.toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("look at") });
   });
 });

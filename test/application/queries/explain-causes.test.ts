@@ -40,7 +40,7 @@ const ask = ({ node }: WorldNode, txId: string) => world.settle(node.api.explain
 function intake(txId: string, requestId: string | null, value: bigint): Intent {
   const lane = { chainId: CHAIN_ID, signer: SIGNER };
   const fingerprint = `0x${value.toString(16).padStart(64, "0")}` as const;
-  return { txId, lane, requestId, payload: { to: TO, data: "0x", value }, fingerprint, metadata: null };
+  return { txId, lane, requestId, owner: null, payload: { to: TO, data: "0x", value }, fingerprint, metadata: null };
 }
 
 const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> = {

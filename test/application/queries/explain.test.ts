@@ -290,5 +290,13 @@ describe("who should act", () => {
 
 function anIntake({ lane, txId }: Pick<Intent, "lane" | "txId">): Intent {
   const fingerprint = `0x${"00".repeat(32)}` as const;
-  return { txId, lane, requestId: null, payload: { to: TO, data: "0x", value: 1n }, fingerprint, metadata: null };
+  return {
+    txId,
+    lane,
+    requestId: null,
+    owner: null,
+    payload: { to: TO, data: "0x", value: 1n },
+    fingerprint,
+    metadata: null,
+  };
 }

@@ -42,6 +42,27 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(Math.abs((record?.createdAt.getTime() ?? 0) - (created?.createdAt.getTime() ?? 0))).toBeLessThanOrEqual(1);
   });
 
+  it("keeps the name of the key that asked for it, and finds it by its request id", async () => {
+    const fence = await hold();
+    const owned = anIntent(fence.lane, { requestId: "mine", owner: "checkout" });
+    const nobodys = anIntent(fence.lane, { requestId: "nobody's" });
+    await allocate(context.store, fence, [owned, nobodys], 0);
+    expect(await context.store.transaction(owned.txId)).toMatchObject({ owner: "checkout" });
+    expect(await context.store.transaction(nobodys.txId)).toMatchObject({ owner: null });
+    const asked = [{ lane: fence.lane, requestIds: ["mine", "nobody's"] }];
+    const found = await context.store.findByRequestIds(asked);
+    expect(new Map(found.map(({ requestId, owner }) => [requestId, owner]))).toEqual(
+      new Map([
+        ["mine", "checkout"],
+        ["nobody's", null],
+      ]),
+    );
+    const repeated = anIntent(fence.lane, { requestId: "mine", owner: "somebody else" });
+    expect(await allocate(context.store, fence, [repeated], null)).toMatchObject([
+      { fate: "duplicate", existing: { txId: owned.txId, owner: "checkout" } },
+    ]);
+  });
+
   it("lets a stored request id win: same payload or not, no nonce is consumed", async () => {
     const fence = await hold();
     const first = anIntent(fence.lane, { requestId: "order-1" });

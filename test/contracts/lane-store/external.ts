@@ -186,7 +186,7 @@ export function externalContract(context: LaneStoreContext): void {
     await commitOne(context.store, { kind: "align", fence, floor: 10 });
     const { instanceId: reservationId } = anInstance();
     await commitOne(context.store, {
-      ...{ kind: "reserve", fence, floor: null, reservationId, requestId: null, ttlMs: 60_000 },
+      ...{ kind: "reserve", fence, floor: null, reservationId, requestId: null, owner: null, ttlMs: 60_000 },
     });
     expect(await commitOne(context.store, { kind: "realign", fence, floor: 0 })).toEqual({
       status: "aligned",
@@ -206,7 +206,15 @@ export function externalContract(context: LaneStoreContext): void {
     const { intent, nonce } = await lost(fence);
     const { instanceId: reservationId } = anInstance();
     const realign = { kind: "realign", fence, floor: 0 } as const;
-    const reserve = { kind: "reserve", fence, floor: null, reservationId, requestId: null, ttlMs: 60_000 } as const;
+    const reserve = {
+      kind: "reserve",
+      fence,
+      floor: null,
+      reservationId,
+      requestId: null,
+      owner: null,
+      ttlMs: 60_000,
+    } as const;
     const [, afterReserve] = await outcomesOf(context.store, [reserve, realign]);
     expect(afterReserve).toEqual({ status: "aligned", cursor: nonce + 2 });
     const items = [step(intent.txId, AT.mined, "requeue", { receipt: null })];
@@ -220,7 +228,7 @@ export function externalContract(context: LaneStoreContext): void {
     await commitOne(context.store, { kind: "align", fence, floor: 10 });
     const { instanceId: reservationId } = anInstance();
     await commitOne(context.store, {
-      ...{ kind: "reserve", fence, floor: null, reservationId, requestId: null, ttlMs: 60_000 },
+      ...{ kind: "reserve", fence, floor: null, reservationId, requestId: null, owner: null, ttlMs: 60_000 },
     });
     await commitOne(context.store, { kind: "release", fence, reservationId });
     expect(await commitOne(context.store, { kind: "realign", fence, floor: 4 })).toMatchObject({ cursor: 4 });

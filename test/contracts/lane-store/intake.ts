@@ -11,7 +11,7 @@ export function intakeContract(context: LaneStoreContext): void {
     return row.intakeId;
   };
 
-  const asIntent = ({ gas: _, ...intent }: Partial<ReturnType<typeof anIntent>> = {}) => intent;
+  const asIntent = ({ gas: _, gasCost: __, ...intent }: Partial<ReturnType<typeof anIntent>> = {}) => intent;
 
   it("shows what waits, in call order, for the lanes asked for", async () => {
     const [one, two, three] = [aLane(1), aLane(2), aLane(3)];
@@ -33,7 +33,8 @@ export function intakeContract(context: LaneStoreContext): void {
 
   it("is CREATED to everyone who asks", async () => {
     const lane = aLane();
-    const intent = anIntent(lane, { requestId: "c", payload: { data: "0x1234" }, metadata: { m: [1] } });
+    const wishes = { requestId: "c", owner: "checkout", payload: { data: "0x1234" }, metadata: { m: [1] } } as const;
+    const intent = anIntent(lane, wishes);
     await context.subject.intake(intent);
     const record = await context.store.transaction(intent.txId);
     expect(record).toMatchObject({
@@ -41,18 +42,22 @@ export function intakeContract(context: LaneStoreContext): void {
       nonce: null,
       gas: null,
       payload: intent.payload,
+      owner: "checkout",
       metadata: { m: [1] },
     });
     expect(await context.store.transactionByRequest(lane, "c")).toEqual(record);
     expect(await context.store.history(intent.txId)).toMatchObject([{ ordinal: 1, event: "accept", state: "CREATED" }]);
     expect(await context.store.findByRequestIds([{ lane: lane, requestIds: ["c"] }])).toEqual([
-      { txId: intent.txId, lane, requestId: "c", nonce: null, state: "CREATED", fingerprint: intent.fingerprint },
+      {
+        ...{ txId: intent.txId, lane, requestId: "c", owner: "checkout" },
+        ...{ nonce: null, state: "CREATED", fingerprint: intent.fingerprint },
+      },
     ]);
   });
 
   it("becomes a transaction under the same id, created when it was accepted", async () => {
     const fence = await holdLane(context.store);
-    const intent = anIntent(fence.lane, { requestId: "t" });
+    const intent = anIntent(fence.lane, { requestId: "t", owner: "checkout" });
     await context.subject.intake(intent);
     await context.subject.tick();
     const accepted = await context.store.transaction(intent.txId);

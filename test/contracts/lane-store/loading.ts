@@ -183,6 +183,7 @@ export function loadingContract(context: LaneStoreContext): void {
         txId: intent.txId,
         lane: one.lane,
         requestId: "mine",
+        owner: null,
         nonce: 0,
         state: "ALLOCATED",
         fingerprint: intent.fingerprint,

@@ -37,7 +37,14 @@ export function nonceContract(context: LaneStoreContext): void {
     return found;
   };
   const reserve = async (fence: Fence, wishes: Partial<ReserveWrite> = {}): Promise<ReserveFate> => {
-    const base = { kind: "reserve", fence, floor: 0, reservationId: randomUUID(), requestId: null } as const;
+    const base = {
+      kind: "reserve",
+      fence,
+      floor: 0,
+      reservationId: randomUUID(),
+      requestId: null,
+      owner: null,
+    } as const;
     const outcome = await commit({ ...base, ttlMs: MINUTE, ...wishes });
     if (outcome.status !== "reserved") throw new Error(`the reservation ended as ${outcome.status}`);
     return outcome.fate;
@@ -68,6 +75,14 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await reserve(fence, { floor: 4 })).toMatchObject({ fate: "created", recycled: false });
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([5]);
     expect(await snapshot(fence)).toMatchObject({ cursor: 6, reservations: [{ nonce: 4 }], holes: [] });
+  });
+
+  it("keeps the name of the key that reserved it", async () => {
+    const fence = await hold();
+    const { reservationId } = await reserved(fence, { owner: "wallet" });
+    expect(await context.store.reservation(reservationId)).toMatchObject({ owner: "wallet" });
+    const { reservationId: nobodys } = await reserved(fence);
+    expect(await context.store.reservation(nobodys)).toMatchObject({ owner: null });
   });
 
   it("reserves nothing on a new lane without a floor", async () => {
@@ -138,7 +153,16 @@ export function nonceContract(context: LaneStoreContext): void {
     const outcomes = await outcomesOf(context.store, [
       { ...want, items: [{ intent: anIntent(fence.lane) }] },
       { ...want, items: [{ intent: anIntent(fence.lane) }] },
-      { kind: "reserve", fence, floor: null, fill: [0], reservationId: randomUUID(), requestId: null, ttlMs: MINUTE },
+      {
+        kind: "reserve",
+        fence,
+        floor: null,
+        fill: [0],
+        reservationId: randomUUID(),
+        requestId: null,
+        owner: null,
+        ttlMs: MINUTE,
+      },
     ]);
     expect(outcomes).toMatchObject([
       { items: [{ nonce: 0, recycled: true }] },
@@ -289,7 +313,7 @@ export function nonceContract(context: LaneStoreContext): void {
     const fence = await hold();
     const { reservationId: stored } = await reserved(fence);
     const [second, third] = [randomUUID(), randomUUID()];
-    const wish = { kind: "reserve", fence, floor: 0, fill: [0], requestId: null, ttlMs: MINUTE } as const;
+    const wish = { kind: "reserve", fence, floor: 0, fill: [0], requestId: null, owner: null, ttlMs: MINUTE } as const;
     const { outcomes } = await context.store.commit([
       { kind: "release", fence, reservationId: stored },
       { ...wish, reservationId: second },

@@ -128,7 +128,7 @@ export function policiesContract(context: LaneStoreContext): void {
 
   it("judges what a caller signed itself like everything else", () =>
     limited({ to: [`0x${"b".repeat(40)}`], maxCost: { perHour: "1000" } }, async (store, fence) => {
-      const reserve = { kind: "reserve", fence, floor: 0, requestId: null, ttlMs: 60_000 } as const;
+      const reserve = { kind: "reserve", fence, floor: 0, requestId: null, owner: null, ttlMs: 60_000 } as const;
       const submit = async (intent: PreparedIntent) => {
         const reservationId = intent.txId;
         const reserved = await commitOne(store, { ...reserve, reservationId });

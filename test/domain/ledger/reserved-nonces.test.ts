@@ -7,7 +7,7 @@ const NOW = new Date(0);
 const after = (ledger: Ledger, ...writes: readonly LedgerWrite[]) =>
   writes.reduce((each, write) => apply(each, write, NOW).ledger, ledger);
 const reserve = (reservationId: string, ttlMs: number) =>
-  ({ kind: "reserve", fence: FENCE, floor: 0, reservationId, requestId: null, ttlMs }) as const;
+  ({ kind: "reserve", fence: FENCE, floor: 0, reservationId, requestId: null, owner: null, ttlMs }) as const;
 const fill = (nonce: number, reservationId: string): LedgerWrite => ({
   kind: "bind",
   fence: FENCE,

@@ -64,8 +64,8 @@ export class Teller {
         this.reconciled = false;
         return null;
       case "intake": {
-        const { txId, requestId, fingerprint } = this.intent(happening);
-        this.intake.push({ intakeId: ++this.count, txId, requestId, fingerprint, acceptedAt: this.now });
+        const { txId, requestId, owner, fingerprint } = this.intent(happening);
+        this.intake.push({ intakeId: ++this.count, txId, requestId, owner, fingerprint, acceptedAt: this.now });
         return null;
       }
       case "allocate":
@@ -112,7 +112,8 @@ export class Teller {
     const reservationId = chosen([...ledger.reservations.known()], pick)?.[0] ?? "no such reservation";
     switch (kind) {
       case "reserve": {
-        const named = { reservationId: `reservation-${++this.count}`, requestId: requestIdOf(happening) };
+        const requestId = requestIdOf(happening);
+        const named = { reservationId: `reservation-${++this.count}`, requestId, owner: null };
         return { ...base, kind, ...this.wanted(ledger, happening), ...named, ttlMs: amount * 10 };
       }
       case "release":
@@ -157,7 +158,7 @@ export class Teller {
     const fingerprint = `0x0${happening.more % 2}` as const;
     const payload = { to: null, data: "0x", value: 1n } as const;
     const named = { txId: `tx-${String(++this.count).padStart(4, "0")}`, requestId: requestIdOf(happening) };
-    return { ...named, lane: LANE, payload, fingerprint, metadata: null, gas: 21_000n, gasCost: 0n };
+    return { ...named, owner: null, lane: LANE, payload, fingerprint, metadata: null, gas: 21_000n, gasCost: 0n };
   }
 
   private attempt(ordinal: number, hasBytes: boolean): SignedAttempt {
@@ -225,7 +226,16 @@ export class Teller {
 
 const DECISION = { action: "any", actor: "operator:me", reason: "because" };
 const NOBODY: LedgerTransaction = {
-  ...{ txId: "nobody", requestId: null, nonce: 0, live: true, lastEvent: "sign", steps: 2, attemptCount: 1 },
+  ...{
+    txId: "nobody",
+    requestId: null,
+    owner: null,
+    nonce: 0,
+    live: true,
+    lastEvent: "sign",
+    steps: 2,
+    attemptCount: 1,
+  },
   ...{ state: "TRACKING", subState: "PENDING", acceptedOrdinal: null, fingerprint: "0x" },
   ...{ minedIn: null, attempts: undefined, details: undefined },
 };

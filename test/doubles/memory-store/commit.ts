@@ -111,8 +111,8 @@ function intakeIdsOf(write: LedgerWrite): readonly number[] {
 function waiting(state: DatabaseState, lane: Lane, intakeId: number): WaitingIntent | null {
   const entry = state.intake.get(intakeId);
   if (entry === undefined || entry.aliasOf !== null || !sameLane(entry.intent.lane, lane)) return null;
-  const { txId, requestId, fingerprint } = entry.intent;
-  return { intakeId, txId, requestId, fingerprint, acceptedAt: entry.createdAt };
+  const { txId, requestId, owner, fingerprint } = entry.intent;
+  return { intakeId, txId, requestId, owner, fingerprint, acceptedAt: entry.createdAt };
 }
 
 function confirm({ state, log }: Work, write: ConfirmationsWrite): WriteOutcome {

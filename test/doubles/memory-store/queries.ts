@@ -144,14 +144,14 @@ export function findByRequestIds(
   requestIds: readonly string[],
 ): readonly ExistingTransaction[] {
   return [...new Set(requestIds)].flatMap((requestId) => {
-    const owner = ownerOfRequest(state, lane, requestId);
-    if (owner !== null) return [owner];
+    const existing = ownerOfRequest(state, lane, requestId);
+    if (existing !== null) return [existing];
     const entry = waitingIntake(state).find(
       ({ intent }) => intent.requestId === requestId && sameLane(intent.lane, lane),
     );
     if (entry === undefined) return [];
-    const { txId, fingerprint } = entry.intent;
-    return [{ txId, lane, requestId, nonce: null, state: "CREATED" as const, fingerprint }];
+    const { txId, owner, fingerprint } = entry.intent;
+    return [{ txId, lane, requestId, owner, nonce: null, state: "CREATED" as const, fingerprint }];
   });
 }
 
@@ -289,23 +289,24 @@ function lostSight({ state, subState, lostSightAt }: TransactionRow): Pick<Track
 }
 
 function transactionRecord(row: TransactionRow): TransactionRecord {
-  const { txId, lane, requestId, nonce, state, subState, payload, gas, metadata, receipt, lastError } = row;
+  const { txId, lane, requestId, owner, nonce, state, subState, payload, gas, metadata, receipt, lastError } = row;
   const { submitAttempts, lastSubmittedAt, createdAt, updatedAt, confirmedAt } = row;
   const attempts = row.attempts.map(({ rawTransaction: _, ...attempt }) => attempt);
   return {
-    ...{ txId, lane, requestId, nonce, state, subState, payload, gas, metadata, attempts, receipt, lastError },
+    ...{ txId, lane, requestId, owner, nonce, state, subState, payload, gas, metadata, attempts, receipt, lastError },
     ...{ submitAttempts, lastSubmittedAt, createdAt, updatedAt, confirmedAt },
   };
 }
 
 function createdRecord({ intent, createdAt }: IntakeEntry): TransactionRecord {
-  const { txId, lane, requestId, payload, metadata } = intent;
+  const { txId, lane, requestId, owner, payload, metadata } = intent;
   const nothing = { nonce: null, subState: null, gas: null, receipt: null, lastError: null } as const;
   const never = { submitAttempts: 0, lastSubmittedAt: null, confirmedAt: null, attempts: [] } as const;
   return {
     txId,
     lane,
     requestId,
+    owner,
     payload,
     metadata,
     state: "CREATED",

@@ -101,6 +101,7 @@ export function rowOf(tx: LedgerTransaction, document: Document): TransactionRow
     txId: tx.txId,
     lane: document.lane,
     requestId: tx.requestId,
+    owner: tx.owner,
     nonce: tx.nonce,
     state: tx.state,
     subState: tx.subState,

@@ -22,7 +22,7 @@ export function createRoutes(app: FastifyInstance, { api, checksum }: RouteConte
       ...answering({ 200: CreatedTransaction, 202: CreatedTransaction }),
     },
     async (request, reply) => {
-      const created = await api.create(withIdempotencyKey(asObject(request.body), request));
+      const created = await api.create(withIdempotencyKey(asObject(request.body), request), request.principal.name);
       reply.code(statusOf(created)).header("location", `/api/v1/tx/${created.txId}`);
       return createdView(created, checksum);
     },
@@ -30,7 +30,7 @@ export function createRoutes(app: FastifyInstance, { api, checksum }: RouteConte
 
   app.post("/api/v1/tx/batch", { bodyLimit: BATCH_LIMIT_BYTES, config: { takesIn: true } }, async (request) => {
     const items = batchItems(request);
-    const results = await createEach(items, (sound) => api.createBatch(sound));
+    const results = await createEach(items, (sound) => api.createBatch(sound, request.principal.name));
     return {
       results: results.map((result) =>
         result instanceof FencepostError

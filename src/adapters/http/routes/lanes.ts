@@ -39,9 +39,9 @@ export function laneRoutes(app: FastifyInstance, { api, checksum, clock }: Route
 
   const decided = { bodyLimit: TRANSACTION_LIMIT_BYTES, ...lanes };
   for (const action of LANE_ACTIONS) {
-    app.post<BySigner>(`/api/v1/signers/:signer/${action}`, decided, async ({ params, query, body, keyName }) => {
+    app.post<BySigner>(`/api/v1/signers/:signer/${action}`, decided, async ({ params, query, body, principal }) => {
       noQuery(query);
-      const order = { action, signer: params.signer, request: body, actor: actorOf(keyName) };
+      const order = { action, signer: params.signer, request: body, actor: actorOf(principal) };
       return signersView(await api.actOnLane(order), checksum, clock.now());
     });
   }
@@ -64,8 +64,8 @@ export function nonceRoutes(app: FastifyInstance, { api, checksum }: RouteContex
   const tracked = answering({ 202: CreatedTransaction });
   const base = "/api/v1/nonces/:reservationId";
 
-  app.post("/api/v1/nonces", reserved, async ({ body }, reply) => {
-    const { outcome, reservation } = await api.reserveNonce(asObject(body));
+  app.post("/api/v1/nonces", reserved, async ({ body, principal }, reply) => {
+    const { outcome, reservation } = await api.reserveNonce(asObject(body), principal.name);
     reply.code(outcome === "created" ? 201 : 200).header("location", `/api/v1/nonces/${reservation.reservationId}`);
     return reservationView(reservation, checksum);
   });

@@ -8,7 +8,7 @@ import { BATCH_ITEMS_LIMIT } from "../../../contract/create.ts";
 import * as wire from "../../../contract/peer-wire.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import type { Address } from "../../../domain/lane.ts";
-import type { ForwardedCreate } from "../../../ports/peers.ts";
+import type { ForwardedCreate, LaneRequest } from "../../../ports/peers.ts";
 import { peerAuthenticator } from "../auth.ts";
 import { asObject } from "../json-body.ts";
 import type { PeerReceiver } from "../options.ts";
@@ -31,8 +31,8 @@ export function peerRoutes(app: FastifyInstance, peer: PeerReceiver): void {
     return { results: (await receive(peer, creates, repeat)).map(resultView) };
   });
   app.post(wire.PEER_ACTIONS_PATH, options, async (request): Promise<wire.PeerActionResult> => {
-    const { lane, action, body } = readAction(request.body);
-    const fate = await wholly(() => peer.act(lane, { action, body }));
+    const { lane, ...asked } = readAction(request.body);
+    const fate = await wholly(() => peer.act(lane, asked));
     return { result: fate instanceof FencepostError ? problemOf(fate) : fate };
   });
 }
@@ -54,13 +54,20 @@ async function wholly<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function readAction(value: unknown): wire.PeerAction {
-  const { lane, action, body } = asObject(value);
+function readAction(value: unknown): LaneRequest & Pick<wire.PeerAction, "lane"> {
+  const { lane, action, body, owner } = asObject(value);
   const { chainId, signer } = asObject(lane, "lane");
   if (typeof action !== "string") throw invalid("action", "must be text");
   if (typeof chainId !== "number" || !Number.isSafeInteger(chainId)) throw invalid("lane.chainId", "must be a number");
   if (typeof signer !== "string" || !ADDRESS.test(signer)) throw invalid("lane.signer", "must be an address");
-  return { lane: { chainId, signer: signer as Address }, action, body: asObject(body, "body") };
+  const named = { lane: { chainId, signer: signer as Address }, action, owner: readOwner(owner, "owner") };
+  return { ...named, body: asObject(body, "body") };
+}
+
+function readOwner(value: unknown, path: string): string | null {
+  if (value === undefined) return null;
+  if (typeof value !== "string" || value === "") throw invalid(path, "must be the name of an API key");
+  return value;
 }
 
 function readCreates(body: unknown): { readonly creates: readonly ForwardedCreate[]; readonly repeat: boolean } {
@@ -72,9 +79,10 @@ function readCreates(body: unknown): { readonly creates: readonly ForwardedCreat
 }
 
 function readCreate(item: unknown, index: number): ForwardedCreate {
-  const { txId, request } = asObject(item, `creates.${index}`);
+  const { txId, owner, request } = asObject(item, `creates.${index}`);
   if (typeof txId !== "string" || !UUID.test(txId)) throw invalid(`creates.${index}.txId`, "must be a UUID");
-  return { txId, request: asObject(request, `creates.${index}.request`) };
+  const told = asObject(request, `creates.${index}.request`);
+  return { txId, owner: readOwner(owner, `creates.${index}.owner`), request: told };
 }
 
 function resultView(fate: Created | FencepostError): wire.PeerResults["results"][number] {

@@ -47,9 +47,9 @@ export function transactionRoutes(app: FastifyInstance, context: RouteContext): 
 
   const decided = { bodyLimit: TRANSACTION_LIMIT_BYTES, ...answering({ 202: contract.Transaction }) };
   for (const action of TRANSACTION_ACTIONS) {
-    app.post<ById>(`/api/v1/tx/:txId/${action}`, decided, async ({ params, query, body, keyName }, reply) => {
+    app.post<ById>(`/api/v1/tx/:txId/${action}`, decided, async ({ params, query, body, principal }, reply) => {
       noQuery(query);
-      const order = { action, txId: readTxId(params.txId), request: body, actor: actorOf(keyName) };
+      const order = { action, txId: readTxId(params.txId), request: body, actor: actorOf(principal) };
       const view = await api.act(order);
       reply.code(202).header("location", `/api/v1/tx/${view.txId}`);
       return transactionView(view, checksum);

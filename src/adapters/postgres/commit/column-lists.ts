@@ -56,6 +56,7 @@ export const ALLOCATION: Columns<Allocation> = [
   ({ intent }) => json(intent.metadata),
   ({ intent }) => bare(intent.fingerprint),
   ...named(({ lane }: Allocation) => lane.row, "nodeId", "token"),
+  ({ intent }) => intent.owner,
 ];
 
 type ChangedLane = { readonly lane: LanePlan; readonly left: LockedLaneRow };

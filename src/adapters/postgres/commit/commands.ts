@@ -203,9 +203,9 @@ function confirmations(chainId: number, chain: ChainPlan): readonly Command[] {
 
 /** Of one commit: a nonce may be reserved that was released before, also one that the same commit had reserved. */
 function reservations({ reserved, settled }: Plan): readonly Command[] {
-  const opened = reserved.map(({ reservationId, lane, nonce, requestId, expiresAt, ...own }) => {
+  const opened = reserved.map(({ reservationId, lane, nonce, requestId, owner, expiresAt, ...own }) => {
     const { state, txId } = settled.get(reservationId)?.reservation ?? own;
-    return { ...lane, reservationId, nonce, requestId, expiresAt, state, txId };
+    return { ...lane, reservationId, nonce, requestId, owner, expiresAt, state, txId };
   });
   const isNew = new Set(reserved.map(({ reservationId }) => reservationId));
   const over = [...settled.values()]

@@ -93,6 +93,7 @@ export class Loader {
     return {
       txId,
       requestId: row.requestId,
+      owner: row.owner,
       nonce: row.nonce,
       live: row.live,
       state: row.state,
@@ -116,8 +117,8 @@ export class Loader {
   private waiting(key: LaneKey, intakeId: number): WaitingIntent | null {
     const row = this.intake.get(intakeId);
     if (row === undefined || row.aliasOf !== null || laneKey(row) !== key) return null;
-    const { txId, requestId, fingerprint, createdAt: acceptedAt } = row;
-    return { intakeId, txId, requestId, fingerprint, acceptedAt };
+    const { txId, requestId, owner, fingerprint, createdAt: acceptedAt } = row;
+    return { intakeId, txId, requestId, owner, fingerprint, acceptedAt };
   }
 
   private withWatched(ledger: Ledger, key: LaneKey, through: number): Ledger {

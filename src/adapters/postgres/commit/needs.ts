@@ -80,7 +80,7 @@ export function needsOf(write: LaneWrite, policies: Policies | null): Needs {
 /** Null: no policy has anything to say about it. */
 export function limitsOf(write: LaneWrite, policies: Policies): NonNullable<Needs["limits"]> | null {
   const { signer } = write.fence.lane;
-  const isLimitedFor = (intent: PreparedIntent) => isLimited(policies, signer, intent.owner ?? null);
+  const isLimitedFor = (intent: PreparedIntent) => isLimited(policies, signer, intent.owner);
   switch (write.kind) {
     case "allocate":
       return write.items.some(({ intent }) => isLimitedFor(intent)) ? { charged: [] } : null;

@@ -8,11 +8,11 @@ import type { RecordRow } from "./transaction.ts";
 export const insertIntakeRow = statement("insert-intake-row")`
   INSERT INTO fencepost.intake (
     tx_id, chain_id, signer, request_id, to_address, data, value, gas, fee_type, gas_price, max_fee_per_gas,
-    max_priority_fee_per_gas, access_list, metadata, fingerprint
+    max_priority_fee_per_gas, access_list, metadata, fingerprint, owner
   )
   VALUES (
     $1, $2, $3, $4, $5, pg_catalog.decode($6, 'hex'), $7, $8, $9, $10, $11, $12, $13::pg_catalog.jsonb,
-    $14::pg_catalog.jsonb, pg_catalog.decode($15, 'hex')
+    $14::pg_catalog.jsonb, pg_catalog.decode($15, 'hex'), $16
   )`;
 
 /**
@@ -27,7 +27,7 @@ export const findAnyIntake = statement<{ readonly waiting: number }>("find-any-i
  * cursor over ids: a lower id may become visible later. OFFSET 0 keeps the planner from walking the ids past every alias.
  */
 export const loadIntake = statement<IntakeIntentRow>("load-intake")`
-  SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.metadata,
+  SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, i.metadata,
     '0x' || encode(i.fingerprint, 'hex') AS fingerprint, ${payloadOf("i")}
   FROM (
     SELECT w.* FROM fencepost.intake AS w
@@ -42,12 +42,12 @@ export type IntakeIntentRow = Flat<Omit<Intent, "payload">> & PayloadColumns & {
 
 /** Intake rows by id, behind the lane's lock. Those that are aliases by now are for the caller to drop. */
 export const readIntake = statement<IntakeRow>("read-intake")`
-  SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.alias_of, i.created_at,
+  SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, i.alias_of, i.created_at,
     i.created_at::text AS accepted_at, '0x' || encode(i.fingerprint, 'hex') AS fingerprint
   FROM fencepost.intake AS i
   WHERE i.intake_id = ANY ($1::bigint[])`;
 
-export interface IntakeRow extends Flat<Pick<Intent, "txId" | "lane" | "requestId" | "fingerprint">> {
+export interface IntakeRow extends Flat<Pick<Intent, "txId" | "lane" | "requestId" | "owner" | "fingerprint">> {
   readonly intakeId: number;
   readonly aliasOf: string | null;
   readonly createdAt: Date;
@@ -57,7 +57,8 @@ export interface IntakeRow extends Flat<Pick<Intent, "txId" | "lane" | "requestI
 
 /** Intake rows by transaction id, as the transactions that they may become; the id of an alias is another name of `alias_of`. */
 export const readIntakeRecords = statement<IntakeRecordRow>("read-intake-records")`
-  SELECT i.tx_id, i.chain_id, i.signer, i.request_id, NULL::bigint AS nonce, 'CREATED' AS state, NULL::text AS sub_state,
+  SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, NULL::bigint AS nonce, 'CREATED' AS state,
+    NULL::text AS sub_state,
     NULL::text AS last_error, 0 AS submit_attempts, NULL::timestamptz AS last_submitted_at, i.created_at,
     i.created_at AS updated_at, NULL::timestamptz AS confirmed_at, NULL::numeric AS gas_limit, i.metadata, i.alias_of,
     ${payloadOf("i")}
@@ -71,7 +72,7 @@ export type IntakeRecordRow = RecordRow & { readonly aliasOf: string | null };
  * mean. OFFSET 0 keeps the planner from walking the ids of everything that waits, for the sake of their order.
  */
 export const findWaitingRequests = statement<Flat<ExistingTransaction>>("find-waiting-requests")`
-  SELECT i.tx_id, i.chain_id, i.signer, i.request_id, NULL::bigint AS nonce, 'CREATED' AS state,
+  SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, NULL::bigint AS nonce, 'CREATED' AS state,
     '0x' || encode(i.fingerprint, 'hex') AS fingerprint
   FROM (
     SELECT w.* FROM fencepost.intake AS w
@@ -104,10 +105,10 @@ export const refuseIntake = statement("refuse-intake")`
     RETURNING i.*, f.event, f.sub_state, f.reason, f.owns_request, f.node_id, f.token
   ), refused AS (
     INSERT INTO fencepost.transaction (
-      tx_id, chain_id, signer, request_id, owns_request, state, sub_state, live, outcome, history_count, last_event,
+      tx_id, chain_id, signer, request_id, owner, owns_request, state, sub_state, live, outcome, history_count, last_event,
       last_error, created_at, updated_at
     )
-    SELECT c.tx_id, c.chain_id, c.signer, c.request_id,
+    SELECT c.tx_id, c.chain_id, c.signer, c.request_id, c.owner,
       c.owns_request
         AND row_number() OVER (PARTITION BY c.owns_request, c.chain_id, c.signer, c.request_id ORDER BY c.intake_id) = 1
         AND (

@@ -3,7 +3,7 @@ import { type Flat, names } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
 
 const OPENED =
-  "reservation_id uuid, chain_id bigint, signer text, nonce bigint, request_id text, expires_at timestamptz, state text, tx_id uuid";
+  "reservation_id uuid, chain_id bigint, signer text, nonce bigint, request_id text, expires_at timestamptz, state text, tx_id uuid, owner text";
 
 /** Plain inserts: a nonce or a request id that is reserved already must end the commit. */
 export const insertReservations = statement("insert-reservations")`
@@ -18,7 +18,7 @@ export const settleReservations = counted("settle-reservations", "$3", "settled 
   WHERE r.reservation_id = ANY ($2::uuid[]) AND r.reservation_id = s.reservation_id AND r.state = s.from_state`;
 
 /** With what is left of each, by the database's clock. */
-const RESERVATIONS = `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.state, r.expires_at, r.tx_id,
+const RESERVATIONS = `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.state, r.expires_at, r.tx_id, r.owner,
      clock_timestamp() AS asked_at, extract(epoch FROM r.expires_at - clock_timestamp())::float8 * 1000 AS left_ms
    FROM fencepost.reservation AS r`;
 

@@ -10,13 +10,13 @@ const NEW_TRANSACTIONS = lists(`
   tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, accepted_at timestamptz,
   to_address text, data text, value numeric, gas bigint, gas_limit bigint, fee_type text, gas_price numeric,
   max_fee_per_gas numeric, max_priority_fee_per_gas numeric, access_list jsonb, metadata jsonb,
-  fingerprint text, node_id text, token bigint`);
+  fingerprint text, node_id text, token bigint, owner text`);
 
 /**
  * Binds nonces: transaction and payload of everything that a commit allocates. Who gives the nonce, and when, is
  * the first step of its history, unless it was accepted before. Plain inserts: a nonce or a request id that
- * exists must be loud and end the commit, never be skipped. $1 to $20, a place for each; a column that none of them has
- * anything in is null. $21 how many they are, $22 the transaction's marker where the answer to BEGIN is still
+ * exists must be loud and end the commit, never be skipped. $1 to $21, a place for each; a column that none of them has
+ * anything in is null. $22 how many they are, $23 the transaction's marker where the answer to BEGIN is still
  * outstanding, else null.
  *
  * Not COPY, which would take less of the server still: while it waits for the rest of its rows no timer of the server counts, and a node
@@ -28,11 +28,11 @@ export const insertTransactions = statement("insert-transactions")`
   ), bound AS (
     INSERT INTO fencepost.transaction (
       tx_id, chain_id, signer, request_id, nonce, state, history_count, last_event, created_at, updated_at,
-      allocated_by, allocated_under
+      allocated_by, allocated_under, owner
     )
     SELECT tx_id, chain_id, signer, request_id, nonce, 'ALLOCATED', CASE WHEN accepted_at IS NULL THEN 1 ELSE 2 END,
       'allocate', coalesce(accepted_at, now()), now(), CASE WHEN accepted_at IS NULL THEN node_id END,
-      CASE WHEN accepted_at IS NULL THEN token END
+      CASE WHEN accepted_at IS NULL THEN token END, owner
     FROM item
     RETURNING 1
   ), payload AS (
@@ -44,7 +44,7 @@ export const insertTransactions = statement("insert-transactions")`
       max_fee_per_gas, max_priority_fee_per_gas, access_list, metadata, decode(fingerprint, 'hex')
     FROM item
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM bound), $21, 'allocated transactions'), fencepost.require_open($22)`;
+  SELECT fencepost.require_rows((SELECT count(*) FROM bound), $22, 'allocated transactions'), fencepost.require_open($23)`;
 
 const MOVES = lists(`
   tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, state text, sub_state text,
@@ -104,7 +104,7 @@ export const vacateNonces = counted("vacate-nonces", "$2", "vacated nonces")`
  */
 export const readTransactions = statement<CurrentRow>("read-transactions")`
   SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.live, t.history_count,
-    t.last_event, t.attempt_count, t.accepted_ordinal, t.allocated_by, t.allocated_under,
+    t.last_event, t.attempt_count, t.accepted_ordinal, t.allocated_by, t.allocated_under, t.owner,
     CASE WHEN t.tx_id = ANY ($2::uuid[]) THEN (
       SELECT '0x' || encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id
     ) END AS fingerprint,
@@ -129,8 +129,8 @@ export interface CurrentRow
 
 /** Transactions as a caller sees them, without attempts and receipt. Both sides are found by key. */
 export const readRecords = statement<RecordRow>("read-records")`
-  SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.last_error, t.submit_attempts,
-    t.last_submitted_at, t.created_at, t.updated_at, t.confirmed_at, p.gas_limit::numeric AS gas_limit, p.metadata,
+  SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.owner, t.nonce, t.state, t.sub_state, t.last_error,
+    t.submit_attempts, t.last_submitted_at, t.created_at, t.updated_at, t.confirmed_at, p.gas_limit::numeric AS gas_limit, p.metadata,
     ${payloadOf("p")}
   FROM fencepost.transaction AS t
   JOIN fencepost.payload AS p ON p.tx_id = t.tx_id
@@ -196,7 +196,7 @@ const REQUESTS = lists("chain_id bigint, signer text, request_id text");
  * the planner from turning that into a join, for which it would walk the whole index.
  */
 export const findRequests = statement<Flat<ExistingTransaction>>("find-requests")`
-  SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state,
+  SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.owner, t.nonce, t.state,
     (SELECT '0x' || encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id) AS fingerprint
   FROM (${REQUESTS}) AS asked
   CROSS JOIN LATERAL (

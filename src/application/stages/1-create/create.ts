@@ -27,7 +27,7 @@ import type { Outbox } from "../../cluster/outbox.ts";
 import type { Router } from "../../cluster/route.ts";
 import { BetweenOwners, underNextTerm } from "../../lane/between-owners.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { hear, type NormalisePorts } from "../../requests/normalise.ts";
+import { hear, type Naming, type NormalisePorts } from "../../requests/normalise.ts";
 import { WORTH_A_COMMIT } from "../../writer/batch.ts";
 import { type AllocatePorts, allocate } from "../2-allocate/allocate.ts";
 import { Gathering } from "./gather.ts";
@@ -56,9 +56,8 @@ export interface Admission {
 type Fate = Created | FencepostError;
 
 /** As it was asked for; `txId` where another node heard it first. */
-export interface Told {
+export interface Told extends Naming {
   readonly request: CreateRequest;
-  readonly txId?: string;
 }
 
 /** A peer has creates done here, or refused, but never told to a third node. */
@@ -104,8 +103,9 @@ export class Creates {
     const startedMs = clock.monotonicMs();
     const fates = new Array<Fate>(told.length);
     const heard: Heard[] = [];
-    told.forEach(({ request, txId }, place) => {
-      const intent = hear(intents, request, txId);
+    told.forEach((each, place) => {
+      const { request } = each;
+      const intent = hear(intents, request, each);
       if (intent instanceof FencepostError) fates[place] = intent;
       else heard.push({ place, intent, request });
     });
@@ -149,7 +149,8 @@ export class Creates {
         const creates = which.map((at) => {
           const { intent, request } = heard[at] as Heard;
           // What is the only chain here may be one of several there.
-          return { txId: intent.txId, request: { ...request, chainId: intent.lane.chainId } };
+          const { txId, owner, lane } = intent;
+          return { txId, owner, request: { ...request, chainId: lane.chainId } };
         });
         return ports.outbox.send(url, creates, telling);
       },

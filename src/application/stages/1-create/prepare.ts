@@ -115,8 +115,8 @@ function priced(
 
 /** Spelled out: every create passes here, and copies made by spreading are slow to make and slow to read. */
 function withGas(intent: Intent, gas: bigint, cap: bigint): PreparedIntent {
-  const { txId, lane, requestId, payload, fingerprint, metadata } = intent;
-  return { txId, lane, requestId, payload, fingerprint, metadata, gas, gasCost: gas * cap };
+  const { txId, lane, requestId, owner, payload, fingerprint, metadata } = intent;
+  return { txId, lane, requestId, owner, payload, fingerprint, metadata, gas, gasCost: gas * cap };
 }
 
 /** Of a payload that its caller priced. */

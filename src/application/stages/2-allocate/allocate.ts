@@ -85,7 +85,7 @@ function recordsOf(
   const records: AllocatedRecord[] = [];
   fates.forEach((fate, index) => {
     if (fate.fate !== "created") return;
-    const { txId, requestId, payload, gas, gasCost, lane, owner = null } = (items[index] as NewTransaction).intent;
+    const { txId, requestId, payload, gas, gasCost, lane, owner } = (items[index] as NewTransaction).intent;
     const record = { txId, nonce: fate.nonce, requestId, payload, gas, createdAt: fate.createdAt };
     const isCounted = policies !== null && isLimited(policies, lane.signer, owner);
     records.push(isCounted ? { ...record, mostCost: payload.value + gasCost } : record);

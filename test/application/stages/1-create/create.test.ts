@@ -75,6 +75,7 @@ function existing(requestId: string, fingerprint: `0x${string}`): ExistingTransa
     txId: "the first",
     lane: { chainId: CHAIN_ID, signer: SIGNER },
     requestId,
+    owner: null,
     nonce: 7,
     state: "TRACKING",
     fingerprint,

@@ -10,7 +10,7 @@ const LANE: Lane = { chainId: 1, signer: SIGNER };
 const OTHER: Lane = { chainId: 1, signer: SIGNERS[1] ?? SIGNER };
 
 function row(lane: Lane, requestId: string): ExistingTransaction {
-  return { txId: `tx ${requestId}`, lane, requestId, nonce: 0, state: "ALLOCATED", fingerprint: "0x" };
+  return { txId: `tx ${requestId}`, lane, requestId, owner: null, nonce: 0, state: "ALLOCATED", fingerprint: "0x" };
 }
 
 interface Query {

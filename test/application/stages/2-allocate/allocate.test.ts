@@ -65,6 +65,7 @@ describe("an allocation", () => {
       txId: "x",
       lane: bench.lane.lane,
       requestId: "r",
+      owner: null,
       nonce: 1,
       state: "CONFIRMED",
       fingerprint: "0x",
