@@ -93,20 +93,20 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
       const [row] = UUID.test(reservationId) ? await ask(reading, readReservation, [reservationId]) : [];
       return row === undefined ? null : reservationAt(reservationOf(row), row.askedAt);
     },
-    async policyUse(lane, { txId, owner = null }) {
-      const [[row], [clock], charges, keys] = await reading.read((run) =>
+    async policyUse(lane, { txId, owner }) {
+      const txIds = txId === undefined ? [] : [txId];
+      const [[row], [asked], charges, [key]] = await reading.read((run) =>
         Promise.all([
           run(readLaneUse, [[lane.signer], [lane.chainId]]),
-          run(readPolicyClock, []),
-          run(readCharges, [txId === undefined ? [] : [txId]]),
-          run(readKeyUse, [owner === null ? [] : [owner], [lane.chainId]]),
+          run(readPolicyClock, [txIds]),
+          run(readCharges, [txIds]),
+          run(readKeyUse, [owner === undefined ? [] : [owner], txIds, [lane.chainId]]),
         ]),
       );
-      const [key] = keys;
       return {
         lane,
-        at: clock?.at ?? new Date(Number.NaN),
-        owner,
+        at: asked?.at ?? new Date(Number.NaN),
+        owner: owner ?? asked?.owner ?? null,
         signer: row === undefined ? UNUSED : useOf(row),
         key: key === undefined ? UNUSED : useOf(key),
         charges: charges.map(chargeOf),
@@ -114,7 +114,7 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
     },
     async policyUsage() {
       const [[clock], lanes, keys] = await reading.read((run) =>
-        Promise.all([run(readPolicyClock, []), run(listLaneUse, []), run(listKeyUse, [])]),
+        Promise.all([run(readPolicyClock, [[]]), run(listLaneUse, []), run(listKeyUse, [])]),
       );
       const at = clock?.at ?? new Date(Number.NaN);
       return {

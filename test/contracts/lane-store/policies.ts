@@ -14,9 +14,10 @@ import {
   commitOne,
   holdLane,
   nonces,
+  outcomesOf,
   step,
 } from "../../support/lane-samples.ts";
-import { forSigner } from "../../support/policies.ts";
+import { forSigner, policiesOf } from "../../support/policies.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 import type { Store } from "../store-subject.ts";
 
@@ -147,6 +148,58 @@ export function policiesContract(context: LaneStoreContext): void {
       expect(await submit(spending(fence, 900n, 100n))).toMatchObject({ fate: "settled" });
       expect((await useOf(store, fence)).hour).toEqual({ value: 900n, cost: 1_000n });
     }));
+
+  it("counts for a key over all of its signers, within one commit and from commit to commit", async () => {
+    const policies = policiesOf({ keys: { payments: { maxValue: { perHour: "100" } } } });
+    const store = await context.subject.connect(policies);
+    const [one, two] = [await holdLane(store, aLane(77)), await holdLane(store, aLane(77))];
+    const of = (fence: Fence, value: bigint, owner: string | null = "payments") => ({
+      intent: { ...spending(fence, value), owner },
+    });
+    const allocation = (fence: Fence, ...items: ReturnType<typeof of>[]) =>
+      ({ kind: "allocate", fence, floor: 0, items }) as const;
+    const fatesIn = async (...writes: ReturnType<typeof allocation>[]) =>
+      (await outcomesOf(store, writes)).flatMap((outcome) =>
+        outcome.status === "allocated" ? outcome.items.map(({ fate }) => fate) : [outcome.status],
+      );
+    expect(await fatesIn(allocation(one, of(one, 60n)), allocation(two, of(two, 41n), of(two, 30n)))).toEqual([
+      "created",
+      "forbidden",
+      "created",
+    ]);
+    expect(await fatesIn(allocation(one, of(one, 11n), of(one, 99n, "others"), of(one, 10n)))).toEqual([
+      "forbidden",
+      "created",
+      "created",
+    ]);
+    const { keys } = await store.policyUsage();
+    expect(keys.find(({ chainId }) => chainId === 77)).toMatchObject({
+      owner: "payments",
+      use: { hour: { value: 100n, cost: 100n }, day: { value: 100n, cost: 100n } },
+    });
+    await store.close();
+  });
+
+  it("corrects what a key has used when a transaction of it is final", async () => {
+    const store = await context.subject.connect(policiesOf({ keys: { "*": { maxCost: { perDay: "1000" } } } }));
+    const fence = await holdLane(store, aLane(78));
+    const intent = { ...spending(fence, 10n, 500n), owner: "shop" };
+    const fees = { type: "legacy", gasPrice: 0n } as const;
+    const attempt = anAttempt(1, { fees });
+    const { txId } = intent;
+    await commitOne(store, { kind: "allocate", fence, floor: 0, items: [{ intent }] });
+    await apply(store, fence, [step(txId, AT.allocated, "sign", { attempt, claim: { ordinal: 1 } })]);
+    await apply(store, fence, [step(txId, AT.pending, "mine", { receipt: aReceipt(attempt.txHash) })]);
+    const completion = { state: "FAILED_FINAL", subState: "REVERTED", settled: true, txHash: attempt.txHash } as const;
+    const paid = { ordinal: 1, gasCost: 77n, succeeded: false };
+    expect((await store.policyUse(fence.lane, { txId })).key.day).toEqual({ value: 10n, cost: 510n });
+    await apply(store, fence, [step(txId, AT.mined, "revert", { completion, paid })]);
+    expect(await store.policyUse(fence.lane, { txId })).toMatchObject({
+      owner: "shop",
+      key: { hour: { value: 0n, cost: 77n }, day: { value: 0n, cost: 77n } },
+    });
+    await store.close();
+  });
 
   it("tells what is used by signer, and nothing of those that no policy limits", () =>
     limited({ maxValue: { perDay: "100" } }, async (store, fence) => {

@@ -102,7 +102,8 @@ export function policyUse(
   of: { readonly txId?: string; readonly owner?: string; readonly at: Date },
 ): PolicyUse {
   const guard = state.lane(lane)?.ledger.guard;
-  const { txId, owner = null, at } = of;
+  const { txId, at } = of;
+  const owner = of.owner ?? (txId === undefined ? null : state.transactions.get(txId)?.owner) ?? null;
   return {
     ...{ lane, at, owner },
     signer: guard?.use ?? UNUSED,

@@ -1,4 +1,8 @@
 /** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
+import { grouped } from "../../../domain/grouped.ts";
+import type { Charged } from "../../../domain/ledger/index.ts";
+import { standing } from "../../../domain/policy/charges.ts";
+import { type Policy, policyFor } from "../../../domain/policy/policy.ts";
 import { UNUSED } from "../../../domain/policy/use.ts";
 import { TRANSITIONS } from "../../../domain/transitions.ts";
 import { OUT_OF_THE_WAY, payloadValues, recordset } from "../columns.ts";
@@ -12,7 +16,7 @@ import { deleteHoles, writeHoles } from "../statements/hole.ts";
 import { aliasIntake, deleteIntake, refuseIntake } from "../statements/intake.ts";
 import { insertLaneDecisions, updateLanes } from "../statements/lane.ts";
 import { writeQueuedChanges } from "../statements/payload.ts";
-import { insertCharges, updateLaneUse } from "../statements/policy.ts";
+import { chargeKeys, ensureKeyUse, insertCharges, updateLaneUse } from "../statements/policy.ts";
 import { deleteReceipts, writeReceipts } from "../statements/receipt.ts";
 import { insertReservations, settleReservations } from "../statements/reservation.ts";
 import type { Command, Statement } from "../statements/statement.ts";
@@ -61,6 +65,7 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
     ...some(noteGenesis, geneses, (rows) => [recordset(rows)]),
     ...rowsById(unwatchTransactions, plan.unwatched),
     ...some(insertLaneDecisions, plan.decisions.map(decisionRow), (rows) => [recordset(rows)]),
+    ...keyUse(plan.charges),
     ...some(appendCompletions, plan.completions, (all) => [...columnsOf(COMPLETION, all), all.length]),
   ];
 }
@@ -90,6 +95,52 @@ function lanes(plan: Plan, marker: string | null): readonly Command[] {
     return left !== lane.row || isCounted ? { lane, left } : [];
   });
   return some(updateLanes, changed, () => [...columnsOf(LANE, changed), changed.length, marker]);
+}
+
+/** A row for each key and chain: what is charged in the present hour, and what is corrected in any. */
+function keyUse(charges: Plan["charges"]): readonly Command[] {
+  const limited = charges.flatMap(({ lane: { row, ledger }, owner, charge }) => {
+    const policy = ledger.guard === null ? null : policyFor(ledger.guard.policies.keys, owner);
+    return policy === null || owner === null ? [] : [{ owner, chainId: row.chainId, charge, policy }];
+  });
+  const rows = [...grouped(limited, ({ owner, chainId }) => `${chainId}:${owner}`).values()].map(keyUseRow);
+  const owners = rows.map(({ owner }) => owner);
+  const chainIds = rows.map(({ chainId }) => chainId);
+  return [
+    ...some(ensureKeyUse, rows, () => [owners, chainIds]),
+    ...some(chargeKeys, rows, () => [recordset(rows), owners, chainIds, rows.length]),
+  ];
+}
+
+type OfKey = Pick<Charged, "charge"> & { readonly owner: string; readonly chainId: number; readonly policy: Policy };
+
+function keyUseRow(all: readonly OfKey[]) {
+  const { owner, chainId, policy } = all[0] as OfKey;
+  const charged = all.map(({ charge }) => charge).filter(({ settles }) => !settles);
+  const { value, cost } = standing(charged);
+  const { maxValue, maxCost } = policy;
+  const corrections = all
+    .filter(({ charge }) => charge.settles)
+    .map(({ charge: { hourMs, value, cost } }) => {
+      return { hour: new Date(hourMs), value: `${value}`, cost: `${cost}` };
+    });
+  const hourMs = charged.reduce((latest, charge) => Math.max(latest, charge.hourMs), 0);
+  return {
+    ...{
+      owner,
+      chainId,
+      hour: hourMs === 0 ? null : new Date(hourMs),
+      value: `${value}`,
+      cost: `${cost}`,
+      corrections,
+    },
+    ...{ mostHourValue: inWei(maxValue.perHour), mostHourCost: inWei(maxCost.perHour) },
+    ...{ mostDayValue: inWei(maxValue.perDay), mostDayCost: inWei(maxCost.perDay) },
+  };
+}
+
+function inWei(most: bigint | null): string | null {
+  return most === null ? null : `${most}`;
 }
 
 /** Of signers that a policy limits. */

@@ -12,6 +12,7 @@ import {
   type Ledger,
   type LedgerTransaction,
   nothingUsed,
+  Part,
   type WaitingIntent,
 } from "../../../domain/ledger/index.ts";
 import type { Policies } from "../../../domain/policy/policy.ts";
@@ -171,6 +172,16 @@ export class Loader {
     if (guard === null || row === undefined) return ledger;
     const counted = charged.map((txId) => [txId, (this.charges.get(txId) ?? []).map(chargeOf)] as const);
     return { ...ledger, guard: { ...guard, use: useOf(row), charges: guard.charges.with(counted) } };
+  }
+
+  /** What keys have used on a chain, of those that were asked for; others are asked about by no write. */
+  keyUse(chainId: number): Guard["keyUse"] {
+    const rows = (this.found.keyUse ?? []).filter((row) => row.chainId === chainId);
+    return Part.of(
+      "use of key",
+      { kind: "all" },
+      rows.map((row) => [row.owner, useOf(row)] as const),
+    );
   }
 
   /**

@@ -10,7 +10,14 @@ import { type DatabaseHistoryRow, readDatabaseHistory } from "../statements/data
 import { type HoleRow, readHoles } from "../statements/hole.ts";
 import { type IntakeRow, readIntake } from "../statements/intake.ts";
 import { type BoundNonceRow, type LockedLaneRow, lockLanes, readBoundNonces } from "../statements/lane.ts";
-import { type ChargeRow, readCharges, readLaneUse, type UseColumns } from "../statements/policy.ts";
+import {
+  type ChargeRow,
+  type KeyUseRow,
+  readCharges,
+  readKeyUse,
+  readLaneUse,
+  type UseColumns,
+} from "../statements/policy.ts";
 import { findOpenReservations, findReservations, type ReservationRow } from "../statements/reservation.ts";
 import { lockChains } from "../statements/session.ts";
 import type { Statement } from "../statements/statement.ts";
@@ -46,6 +53,7 @@ export interface Found {
   readonly heldNonces?: readonly HeldNonceRow[];
   readonly laneUse?: readonly (Lane & UseColumns)[];
   readonly charges?: readonly ChargeRow[];
+  readonly keyUse?: readonly KeyUseRow[];
 }
 
 export type Lookup = Pick<WriteTransaction<Found, unknown>, "statements" | "waits" | "find">;
@@ -120,6 +128,9 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
   const named = [each((need) => need.reservations).sort(), each((need) => need.reservedAs)];
   const nonces = each((need) => need.nonces);
   const compared = each((need) => need.compared);
+  const limited = needs.filter((need) => need.limits).map(({ fence }) => fence.lane);
+  const charged = each(({ limits }) => limits?.charged);
+  const owners = each(({ limits }) => limits?.owners);
   const reconciled = needs.filter((need) => need.mayHaveLost);
   return [
     ...read("requests", findRequests, about(requests, requestKeys(requests))),
@@ -133,7 +144,8 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
     ...read("openReservations", findOpenReservations, lanes("openReservations")),
     ...read("bound", readBoundNonces, lanes("boundNonce")),
     ...read("laneUse", readLaneUse, lanes("limits")),
-    ...read("charges", readCharges, about(each(({ limits }) => limits?.charged))),
+    ...read("charges", readCharges, about(charged)),
+    ...read("keyUse", readKeyUse, about([...charged, ...owners], [owners, charged, chainIds(limited)])),
     ...read("heldNonces", findHeldNonces, about(nonces, [...(lanes("nonces") ?? []), nonces])),
   ];
 }

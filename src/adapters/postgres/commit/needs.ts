@@ -29,7 +29,7 @@ export interface Needs {
   /** Stored blocks of its chain from this height on. */
   readonly blocksFrom?: number;
   /** What is used of the policies' limits, and counted for these transactions. */
-  readonly limits?: { readonly charged: readonly string[] };
+  readonly limits?: { readonly charged: readonly string[]; readonly owners: readonly string[] };
 }
 
 type Kind = LaneWrite["kind"];
@@ -83,18 +83,23 @@ export function limitsOf(write: LaneWrite, policies: Policies): NonNullable<Need
   const isLimitedFor = (intent: PreparedIntent) => isLimited(policies, signer, intent.owner);
   switch (write.kind) {
     case "allocate":
-      return write.items.some(({ intent }) => isLimitedFor(intent)) ? { charged: [] } : null;
+      return limitsFor(write.items.map(({ intent }) => intent).filter(isLimitedFor));
     case "bind":
-      return isLimitedFor(write.intent) ? { charged: [] } : null;
+      return limitsFor([write.intent].filter(isLimitedFor));
     case "transition": {
       // Whose they are is not known before they are read.
       const mayBe = policies.keys.size > 0 || isLimited(policies, signer, null);
       const charged = mayBe ? write.items.filter(concernsLimits).map(({ txId }) => txId) : [];
-      return charged.length === 0 ? null : { charged };
+      return charged.length === 0 ? null : { charged, owners: [] };
     }
     default:
       return null;
   }
+}
+
+function limitsFor(limited: readonly PreparedIntent[]): NonNullable<Needs["limits"]> | null {
+  if (limited.length === 0) return null;
+  return { charged: [], owners: [...new Set(limited.flatMap(({ owner }) => owner ?? []))] };
 }
 
 function fills({ fill = [] }: { readonly fill?: readonly number[] }): boolean {

@@ -11,6 +11,7 @@ import {
   type Change,
   type Charged,
   type Completion,
+  type Guard,
   type LaneDecision,
   type Ledger,
   type Moment,
@@ -117,6 +118,8 @@ export class Plan {
   /** The first block of each chain, as an owner of a lane saw it. */
   readonly geneses = new Map<number, Hash>();
   readonly charges: OfLane<Charged>[] = [];
+  /** By chain: what keys have used, after the writes judged so far. */
+  private readonly keyUse = new Map<number, Guard["keyUse"]>();
   private readonly loader: Loader;
 
   /** With all that these writes are about, as it was found; `epoch` of the feed. */
@@ -155,13 +158,21 @@ export class Plan {
       this.geneses.set(lane.row.chainId, write.genesisHash);
       return { status: "done" };
     }
-    const { ledger, outcome, changes } = apply(lane.ledger, write, moment);
+    const { ledger, outcome, changes } = apply(this.guarded(lane), write, moment);
     lane.ledger = ledger;
+    if (ledger.guard !== null) this.keyUse.set(lane.row.chainId, ledger.guard.keyUse);
     for (const change of changes) {
       lane.changes.push(change);
       this.keep(lane, change);
     }
     return outcome;
+  }
+
+  /** With what its keys have used on other lanes of this commit, too. */
+  private guarded({ ledger, row: { chainId } }: LanePlan): Ledger {
+    const { guard } = ledger;
+    if (guard === null) return ledger;
+    return { ...ledger, guard: { ...guard, keyUse: this.keyUse.get(chainId) ?? this.loader.keyUse(chainId) } };
   }
 
   /** The same prefix extends the stored list, another one replaces it from the first height that differs. */
