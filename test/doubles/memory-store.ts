@@ -188,6 +188,15 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore {
     return this.state.instances.get(instanceId)?.signers ?? [];
   }
 
+  async notePolicies(_: string, policies: Pick<Policies, "hash"> | null): Promise<boolean> {
+    await this.reach();
+    this.checkHistory();
+    const hash = policies?.hash ?? null;
+    const isOther = hash !== this.state.policiesNoted;
+    this.state.policiesNoted = hash;
+    return isOther;
+  }
+
   async clusterSecret(): Promise<string> {
     await this.reach();
     return "0".repeat(96);

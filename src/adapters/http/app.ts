@@ -16,6 +16,7 @@ import { fileRoutes } from "./routes/files.ts";
 import { laneRoutes, nonceRoutes } from "./routes/lanes.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
+import { policyRoutes } from "./routes/policies.ts";
 import { transactionRoutes } from "./routes/transactions.ts";
 
 /** How long a request may take to arrive, headers and body; not how long its answer may take. */
@@ -41,6 +42,7 @@ export function createHttpApp(options: HttpServerOptions) {
   transactionRoutes(app, context);
   nonceRoutes(app, context);
   laneRoutes(app, context);
+  policyRoutes(app, context);
   operationRoutes(app, context, options);
   if (options.peer !== undefined) peerRoutes(app, options.peer);
   fileRoutes(app, options.files ?? new Map());

@@ -156,6 +156,8 @@ export class DatabaseState {
   epochFloors = new Map<LaneKey, number>();
   /** What API keys have used, by chain. */
   keyUse = new Map<number, Guard["keyUse"]>();
+  /** The hash of the policies that a node told of last. */
+  policiesNoted: string | null = null;
   completions: CompletionRecord[] = [];
   feed = { epoch: 1, lastSeq: 0, truncatedThrough: 0, epochStartsAfter: 0 };
   lastIntakeId = 0;

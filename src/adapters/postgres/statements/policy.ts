@@ -124,6 +124,13 @@ export const updateLaneUse = counted("update-lane-use", "$8", "lanes with anothe
   WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
     AND l.chain_id = u.chain_id AND l.signer = u.signer`;
 
+/** $1 the node, $2 and $3 hash and document. Nothing where they are those of the row before. */
+export const notePolicies = statement<{ readonly changeId: number }>("note-policies")`
+  INSERT INTO fencepost.policy_change (node_id, hash, document)
+  SELECT $1, $2::text, $3::jsonb
+  WHERE $2::text IS DISTINCT FROM (SELECT p.hash FROM fencepost.policy_change AS p ORDER BY p.change_id DESC LIMIT 1)
+  RETURNING change_id`;
+
 const CHARGE =
   "tx_id uuid, chain_id bigint, ordinal integer, moves numeric, counted_in timestamptz, value numeric, cost numeric, settles boolean";
 
