@@ -33,7 +33,11 @@ export const PoliciesInForce = named("PoliciesInForce", {
     }),
   ),
   policies: nullable(
-    Type.Unsafe<Readonly<Record<string, unknown>>>({ type: "object", description: "As they were written." }),
+    Type.Unsafe<Readonly<Record<string, unknown>>>({
+      type: "object",
+      additionalProperties: true,
+      description: "As they were written.",
+    }),
   ),
 });
 export type PoliciesInForce = Static<typeof PoliciesInForce>;

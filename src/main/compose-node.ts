@@ -18,7 +18,7 @@ import { noWakeUps } from "../ports/wake-ups.ts";
 import { awaitDatabase, type Patience } from "./await-database.ts";
 import type { ChainConfig, Config, ConfigFor } from "./config/config.ts";
 import type { Extensions } from "./extensions.ts";
-import { loadPolicies } from "./policies.ts";
+import { loadPolicies } from "./load-policies.ts";
 import { version } from "./version.ts";
 
 export interface NodeParts {

@@ -14,9 +14,9 @@ import { answerWithProblems, rawProblem, sendProblem } from "./problems.ts";
 import { createRoutes } from "./routes/create.ts";
 import { fileRoutes } from "./routes/files.ts";
 import { laneRoutes, nonceRoutes } from "./routes/lanes.ts";
+import { policyRoutes } from "./routes/limits.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
-import { policyRoutes } from "./routes/policies.ts";
 import { transactionRoutes } from "./routes/transactions.ts";
 
 /** How long a request may take to arrive, headers and body; not how long its answer may take. */

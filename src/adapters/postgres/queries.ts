@@ -53,6 +53,7 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
       : history(intake.aliasOf);
   };
   return {
+    ...policyReads(reading),
     transaction,
     history,
     async transactionAt({ chainId, signer }, nonce) {
@@ -93,6 +94,13 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
       const [row] = UUID.test(reservationId) ? await ask(reading, readReservation, [reservationId]) : [];
       return row === undefined ? null : reservationAt(reservationOf(row), row.askedAt);
     },
+    liveStates: async () => new Map((await ask(reading, countLiveStates)).map(({ state, count }) => [state, count])),
+    ping: async () => void (await ask(reading, ping)),
+  };
+}
+
+function policyReads(reading: Reading): Pick<QueryStore, "policyUse" | "policyUsage"> {
+  return {
     async policyUse(lane, { txId, owner }) {
       const txIds = txId === undefined ? [] : [txId];
       const [[row], [asked], charges, [key]] = await reading.read((run) =>
@@ -123,8 +131,6 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
         keys: keys.map((row) => ({ chainId: row.chainId, owner: row.owner, use: within(useOf(row), at) })),
       };
     },
-    liveStates: async () => new Map((await ask(reading, countLiveStates)).map(({ state, count }) => [state, count])),
-    ping: async () => void (await ask(reading, ping)),
   };
 }
 

@@ -21,7 +21,7 @@ import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { createOperations, type OperationPorts } from "../operations/operations.ts";
-import { createPolicyReads, type PolicyPorts } from "../operations/policies.ts";
+import { createPolicyReads, type PolicyPorts, tellPolicies } from "../operations/policies.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
 import { Feed } from "../queries/feed.ts";
 import { readiness } from "../queries/readiness.ts";
@@ -151,7 +151,7 @@ export class FencepostNode {
     const first = (work: () => Promise<void>) => patiently(() => askAgain(work, this.ports.clock, patience));
     await first(() => this.lease.start());
     await first(async () => this.cluster.learn(await this.ports.store.instances()));
-    await first(() => this.tellPolicies());
+    await first(() => tellPolicies(this.ports, this.settings.nodeId));
     for (const loop of this.loops) loop.start();
     // What cannot be claimed at this moment is owed, and the beat tries again.
     await this.claiming.now();
@@ -159,15 +159,6 @@ export class FencepostNode {
     // Whoever was alone until now learns that there is somebody to share with.
     this.ports.wakeUps.tell("lanes");
     this.beating = this.beat();
-  }
-
-  /** Which policies are in force is part of what happened: a change of them is kept, and said aloud. */
-  private async tellPolicies(): Promise<void> {
-    const { store, telemetry, policies = null } = this.ports;
-    const { nodeId } = this.settings;
-    if (!(await store.notePolicies(nodeId, policies))) return;
-    const message = `${nodeId} works by other policies than were in force before: ${policies?.hash ?? "none"}`;
-    telemetry.emit({ type: "alert", severity: "WARNING", code: "POLICIES_CHANGED", message });
   }
 
   /** From here on `/readyz` says no and no create is let in; what is under way goes on. */

@@ -1,8 +1,10 @@
 /** What policies would say, what is in force, and what is used. Nothing here decides: that is done where nonces are given. */
 import { FencepostError, orDatabaseSilent } from "../../domain/errors.ts";
 import { foreseen } from "../../domain/ledger/index.ts";
-import { type Policy, policyFor } from "../../domain/policy/policy.ts";
+import { type Policies, type Policy, policyFor } from "../../domain/policy/policy.ts";
 import { type Use, within } from "../../domain/policy/use.ts";
+import type { LeaseStore } from "../../ports/lease-store.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { FencepostApi, PolicyApi, PolicyUsageView, UsedView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -26,6 +28,23 @@ export function createPolicyReads(ports: PolicyPorts): Pick<FencepostApi, Policy
     }),
     policyUsage: (query = {}) => reading(usage(ports, query)),
   };
+}
+
+/** Which policies are in force is part of what happened: a change of them is kept, and said aloud. */
+export async function tellPolicies(
+  {
+    store,
+    telemetry,
+    policies = null,
+  }: Pick<Ports, "telemetry"> & {
+    readonly store: Pick<LeaseStore, "notePolicies">;
+    readonly policies?: Policies | null;
+  },
+  nodeId: string,
+): Promise<void> {
+  if (!(await store.notePolicies(nodeId, policies))) return;
+  const message = `${nodeId} works by other policies than were in force before: ${policies?.hash ?? "none"}`;
+  telemetry.emit({ type: "alert", severity: "WARNING", code: "POLICIES_CHANGED", message });
 }
 
 /** Prepared as a create is, so that what it costs is what would be counted; then judged by what is used now. */

@@ -3,7 +3,6 @@
  * difference where a further payload raised it, and once it is final what it did not use after all, taken back from the
  * windows that were charged.
  */
-import type { AttemptKind } from "../transaction.ts";
 import { type Amounts, isNothing, minus, most, NOTHING, plus } from "./use.ts";
 
 export interface Charge extends Amounts {
@@ -82,9 +81,4 @@ function byHour(charges: readonly Charge[]): ReadonlyMap<number, Amounts> {
 function takenBack(left: bigint, counted: bigint): bigint {
   if (left >= 0n) return 0n;
   return -left < counted ? left : -counted;
-}
-
-/** Signed in the place of another payload for the sake of the nonce: it moves nothing, to nobody. */
-export function movesNothing(kind: AttemptKind): boolean {
-  return kind === "cancel" || kind === "placeholder";
 }

@@ -23,14 +23,9 @@ type Document = Readonly<Record<string, unknown>>;
 export function parsePolicies(document: unknown, words: PolicyWords): ParsedPolicies {
   const reader = new Reader(words);
   const all = reader.object(document, "", ["signers", "keys", "abis"]);
-  const abis = reader.object(all.abis ?? {}, "abis");
-  const signers = reader.policies(
-    all.signers ?? {},
-    "signers",
-    (name) => reader.address(name, `signers.${name}`),
-    abis,
-  );
-  const keys = reader.policies(all.keys ?? {}, "keys", (name) => name, abis);
+  reader.abis = reader.object(all.abis ?? {}, "abis");
+  const signers = reader.policies(all.signers ?? {}, "signers", (name) => reader.address(name, `signers.${name}`));
+  const keys = reader.policies(all.keys ?? {}, "keys", (name) => name);
   if (reader.mistakes.length > 0) return { mistakes: reader.mistakes };
   const text = JSON.stringify(document);
   return { policies: { signers, keys, hash: `0x${hash("sha256", text, "hex")}`, document: all } };
@@ -46,6 +41,7 @@ const NUMBERS = /^(?:uint(\d*)|address|bool)$/;
 
 class Reader {
   readonly mistakes: string[] = [];
+  abis: Document = {};
   private readonly words: PolicyWords;
 
   constructor(words: PolicyWords) {
@@ -65,10 +61,10 @@ class Reader {
     return raw as Document;
   }
 
-  policies(raw: unknown, path: string, nameOf: (name: string) => string, abis: Document): ReadonlyMap<string, Policy> {
+  policies(raw: unknown, path: string, nameOf: (name: string) => string): ReadonlyMap<string, Policy> {
     const all = Object.entries(this.object(raw, path));
     return new Map(
-      all.map(([name, each]) => [name === ANY ? ANY : nameOf(name), this.policy(each, `${path}.${name}`, abis)]),
+      all.map(([name, each]) => [name === ANY ? ANY : nameOf(name), this.policy(each, `${path}.${name}`)]),
     );
   }
 
@@ -76,9 +72,9 @@ class Reader {
     return this.trying(path, "0x", () => this.words.parseAddress(String(raw)));
   }
 
-  private policy(raw: unknown, path: string, abis: Document): Policy {
+  private policy(raw: unknown, path: string): Policy {
     const said = this.object(raw, path, FIELDS);
-    const calls = this.list(said.calls, `${path}.calls`, (call, at) => this.call(call, at, abis));
+    const calls = this.list(said.calls, `${path}.calls`, (call, at) => this.call(call, at));
     const selectors = this.list(said.selectors, `${path}.selectors`, (each, at) => this.selectors(each, at));
     return {
       chains: setOf(this.list(said.chains, `${path}.chains`, (each, at) => this.chainId(each, at))),
@@ -132,9 +128,9 @@ class Reader {
     return this.trying(path, [], () => this.words.functions(text).map(({ selector }) => selector.toLowerCase()));
   }
 
-  private call(raw: unknown, path: string, abis: Document): readonly (readonly [string, ArgumentBounds])[] {
+  private call(raw: unknown, path: string): readonly (readonly [string, ArgumentBounds])[] {
     const said = this.object(raw, path, ["abi", "function", "arguments"]);
-    const abi = said.abi === undefined ? null : abis[String(said.abi)];
+    const abi = said.abi === undefined ? null : this.abis[String(said.abi)];
     if (abi !== null && !Array.isArray(abi)) {
       this.refuse(`${path}.abi`, "is not the name of a list in abis");
       return [];
@@ -146,13 +142,13 @@ class Reader {
     const bounds = Object.entries(this.object(said.arguments, `${path}.arguments`));
     return found.map((signature) => {
       const own = bounds.map(([argument, bound]) =>
-        this.bound(signature, argument, bound, `${path}.arguments.${argument}`),
+        this.bound(signature, [argument, bound], `${path}.arguments.${argument}`),
       );
       return [signature.selector.toLowerCase(), own.filter((each) => each !== null)] as const;
     });
   }
 
-  private bound({ inputs }: Signature, name: string, raw: unknown, path: string): ArgumentBound | null {
+  private bound({ inputs }: Signature, [name, raw]: readonly [string, unknown], path: string): ArgumentBound | null {
     const said = this.object(raw, path, ["in", "min", "max"]);
     const at = inputs.findIndex((input, index) => input.name === name || String(index) === name);
     const bits = at < 0 ? null : bitsOf(inputs[at]?.type ?? "");

@@ -128,7 +128,7 @@ export const updateLaneUse = counted("update-lane-use", "$8", "lanes with anothe
 export const notePolicies = statement<{ readonly changeId: number }>("note-policies")`
   INSERT INTO fencepost.policy_change (node_id, hash, document)
   SELECT $1, $2::text, $3::jsonb
-  WHERE $2::text IS DISTINCT FROM (SELECT p.hash FROM fencepost.policy_change AS p ORDER BY p.change_id DESC LIMIT 1)
+  WHERE $2::text IS DISTINCT FROM (SELECT p.hash FROM fencepost.policy_change AS p WHERE p.change_id > 0 ORDER BY p.change_id DESC LIMIT 1)
   RETURNING change_id`;
 
 const CHARGE =
