@@ -4,7 +4,6 @@ import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
 import type { Forbidden } from "../domain/policy/policy.ts";
 import type { Amounts } from "../domain/policy/use.ts";
 import type { Reservation } from "../domain/reservations.ts";
-import type { State } from "../domain/transitions.ts";
 import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
 import type { ForwardedAnswer } from "../ports/peers.ts";
 import type {
@@ -12,6 +11,7 @@ import type {
   HistoryRecord,
   LaneDecisionRecord,
   LaneRecord,
+  ListFilter,
   TransactionRecord,
 } from "../ports/query-store.ts";
 
@@ -163,16 +163,11 @@ export interface RequestQuery {
   readonly chainId?: number;
 }
 
-export interface ListQuery {
+export interface ListQuery extends Partial<Omit<ListFilter, "signer" | "txHash" | "after">> {
   readonly signer?: string;
-  readonly chainId?: number;
-  readonly state?: State;
-  readonly requestId?: string;
   readonly txHash?: string;
-  readonly order?: "newest" | "oldest";
   /** The opaque cursor of the page before. */
   readonly after?: string;
-  readonly limit?: number;
 }
 
 export interface CompletionsQuery {

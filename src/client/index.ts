@@ -146,10 +146,7 @@ const transactionPath = (txId: string) => `/tx/${encodeURIComponent(txId)}`;
 const signerPath = (address: string) => `/signers/${encodeURIComponent(address)}`;
 const noncePath = (reservationId: string) => `/nonces/${encodeURIComponent(reservationId)}`;
 
-async function everySigner(
-  readPage: FencepostClient["signersPage"],
-  call: CallOptions | undefined,
-): Promise<readonly SignerLane[]> {
+async function everySigner(readPage: FencepostClient["signersPage"], call: CallOptions | undefined) {
   const lanes: SignerLane[] = [];
   for (let after: string | null | undefined; after !== null; ) {
     const page = await readPage({ limit: LARGEST_PAGE, ...(after === undefined ? {} : { after }) }, call);

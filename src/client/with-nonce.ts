@@ -24,11 +24,7 @@ export type UsesNonce = (reserved: { readonly nonce: number; readonly reservatio
  * Reserves a nonce, lets the callback use it, and reports what it did. A callback that throws releases nothing: it may
  * have signed and even sent, so time to live and the lane's policy decide. Null where nothing was sent.
  */
-export async function withNonce(
-  calls: NonceCalls,
-  lane: ReserveNonce,
-  callback: UsesNonce,
-): Promise<CreatedTransaction | null> {
+export async function withNonce(calls: NonceCalls, lane: ReserveNonce, callback: UsesNonce) {
   const { reservationId, nonce } = await calls.reserveNonce(lane);
   const use = await callback({ nonce, reservationId });
   if (typeof use === "object" && "rawTransaction" in use)

@@ -78,30 +78,26 @@ const decided = {
   headers: { Location: "Path of the transaction." },
 };
 
+const lanesNow = { description: "The lane.", schema: SignerLanes, example: examples.signerLanes };
+
 export const transactionActions = Object.fromEntries(
   TRANSACTION_ACTIONS.map((action): [string, WrittenRoute] => {
-    const { order, errors = [], ...described } = TRANSACTIONS[action];
-    const route: WrittenRoute = {
-      ...described,
-      at: `post /api/v1/tx/{txId}/${action}`,
-      body: { schema: order, examples: { [action]: examples.orders[action] } },
-      responses: { 202: decided },
-      errors: [...COMMON_ERRORS, "NOT_FOUND", "CONFLICT", ...errors],
-    };
-    return [`${action}Transaction`, route];
+    const route = routeOf(TRANSACTIONS[action], ["NOT_FOUND", "CONFLICT"], { [action]: examples.orders[action] });
+    return [`${action}Transaction`, { ...route, at: `post /api/v1/tx/{txId}/${action}`, responses: { 202: decided } }];
   }),
 );
 
 export const laneActions = Object.fromEntries(
   LANE_ACTIONS.map((action): [string, WrittenRoute] => {
-    const { order, errors = [], ...described } = LANES[action];
-    const route: WrittenRoute = {
-      ...described,
-      at: `post /api/v1/signers/{signer}/${action}`,
-      body: { schema: order, examples: { [action]: examples.orders.lane } },
-      responses: { 200: { description: "The lane.", schema: SignerLanes, example: examples.signerLanes } },
-      errors: [...COMMON_ERRORS, "UNKNOWN_CHAIN", ...errors],
-    };
-    return [`${action}Signer`, route];
+    const route = routeOf(LANES[action], ["UNKNOWN_CHAIN"], { [action]: examples.orders.lane });
+    return [
+      `${action}Signer`,
+      { ...route, at: `post /api/v1/signers/{signer}/${action}`, responses: { 200: lanesNow } },
+    ];
   }),
 );
+
+function routeOf({ order, errors = [], ...described }: Described, common: readonly ErrorCode[], said: object) {
+  const body = { schema: order, examples: { ...said } };
+  return { ...described, body, errors: [...COMMON_ERRORS, ...common, ...errors] };
+}

@@ -23,12 +23,7 @@ const audit = Type.Record(Type.String(), Type.Unknown(), {
 
 const said = { reason, audit: Type.Optional(audit) };
 const lane = { reason, chainId: Type.Optional(ChainId) };
-const fees = optional({
-  type: FeeType,
-  gasPrice: Quantity,
-  maxFeePerGas: Quantity,
-  maxPriorityFeePerGas: Quantity,
-});
+const fees = optional({ type: FeeType, gasPrice: Quantity, maxFeePerGas: Quantity, maxPriorityFeePerGas: Quantity });
 
 export const ResubmitOrder = closed("ResubmitOrder", said);
 export type ResubmitOrder = Static<typeof ResubmitOrder>;

@@ -79,9 +79,7 @@ export const CreateTransaction = closed(
     payload: Payload,
     metadata: Type.Optional(Metadata),
   },
-  {
-    examples: [{ signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", requestId: "order-42", payload: transfer }],
-  },
+  { examples: [{ signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", requestId: "order-42", payload: transfer }] },
 );
 export type CreateTransaction = Static<typeof CreateTransaction>;
 

@@ -59,15 +59,7 @@ export const batchResults: BatchResults = {
   ],
 };
 
-const outcome = {
-  txId,
-  chainId: 31337,
-  signer,
-  requestId: "order-42",
-  nonce: 7,
-  state: "CONFIRMED",
-  subState: null,
-} as const;
+const outcome = { ...created, state: "CONFIRMED", subState: null } as const;
 
 const attempt: Transaction["attempts"][number] = {
   ordinal: 1,

@@ -7,13 +7,8 @@ import { Address, TxId } from "./scalars.ts";
 export type OpenApiDocument = ReturnType<typeof openApiDocument>;
 export type Operation = ReturnType<typeof operationOf>;
 
-export interface Parameter {
-  readonly name: string;
-  readonly in: "path" | "query" | "header";
-  readonly required: boolean;
-  readonly description?: string;
-  readonly schema: JsonSchema;
-}
+export type Parameter = ReturnType<typeof parameter>;
+type Place = { readonly name: string; readonly in: "path" | "query" | "header"; readonly required: boolean };
 
 export interface MediaType {
   readonly schema?: JsonSchema;
@@ -110,9 +105,9 @@ function parametersOf({ path, query, headers = {} }: Pick<Route, "path" | "query
 }
 
 /** A description belongs to the parameter, where readers of the document look for it. */
-function parameter(head: Pick<Parameter, "name" | "in" | "required">, schema: JsonSchema): Parameter {
+function parameter(place: Place, schema: JsonSchema) {
   const { description, ...rest } = schema;
-  return { ...head, ...(typeof description === "string" ? { description } : {}), schema: rest };
+  return { ...place, ...(typeof description === "string" ? { description } : {}), schema: rest };
 }
 
 /** An answer that is not described member by member is JSON, or text. */

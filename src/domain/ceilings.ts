@@ -96,7 +96,7 @@ export function refuseOverCeiling(ceilings: Ceilings, content: Content, wishes: 
   const { gasPrice = 0n, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = wishes;
   const cap = [gasPrice, maxFeePerGas, maxPriorityFeePerGas].reduce((a, b) => (a > b ? a : b));
   const limit = feeLimit(ceilings, content);
-  if (cap > limit.most) throw overCeiling(ceilings, content, { cap, limit });
+  if (cap > limit.most) throw overCeiling(ceilings, content, cap, limit);
 }
 
 declare const within: unique symbol;
@@ -111,11 +111,7 @@ export function bounded(ceilings: Ceilings, unsigned: UnsignedTransaction, blobC
   return unsigned as Bounded;
 }
 
-export function overCeiling(
-  ceilings: Ceilings,
-  content: Content,
-  { cap, limit }: { readonly cap: bigint; readonly limit: FeeLimit },
-): FencepostError {
+export function overCeiling(ceilings: Ceilings, content: Content, cap: bigint, limit: FeeLimit): FencepostError {
   const { gas, value, blobCost = 0n } = content;
   const blobs = blobCost === 0n ? "" : ` + blobs ${blobCost}`;
   const gasWords = `gas ${gas} x fee cap ${cap}${blobs}`;

@@ -83,7 +83,7 @@ export function unavailable(detail: string, cause?: unknown): FencepostError {
   return new FencepostError("UNAVAILABLE", detail, { retryAfterSeconds: 1, cause });
 }
 
-/** It may have been done, or be done yet: whoever asked looks before repeating it. */
+/** It may have been done, or be done yet: the caller looks before repeating it. */
 export function outcomeUnknown(detail: string, extras: Pick<ErrorExtras, "txId"> & ErrorOptions = {}): FencepostError {
   return new FencepostError("UNAVAILABLE", detail, { outcome: "unknown", retryAfterSeconds: 1, ...extras });
 }

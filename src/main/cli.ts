@@ -10,7 +10,7 @@ import { type Environment, readEnvironment } from "../adapters/system/environmen
 import type { Logger } from "../adapters/system/logger.ts";
 import { createTextMask } from "../adapters/system/secret-mask.ts";
 import { type Command, type Config, ConfigurationError } from "./config/config.ts";
-import { type LoadedConfig, loadConfig } from "./config/load.ts";
+import { loadConfig } from "./config/load.ts";
 import { secretsOf } from "./config/secrets.ts";
 import { version } from "./version.ts";
 
@@ -22,8 +22,11 @@ export async function main(argv: readonly string[]): Promise<number> {
 }
 
 function createActions(environment: Environment, output: Output): CliActions {
-  const load = async <C extends Command>(command: C, options: ServeOptions) => {
-    const loaded = await loadOrExplain(command, options, environment);
+  const { variables, workingDirectory } = environment;
+  const load = async <C extends Command>(command: C, { port, config: configPath }: ServeOptions) => {
+    const flags = port === undefined ? {} : { port };
+    const request = { command, variables, workingDirectory, configPath, flags, nodeId: defaultNodeId(environment) };
+    const loaded = await loadConfig(request).catch(explainMistakes);
     output.hide(secretsOf(loaded.config));
     return loaded;
   };
@@ -32,7 +35,7 @@ function createActions(environment: Environment, output: Output): CliActions {
       const { config } = await load("dev", options);
       const logger = await createNodeLogger(config, process.stderr.isTTY && options.json !== true);
       const { dev } = await import("./dev/dev.ts");
-      const directory = resolve(environment.workingDirectory, options.dataDir);
+      const directory = resolve(workingDirectory, options.dataDir);
       const say = (line: string) => output.stderr(`${line}\n`);
       const needsKey = config.apiKeys !== "none";
       const request = { config, logger, chain: options.chain, directory, say };
@@ -42,7 +45,7 @@ function createActions(environment: Environment, output: Output): CliActions {
       const { config } = await load("start", options);
       const logger = await createNodeLogger(config, false);
       const { reportReady, startWorkers, workerSlot } = await import("./workers.ts");
-      const slot = workerSlot(environment.variables);
+      const slot = workerSlot(variables);
       const count = Number(options.workers ?? 1);
       if (slot === null && count > 1) {
         const { drainTimeoutMs, nodeId } = config;
@@ -81,8 +84,7 @@ function createActions(environment: Environment, output: Output): CliActions {
     },
     async config(options) {
       const { resolution } = await load("config", options);
-      const { effectiveValues } = await import("./config/effective.ts");
-      const { saidIds } = await import("./config/said-ids.ts");
+      const { effectiveValues, saidIds } = await import("./config/effective.ts");
       return effectiveValues(resolution, await saidIds(resolution.chains));
     },
   };
@@ -95,24 +97,9 @@ async function createNodeLogger(config: Config, isReadable: boolean): Promise<Lo
   return createLogger({ level: config.logLevel, format, destination: STANDARD_ERROR, secrets: secretsOf(config) });
 }
 
-async function loadOrExplain<C extends Command>(
-  command: C,
-  options: ServeOptions,
-  environment: Environment,
-): Promise<LoadedConfig<C>> {
-  try {
-    return await loadConfig({
-      command,
-      variables: environment.variables,
-      workingDirectory: environment.workingDirectory,
-      configPath: options.config,
-      flags: options.port === undefined ? {} : { port: options.port },
-      nodeId: defaultNodeId(environment),
-    });
-  } catch (error) {
-    if (!(error instanceof ConfigurationError)) throw error;
-    throw new CommandFailed(error.mistakes, EXIT_CODES.misused, { cause: error });
-  }
+function explainMistakes(error: unknown): never {
+  if (!(error instanceof ConfigurationError)) throw error;
+  throw new CommandFailed(error.mistakes, EXIT_CODES.misused, { cause: error });
 }
 
 const LONGEST_HOST_NAME = 64;

@@ -16,7 +16,7 @@ import { type Failpoints, noFailpoints } from "../ports/failpoints.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { noWakeUps } from "../ports/wake-ups.ts";
 import { awaitDatabase, type Patience } from "./await-database.ts";
-import type { ChainConfig, Config, ConfigFor } from "./config/config.ts";
+import type { ChainConfig, ConfigFor } from "./config/config.ts";
 import type { Extensions } from "./extensions.ts";
 import { loadPolicies } from "./load-policies.ts";
 import { version } from "./version.ts";
@@ -56,7 +56,7 @@ export async function composeNode(parts: NodeParts) {
     const telemetry = createTelemetry([...parts.sinks, ...sinks]);
     const entropy = createEntropy(systemClock);
     const { config, patience } = parts;
-    const { databaseUrl, preparedStatements } = config;
+    const { databaseUrl, preparedStatements, nodeId, mode, lease, writer, queueLimit, drainTimeoutMs } = config;
     // Past any pooler: for what belongs to a session.
     const direct = { directUrl: config.directDatabaseUrl ?? databaseUrl, clock: systemClock, entropy, telemetry };
     // Begun first: an earlier node's missing lock counts only while we hold one ourselves, and only at the second look that
@@ -71,7 +71,7 @@ export async function composeNode(parts: NodeParts) {
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
     const patiently: Patiently = (work) => (patience === null ? work() : awaitDatabase(work, patience));
     await patiently(() => migrate({ databaseUrl }));
-    const leaseDurationMs = config.lease.durationMs;
+    const leaseDurationMs = lease.durationMs;
     const store = keep(
       await patiently(() =>
         openPostgresStore({ databaseUrl, preparedStatements, clock: systemClock, leaseDurationMs, policies }),
@@ -83,7 +83,8 @@ export async function composeNode(parts: NodeParts) {
     const resources = { store, chains, signer, peers, wakeUps, sessionLock };
     const ports = { ...resources, policies, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook };
-    const node = new FencepostNode({ ...ports, ...hook }, { ...settingsOf(config), url, version });
+    const settings = { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, url, version };
+    const node = new FencepostNode({ ...ports, ...hook }, settings);
     parts.onBuilt?.(node, store);
     await node.start(patiently);
     /** The node first, then what it stood on. */
@@ -99,13 +100,7 @@ export async function composeNode(parts: NodeParts) {
   }
 }
 
-function settingsOf({ nodeId, mode, lease, writer, queueLimit, drainTimeoutMs }: Config) {
-  return { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs };
-}
-
-interface Resource {
-  close(): Promise<void>;
-}
+type Resource = Pick<Extensions, "close">;
 
 /** To be closed with the node, or at once where that will never be. */
 type Keep = <T extends Resource>(resource: T) => T;

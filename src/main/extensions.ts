@@ -4,10 +4,11 @@ import { createEntropy } from "../adapters/system/entropy.ts";
 import type { TelemetrySink } from "../adapters/system/telemetry.ts";
 import { createAlertSink } from "../adapters/webhooks/alert-sink.ts";
 import { createHttpStuckHook } from "../adapters/webhooks/http-stuck-hook.ts";
+import { defined } from "../domain/defined.ts";
 import type { Address } from "../domain/lane.ts";
 import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
 import { type Config, ConfigurationError } from "./config/config.ts";
-import { importModule } from "./config/file.ts";
+import { firstLine, importModule } from "./config/file.ts";
 import { SETTINGS } from "./config/schema.ts";
 
 /** What an installation plugs in: the hook that decides about stuck transactions, and where alerts go. */
@@ -39,14 +40,8 @@ export async function openExtensions(options: ExtensionOptions): Promise<Extensi
 function openAlerts({ config, checksum, onAlertLost }: ExtensionOptions) {
   if (config.alertWebhook === null) return null;
   const { url, format } = config.alertWebhook;
-  return createAlertSink({
-    ...ports,
-    url,
-    nodeId: config.nodeId,
-    ...(format === null ? {} : { format }),
-    ...(checksum === undefined ? {} : { checksum }),
-    ...(onAlertLost === undefined ? {} : { onLost: onAlertLost }),
-  });
+  const chosen = defined({ format: format ?? undefined, checksum, onLost: onAlertLost });
+  return createAlertSink({ ...ports, url, nodeId: config.nodeId, ...chosen });
 }
 
 async function openHook(hook: Config["stuckHook"]): Promise<StuckResolutionHook | null> {
@@ -59,8 +54,7 @@ async function openHook(hook: Config["stuckHook"]): Promise<StuckResolutionHook 
 /** The default export: an object with `decide`, or that function itself. */
 async function hookModule(place: string): Promise<StuckResolutionHook> {
   const found = await importModule(resolve(process.cwd(), place)).catch((error: unknown) => {
-    const message = error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : String(error);
-    throw new ConfigurationError([`${SETTINGS.stuckHook.variable}: ${place} cannot be loaded: ${message}`]);
+    throw new ConfigurationError([`${SETTINGS.stuckHook.variable}: ${place} cannot be loaded: ${firstLine(error)}`]);
   });
   if (typeof found === "function") return { decide: found as StuckResolutionHook["decide"] };
   const hook = found as Partial<StuckResolutionHook> | null | undefined;

@@ -73,8 +73,7 @@ class Crew {
 
   async stop(): Promise<void> {
     this.stopping = true;
-    const ended = [...this.workers.values()].map((worker) => this.end(worker));
-    await Promise.all(ended);
+    await Promise.all([...this.workers.values()].map((worker) => this.end(worker)));
   }
 
   private launch(slot: number, failures: number): Promise<Ready> {

@@ -210,3 +210,11 @@ export class ChainUnavailable extends Error {
     this.limited = limited;
   }
 }
+
+/** What the chain says, or this where it does not answer now. */
+export function unlessSilent<T, E>(asking: Promise<T>, otherwise: E): Promise<T | E> {
+  return asking.catch((error: unknown) => {
+    if (error instanceof ChainUnavailable) return otherwise;
+    throw error;
+  });
+}

@@ -1,19 +1,22 @@
-import type { Hole } from "../domain/holes.ts";
 import type { Fence, Hash, Hex, Lane } from "../domain/lane.ts";
 import type {
   Change,
   ExistingTransaction,
+  Fenced,
   LedgerOutcome,
+  LedgerTransaction,
   LedgerWrite,
+  LoadedLane,
   QueuedChange,
-  SuspendedBy,
+  TransactionDetails,
 } from "../domain/ledger/index.ts";
-import type { Attempt, Intent, LaneTransaction, Payload, Receipt } from "../domain/transaction.ts";
+import type { Reservation } from "../domain/reservations.ts";
+import type { Attempt, Intent, LaneTransaction, Payload } from "../domain/transaction.ts";
 
 export { BatchRefused } from "../domain/ledger/batch-refused.ts";
-export type * from "../domain/ledger/fates.ts";
 export type * from "../domain/ledger/nonce-writes.ts";
 export { NotLoaded } from "../domain/ledger/part.ts";
+export type * from "../domain/ledger/writes.ts";
 export type * from "../domain/ledger/writes.ts";
 
 /**
@@ -23,16 +26,12 @@ export type * from "../domain/ledger/writes.ts";
 export type LaneWrite = LedgerWrite | IdentifyWrite | ConfirmationsWrite;
 
 /** Notes the first block of a chain, once; every later look is compared with it. */
-export interface IdentifyWrite {
-  readonly kind: "identify";
-  readonly fence: Fence;
+export interface IdentifyWrite extends Fenced<"identify"> {
   readonly genesisHash: Hash;
 }
 
 /** The canonical blocks of a chain as the deciding node saw them, stored once per chain, kept under the fence of a lane it decides for. */
-export interface ConfirmationsWrite {
-  readonly kind: "confirmations";
-  readonly fence: Fence;
+export interface ConfirmationsWrite extends Fenced<"confirmations"> {
   /** Hash-linked, ascending. A stored block with another hash at one of these heights is a new fork: replaced from there up. */
   readonly blocks: readonly { readonly number: number; readonly hash: Hash }[];
   /** Blocks below are no longer needed and may be removed. */
@@ -43,7 +42,7 @@ export interface ConfirmationsWrite {
 export type WriteOutcome =
   | { readonly status: "fenced" }
   | { readonly status: "confirmations"; readonly newFork: boolean }
-  /** Of the end of a watch: a part is written, the rest failed and is to be written again. */
+  /** Of the end of a watch: a part is written, and the rest is to be written again. The writer does. */
   | { readonly status: "unfinished" }
   | LedgerOutcome;
 
@@ -69,7 +68,6 @@ interface Answers {
   readonly realign: "aligned";
   readonly reconcile: "reconciled";
   readonly transition: "applied";
-  readonly unwatch: "done" | "unfinished";
   readonly reserve: "reserved";
   readonly release: "released";
   readonly expire: "expired";
@@ -93,11 +91,7 @@ export interface IntakeRow {
 }
 
 /** Everything an owner needs to take a lane up from the database alone. */
-export interface LaneSnapshot {
-  readonly cursor: number | null;
-  readonly suspendedBy: SuspendedBy | null;
-  /** False: the database's history changed, and the lane has not been compared with the chain since. */
-  readonly reconciled: boolean;
+export interface LaneSnapshot extends LoadedLane {
   /** Where the lane stood when the feed's current epoch began: lower nonces were given out before that. 0: never changed. */
   readonly epochFloor: number;
   /** The first block of the chain as this database knows it; null: not noted yet. */
@@ -108,33 +102,23 @@ export interface LaneSnapshot {
   readonly allocated: number;
   /** Blocks that hold settled transactions still under watch: height and hash, distinct. */
   readonly watched: readonly { readonly number: number; readonly hash: Hash }[];
-  /** Ascending by nonce. */
-  readonly holes: readonly Hole[];
   /** Open reservations, with what is left of them by the database's clock. */
   readonly reservations: readonly OpenReservation[];
 }
 
-export interface OpenReservation {
-  readonly reservationId: string;
-  readonly nonce: number;
+export interface OpenReservation extends Pick<Reservation, "reservationId" | "nonce"> {
   readonly leftMs: number;
 }
 
-export interface TrackedRecord extends LaneTransaction {
+export interface TrackedRecord
+  extends LaneTransaction,
+    Omit<TransactionDetails, "lostSightAt">,
+    Pick<LedgerTransaction, "acceptedOrdinal" | "requestId"> {
   readonly attempts: readonly Attempt[];
-  readonly receipt: Receipt | null;
-  readonly submitAttempts: number;
-  readonly createdAt: Date;
   /** When sending its first payload was claimed; null: never. */
   readonly firstSentAt: Date | null;
-  readonly lastSubmittedAt: Date | null;
   /** When sight of it was lost, where it is still not known what a node made of it. */
   readonly lostSightAt?: Date;
-  /** The highest attempt that a node took; null: none that we know of. */
-  readonly acceptedOrdinal: number | null;
-  readonly lastError: string | null;
-  /** Of a settled row that is watched too: what the feed last said. */
-  readonly requestId: string | null;
 }
 
 export interface StoredPayload {

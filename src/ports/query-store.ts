@@ -1,9 +1,9 @@
 import type { Address, Hash, Lane } from "../domain/lane.ts";
-import type { PolicyUse } from "../domain/ledger/index.ts";
+import type { Completion, LedgerAttempt, PolicyUse } from "../domain/ledger/index.ts";
 import type { Use } from "../domain/policy/use.ts";
 import type { Reservation } from "../domain/reservations.ts";
-import type { Attempt, Intent } from "../domain/transaction.ts";
-import type { CompletionState, State, Status, TransitionEvent } from "../domain/transitions.ts";
+import type { Intent } from "../domain/transaction.ts";
+import type { State, Status, TransitionEvent } from "../domain/transitions.ts";
 import type { BlockPlace } from "./chain.ts";
 import type { Decision, LaneDecision, LaneSnapshot, TrackedRecord } from "./lane-store.ts";
 import type { LeaseRecord } from "./lease-store.ts";
@@ -21,10 +21,9 @@ export interface TransactionRecord
   readonly confirmedAt: Date | null;
 }
 
-export interface AttemptRecord extends Attempt {
+/** From its first claim on the network may know it. */
+export interface AttemptRecord extends LedgerAttempt {
   readonly createdAt: Date;
-  /** When sending was first claimed: from here on the network may know it. */
-  readonly firstSentAt: Date | null;
 }
 
 /** Repeats of one event are one row: how often, first and last. */
@@ -54,14 +53,11 @@ export interface ListFilter {
   readonly limit: number;
 }
 
-export interface CompletionRecord
-  extends Pick<TransactionRecord, "txId" | "lane" | "requestId" | "nonce" | "subState"> {
+export interface CompletionRecord extends Completion {
+  readonly lane: Lane;
   readonly seq: number;
   /** The epoch it was written in: that of the feed, or an older one. */
   readonly epoch: number;
-  readonly state: CompletionState;
-  readonly settled: boolean;
-  readonly txHash: Hash | null;
   readonly at: Date;
 }
 

@@ -1,6 +1,6 @@
 /** What is under way for a lane while it is read again from the database: memory must not lose what the database holds. */
 import { afterEach, describe, expect, it } from "vitest";
-import { findSkipped } from "../../src/application/detours/skipped.ts";
+import { findSkipped } from "../../src/application/detours/holes.ts";
 import { quietly } from "../../src/application/lane/term.ts";
 import { createStageBench, trackedRecord } from "../support/stage-bench.ts";
 import { SIGNER, transfer, World, type WorldNode } from "../support/world.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../src/adapters/evm/codec.ts";
-import { normalisePayload } from "../../src/application/requests/payload.ts";
+import { normalisePayload } from "../../src/application/requests/fields.ts";
 import { fingerprint } from "../../src/domain/fingerprint.ts";
 import type { Hash } from "../../src/domain/lane.ts";
 import type { Payload } from "../../src/domain/transaction.ts";

@@ -1,4 +1,4 @@
-import { createUuidSequence } from "../../src/adapters/system/uuid.ts";
+import { createUuidSequence } from "../../src/adapters/system/entropy.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { Entropy } from "../../src/ports/entropy.ts";
 

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import { createUuidSequence } from "../../src/adapters/system/uuid.ts";
+import { createUuidSequence } from "../../src/adapters/system/entropy.ts";
 import { fingerprint } from "../../src/domain/fingerprint.ts";
 import type { Address, Fence, Hash, Lane } from "../../src/domain/lane.ts";
 import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../../src/domain/transaction.ts";

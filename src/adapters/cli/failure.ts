@@ -31,29 +31,18 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 /** One readable line. */
 export function describeFailure(error: unknown): string {
-  const cause = tellingError(error);
-  const message = oneLine(cause instanceof Error ? cause.message || cause.name : String(cause));
-  const advice = ADVICE[codeOf(cause) ?? ""];
+  // A connection that tried several addresses fails with an AggregateError whose own message is empty.
+  const isEmpty = error instanceof AggregateError && error.message === "";
+  const cause: unknown = isEmpty ? (error.errors[0] ?? error) : error;
+  const words = cause instanceof Error ? cause.message || cause.name : String(cause);
+  const message = words.replace(/\p{Cc}+/gu, " ").trim();
+  const advice = cause instanceof Error && "code" in cause ? ADVICE[String(cause.code)] : undefined;
   return advice === undefined ? message : `${message} (${advice})`;
 }
 
 /** Everything there is, for `--verbose`. */
 export function describeWhole(error: unknown): string {
   return error instanceof Error ? inspect(error) : String(error);
-}
-
-/** A connection that tried several addresses fails with an AggregateError whose own message is empty. */
-function tellingError(error: unknown): unknown {
-  if (error instanceof AggregateError && error.message === "" && error.errors.length > 0) return error.errors[0];
-  return error;
-}
-
-function codeOf(error: unknown): string | null {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : null;
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\p{Cc}+/gu, " ").trim();
 }
 
 /** What a script may rely on; docs/cli.md lists the same. */

@@ -23,11 +23,7 @@ export interface Asking {
 }
 
 /** A command whose answer a running node gives. */
-export function askNode<T>(
-  command: Command,
-  { actions, io }: Asking,
-  { ask, show }: Answer<FencepostClient, T>,
-): Command {
+function askNode<T>(command: Command, { actions, io }: Asking, { ask, show }: Answer<FencepostClient, T>) {
   answerWith<RemoteOptions, T>(command, io, {
     ask: async (options) => ask(await actions.connect(options)).catch(explainRefusal),
     show,

@@ -61,10 +61,7 @@ export interface Question {
 }
 
 /** Null: fewer than two endpoints are up. */
-export async function agreeOnReceipts(
-  endpoints: Endpoints,
-  question: Question,
-): Promise<readonly ReceiptVerdict[] | null> {
+export async function agreeOnReceipts(endpoints: Endpoints, question: Question) {
   const { transactions } = question;
   const said = await endpoints.readEach(
     (_, endpoint) => statementOf(endpoint, question),
@@ -142,12 +139,15 @@ async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Q
     const text = `shows block ${shown.hash} at that height`;
     return transactions.map(() => ({ key: text, text, means: "moved" }));
   }
-  const found = await complete(endpoint, shown, { hashes, early });
-  const listed = new Set(shown.transactionHashes);
+  const held = new Set(shown.transactionHashes);
+  const inIt = early.filter(({ receipt }) => standsIn(shown, receipt));
+  const isWhole = inIt.length >= hashes.filter((hash) => held.has(hash)).length;
+  const receipts = isWhole ? inIt : await fetchShownInBlock(endpoint, shown, hashes);
+  const found = new Map(receipts.map((each) => [each.receipt.txHash, each]));
   return transactions.map((each, index) => {
     const receipt = found.get(each.txHash);
     if (receipt !== undefined) return wordOn(receipt, each, senders[index] ?? null);
-    if (!listed.has(each.txHash)) return NOT_IN_IT;
+    if (!held.has(each.txHash)) return NOT_IN_IT;
     // The index of the newest block may still be being written; of an older one it is there.
     return head > block.number ? WITHHELD : { late: WITHHELD.text };
   });
@@ -155,18 +155,6 @@ async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Q
 
 const NOT_IN_IT: Word = { key: "none", text: "has that block, and not this transaction in it", means: "absent" };
 const WITHHELD: Word = { key: "withheld", text: "has it in that block, and no receipt of it", means: "withheld" };
-
-async function complete(
-  endpoint: Endpoint,
-  block: Block,
-  { hashes, early }: { readonly hashes: readonly Hash[]; readonly early: readonly ShownReceipt[] },
-): Promise<ReadonlyMap<Hash, ShownReceipt>> {
-  const found = early.filter(({ receipt }) => standsIn(block, receipt));
-  const held = new Set(block.transactionHashes);
-  const whole = found.length >= hashes.filter((hash) => held.has(hash)).length;
-  const receipts = whole ? found : await fetchShownInBlock(endpoint, block, hashes);
-  return new Map(receipts.map((shown) => [shown.receipt.txHash, shown]));
-}
 
 function wordOn(shown: ShownReceipt, { sentBy }: Settling, sender: ChainTransaction | null): Word {
   if (sentBy !== undefined && (sender?.from !== sentBy.signer || sender.nonce !== sentBy.nonce)) {
@@ -270,7 +258,7 @@ function agreedIn(words: readonly TagWord[]): Block | null {
 }
 
 /** What two of them say; null: no two say the same. */
-export function saidTwice<T extends string>(said: readonly T[]): T | null {
+function saidTwice<T extends string>(said: readonly T[]): T | null {
   return said.find((each, index) => said.indexOf(each) < index) ?? null;
 }
 

@@ -1,12 +1,9 @@
+import type { EndpointsOptions } from "./rpc/endpoints.ts";
 import { read } from "./rpc/quantities.ts";
-import { createTransport, type TransportOptions } from "./rpc/transport.ts";
-
-export interface AskedEndpoints extends Pick<TransportOptions, "clock" | "timeoutMs"> {
-  readonly urls: readonly string[];
-}
+import { createTransport } from "./rpc/transport.ts";
 
 /** What every endpoint that is up says of itself; those that are down are judged when they are back. */
-export async function askChainIds({ urls, ...options }: AskedEndpoints) {
+export async function askChainIds({ urls, ...options }: Pick<EndpointsOptions, "urls" | "clock" | "timeoutMs">) {
   const claims = urls.map(async (url) => {
     const rpc = createTransport({ ...options, url, report: () => undefined });
     try {

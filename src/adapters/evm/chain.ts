@@ -4,7 +4,7 @@ import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, agreeOnTagFor
 import { askChainIds } from "./ask-chain-ids.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
 import { BlockProver } from "./proof/block-prover.ts";
-import { fetchBlockNumber, fetchBlocks, fetchBlocksByHash, fetchIdentity, fetchTagged } from "./read-block.ts";
+import { fetchBlockNumber, fetchBlocks, fetchIdentity, fetchTagged } from "./read-block.ts";
 import { fetchReceipts, fetchShownInBlock } from "./read-receipts.ts";
 import {
   CountsAtHead,
@@ -15,7 +15,7 @@ import {
   fetchSentInBlock,
   fetchTransaction,
 } from "./read-sent.ts";
-import { type Ask, type Endpoint, Endpoints, type EndpointsOptions } from "./rpc/endpoints.ts";
+import { type Ask, Endpoints, type EndpointsOptions } from "./rpc/endpoints.ts";
 import { read } from "./rpc/quantities.ts";
 import { simulateCall } from "./simulate-call.ts";
 import { sendUnsigned, submitEverywhere, submitToFirst } from "./submit-transactions.ts";
@@ -54,6 +54,15 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
   /** Of nothing, nothing is asked. */
   const readOf = async <T>(subjects: readonly unknown[], ask: Ask<readonly T[]>) =>
     subjects.length === 0 ? [] : endpoints.read(ask);
+  /** The blocks on top may have been claimed by another one, which is down by now: this one must have come so far itself. */
+  const settlingAlone = ({ block, transactions, depth }: Question): Ask<readonly ReceiptVerdict[]> => {
+    return async (rpc, endpoint) => {
+      const height = endpoints.size === 1 ? null : fetchBlockNumber(rpc);
+      const [verdicts, head] = await Promise.all([prover.settle(endpoint, block, transactions), height]);
+      if (head === null || head >= block.number + depth) return verdicts;
+      return transactions.map(() => ({ kind: "behind", detail: `${rpc.label} stands at block ${head}` }));
+    };
+  };
   return {
     chainId,
     endpoints: endpoints.size,
@@ -61,15 +70,12 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
     headForAll: (tag) => agreeOnTagForAll(endpoints, tag),
     heightReached: (upTo) => agreeOnHeight(endpoints, upTo),
     blocksByNumber: (numbers) => readOf(numbers, (rpc) => fetchBlocks(rpc, numbers)),
-    blockByHash: async (hash) => (await first((rpc) => fetchBlocksByHash(rpc, [hash])))[0] ?? null,
+    blockByHash: async (hash) => (await first((rpc) => fetchBlocks(rpc, [hash])))[0] ?? null,
     secondOpinion: (blockNumber) => agreeOnBlock(endpoints, blockNumber),
     settleReceipts: async (block, transactions, depth) => {
       if (transactions.length === 0) return [];
       const question = { block, transactions, depth };
-      const agreed = await agreeOnReceipts(endpoints, question);
-      return (
-        agreed ?? first((_, endpoint) => settleAlone(endpoint, question, { prover, isOnly: endpoints.size === 1 }))
-      );
+      return (await agreeOnReceipts(endpoints, question)) ?? first(settlingAlone(question));
     },
     receiptsInBlock: async (block, hashes) => {
       const shown = await readOf(hashes, (_, endpoint) => fetchShownInBlock(endpoint, block, hashes));
@@ -106,19 +112,4 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
     sendUnsigned: (from, transaction) => sendUnsigned(endpoints, from, transaction),
     close: async () => void (await Promise.all([endpoints.close(), prover.close()])),
   };
-}
-
-/** The blocks on top may have been claimed by another one, which is down by now: this one must have come so far itself. */
-async function settleAlone(
-  endpoint: Endpoint,
-  { block, transactions, depth }: Question,
-  { prover, isOnly }: { readonly prover: BlockProver; readonly isOnly: boolean },
-): Promise<readonly ReceiptVerdict[]> {
-  const [verdicts, height] = await Promise.all([
-    prover.settle(endpoint, block, transactions),
-    isOnly ? null : fetchBlockNumber(endpoint.rpc),
-  ]);
-  const isDeep = height === null || height >= block.number + depth;
-  const detail = `${endpoint.rpc.label} stands at block ${height}`;
-  return isDeep ? verdicts : transactions.map(() => ({ kind: "behind", detail }));
 }

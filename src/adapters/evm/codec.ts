@@ -60,10 +60,7 @@ function encodeFunction({ selector, inputs }: AbiFunction, args: readonly unknow
 }
 
 /** Other entries of the ABI are not looked at: a library's ABI may hold functions that cannot be called from outside. */
-function candidates(
-  callee: Exclude<Callee, string>,
-  bySignature: (text: string) => AbiFunction,
-): readonly AbiFunction[] {
+function candidates(callee: Exclude<Callee, string>, bySignature: (text: string) => AbiFunction) {
   const named = "abi" in callee ? callee.function : null;
   const functions = readAbi("abi" in callee ? callee.abi : callee).filter((item) => item.type === "function");
   if (named === null) return functions.map(readFunction);

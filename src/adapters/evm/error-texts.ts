@@ -1,14 +1,11 @@
-import { decodeAbiParameters } from "viem/utils";
+import { decodeErrorResult, parseAbi } from "viem/utils";
 import type { Hex } from "../../domain/lane.ts";
 import type { Revert } from "../../ports/chain.ts";
 import { isBytes } from "./rpc/quantities.ts";
+import type { RpcErrorAnswer } from "./rpc/rpc-errors.ts";
 
 /** The parts of a JSON-RPC error object, as far as a node filled them in. */
-export interface NodeError {
-  readonly code: number;
-  readonly message: string;
-  readonly data?: unknown;
-}
+export type NodeError = Pick<RpcErrorAnswer, "code" | "message"> & { readonly data?: unknown };
 
 const LONGEST_TEXT = 2_000;
 const LONGEST_DETAIL = 300;
@@ -58,9 +55,9 @@ export function shorten(text: string): string {
   return points.length <= LONGEST_DETAIL ? clean : `${points.slice(0, LONGEST_DETAIL - 1).join("")}…`;
 }
 
-const ERROR_SELECTOR = "0x08c379a0";
-const PANIC_SELECTOR = "0x4e487b71";
-const WORD = 64;
+const SOLIDITY_ERRORS = parseAbi(["error Error(string)", "error Panic(uint256)"]);
+/** A selector and one word. */
+const PANIC_LENGTH = 2 + 8 + 64;
 
 /** Solidity's documented panic codes. */
 const PANICS: Readonly<Record<string, string>> = {
@@ -76,30 +73,18 @@ const PANICS: Readonly<Record<string, string>> = {
   "81": "call of an uninitialised internal function",
 };
 
-/** `Error(string)` and `Panic(uint256)` in words; a custom error keeps its data, to be decoded with the contract's ABI. */
+/**
+ * `Error(string)` and `Panic(uint256)` in words, fit to be stored: PostgreSQL refuses NUL, and the refusal would be tried for
+ * ever. A custom error keeps its data, to be decoded with the contract's ABI.
+ */
 export function decodeRevert(data: Hex): Revert {
-  const body = data.slice(10);
-  if (data.startsWith(ERROR_SELECTOR)) {
-    const message = decodeString(body);
-    if (message !== null) return { name: "Error", message, data };
-  }
-  if (data.startsWith(PANIC_SELECTOR) && body.length === WORD) {
-    const code = BigInt(`0x${body}`);
-    const words = PANICS[code.toString()] ?? "unknown panic";
-    return { name: "Panic", message: `${words} (0x${code.toString(16)})`, data };
+  try {
+    const { errorName: name, args } = decodeErrorResult({ abi: SOLIDITY_ERRORS, data });
+    if (name === "Error") return { name, message: shorten(args[0]), data };
+    const words = PANICS[String(args[0])] ?? "unknown panic";
+    if (data.length === PANIC_LENGTH) return { name, message: `${words} (0x${args[0].toString(16)})`, data };
+  } catch {
+    // A contract may revert with any bytes it likes.
   }
   return { name: null, message: null, data };
-}
-
-/**
- * One ABI-encoded string, fit to be stored: PostgreSQL refuses NUL, and the refusal would be tried for ever. Null where
- * offset or length point outside: a contract may revert with any bytes it likes.
- */
-function decodeString(body: string): string | null {
-  try {
-    const [text] = decodeAbiParameters([{ type: "string" }], `0x${body}`);
-    return shorten(text);
-  } catch {
-    return null;
-  }
 }

@@ -1,9 +1,10 @@
 import { numberToHex } from "viem/utils";
 import type { Hash } from "../../domain/lane.ts";
-import type { Block, BlockPlace, BlockTag, ChainIdentity } from "../../ports/chain.ts";
+import type { Block, BlockTag, ChainIdentity } from "../../ports/chain.ts";
 import { BadAnswer, read } from "./rpc/quantities.ts";
-import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/rpc-errors.ts";
+import { RpcErrorAnswer, type RpcReply, resultOf, saying } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
+import type { RpcCall } from "./rpc/wire.ts";
 
 type Batch = Pick<RpcTransport, "batch">;
 
@@ -24,14 +25,9 @@ export function readBlock(value: unknown): Block | null {
 }
 
 /** The block of a reply, which must be the one asked for: an endpoint that answers with another is lying or mixed up. */
-export function blockFrom(reply: RpcReply | undefined, asked: Partial<BlockPlace>): Block | null {
+function blockFrom(reply: RpcReply | undefined, asked: number | Hash): Block | null {
   const block = readBlock(resultOf(reply, saysNoSuchBlock) ?? null);
-  if (
-    block === null ||
-    ((asked.number ?? block.number) === block.number && (asked.hash ?? block.hash) === block.hash)
-  ) {
-    return block;
-  }
+  if (block === null || block.number === asked || block.hash === asked) return block;
   throw new BadAnswer("it answered with another block");
 }
 
@@ -46,52 +42,35 @@ export async function fetchTagged(rpc: Pick<RpcTransport, "request">, tag: Block
     if (block === null && tag === "latest") throw new BadAnswer("it has no latest block");
     return block;
   } catch (error) {
-    if (tag !== "latest" && saysUnknownTag(error)) return null;
+    if (tag !== "latest" && (saysNoSuchBlock(error) || refusesTag(error))) return null;
     throw error;
   }
 }
 
-/** Canonical blocks by number, in the order asked; null where the node has none. */
-export async function fetchBlocks(rpc: Batch, numbers: readonly number[]): Promise<readonly (Block | null)[]> {
-  const params = (number: number) => [numberToHex(number), false];
-  const replies = await rpc.batch(
-    numbers.map((number) => ({ method: "eth_getBlockByNumber", params: params(number) })),
-  );
-  return numbers.map((number, index) => blockFrom(replies[index], { number }));
+/** Blocks by hash, or canonical ones by number, in the order asked; null where the node has none. */
+export async function fetchBlocks(rpc: Batch, asked: readonly (number | Hash)[]): Promise<readonly (Block | null)[]> {
+  const replies = await rpc.batch(asked.map(blockCall));
+  return asked.map((each, index) => blockFrom(replies[index], each));
 }
 
-/** Blocks by hash, in the order asked; null where the node has none. */
-export async function fetchBlocksByHash(rpc: Batch, hashes: readonly Hash[]): Promise<readonly (Block | null)[]> {
-  const replies = await rpc.batch(hashes.map((hash) => ({ method: "eth_getBlockByHash", params: [hash, false] })));
-  return hashes.map((hash, index) => blockFrom(replies[index], { hash }));
+function blockCall(asked: number | Hash): RpcCall {
+  if (typeof asked === "string") return { method: "eth_getBlockByHash", params: [asked, false] };
+  return { method: "eth_getBlockByNumber", params: [numberToHex(asked), false] };
 }
 
 /** Chain id and the hash of block 0: two chains that share a number still begin differently. */
 export async function fetchIdentity(rpc: Batch): Promise<ChainIdentity> {
-  const [chainId, genesis] = await rpc.batch([
-    { method: "eth_chainId", params: [] },
-    { method: "eth_getBlockByNumber", params: ["0x0", false] },
-  ]);
+  const [chainId, genesis] = await rpc.batch([{ method: "eth_chainId", params: [] }, blockCall(0)]);
   // A node that expired old history (EIP-4444) refuses block 0 in words of its own: then the number must do.
   const refused = genesis?.ok === false && genesis.error instanceof RpcErrorAnswer;
   return {
     chainId: read.number(resultOf(chainId), "eth_chainId"),
-    genesisHash: refused ? null : (blockFrom(genesis, { number: 0 })?.hash ?? null),
+    genesisHash: refused ? null : (blockFrom(genesis, 0)?.hash ?? null),
   };
 }
 
-const NO_SUCH_BLOCK_CODES: readonly number[] = [-39001, -32001];
-const NO_SUCH_BLOCK_TEXT = /(block|header) not found|unknown block/i;
-
 /** Absence that is told by an error: execution-apis' -39001, EIP-1474's -32001 (Reth), geth's "finalized block not found". */
-export function saysNoSuchBlock(error: unknown): boolean {
-  if (!(error instanceof RpcErrorAnswer)) return false;
-  return NO_SUCH_BLOCK_CODES.includes(error.code) || NO_SUCH_BLOCK_TEXT.test(error.message);
-}
-
-const BAD_TAG_CODES: readonly number[] = [-32602, -32601, -32004];
+export const saysNoSuchBlock = saying([-39001, -32001], /(block|header) not found|unknown block/i);
 
 /** A node from before the merge, or a rollup without the notion, does not know `safe` and `finalized`. */
-function saysUnknownTag(error: unknown): boolean {
-  return saysNoSuchBlock(error) || (error instanceof RpcErrorAnswer && BAD_TAG_CODES.includes(error.code));
-}
+const refusesTag = saying([-32602, -32601, -32004]);

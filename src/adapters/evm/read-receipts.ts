@@ -1,23 +1,23 @@
 import type { Hash } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";
 import type { Block } from "../../ports/chain.ts";
-import { fetchBlocksByHash, saysNoSuchBlock } from "./read-block.ts";
+import { fetchBlocks, saysNoSuchBlock } from "./read-block.ts";
 import type { Endpoint } from "./rpc/endpoints.ts";
-import { BadAnswer, read } from "./rpc/quantities.ts";
-import { RpcErrorAnswer, RpcUnreachable, resultOf, saysMethodUnsupported, saysOverLimit } from "./rpc/rpc-errors.ts";
+import { BadAnswer, type Fields, read } from "./rpc/quantities.ts";
+import { RpcErrorAnswer, resultOf, saying, saysMethodUnsupported, withholds } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
 /** A receipt, and what the node showed of it: logs are compared, and not kept. */
 export interface ShownReceipt {
   readonly receipt: Receipt;
-  readonly json: Readonly<Record<string, unknown>>;
+  readonly json: Fields;
 }
 
 /** Receipts by hash, in the order asked; null where the node knows none. Each stands in its block as the block says. */
 export async function fetchReceipts(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]> {
   const receipts = (await fetchByHash(rpc, hashes)).map((shown) => shown?.receipt ?? null);
   const named = [...new Set(receipts.flatMap((receipt) => receipt?.blockHash ?? []))];
-  const blocks = await fetchBlocksByHash(rpc, named);
+  const blocks = await fetchBlocks(rpc, named);
   for (const receipt of receipts.filter((each) => each !== null)) {
     const block = blocks[named.indexOf(receipt.blockHash)] ?? null;
     if (block === null) throw new BadAnswer("it has a receipt of a block that it does not have");
@@ -84,11 +84,7 @@ export async function fetchShownInBlock(
  * Of a block that is known by its hash alone, without asking for the block first: one question instead of two. Also what
  * stands in another block; and what a node's index has not come to yet is missing.
  */
-export async function fetchShownAtOnce(
-  endpoint: Endpoint,
-  blockHash: Hash,
-  hashes: readonly Hash[],
-): Promise<readonly ShownReceipt[]> {
+export async function fetchShownAtOnce(endpoint: Endpoint, blockHash: Hash, hashes: readonly Hash[]) {
   const list = hashes.length > FEW_CALLS ? await fetchBlockReceipts(endpoint, blockHash) : "unsupported";
   if (typeof list === "string") return (await fetchIndexed(endpoint.rpc, hashes)).filter((shown) => shown !== null);
   const asked = new Set(hashes);
@@ -134,24 +130,18 @@ export async function fetchBlockReceipts(
     } catch (error) {
       // Reth and Besu tell an orphaned block by an error, geth by null.
       if (saysNoSuchBlock(error)) return "gone";
-      if (withholdsList(error)) return "withheld";
-      if (!rejectsForm(error)) throw error;
-      endpoint.blockReceipts =
-        saysMethodUnsupported(error) || endpoint.blockReceipts === "byObject" ? "unsupported" : "byObject";
+      const lacksMethod = saysMethodUnsupported(error);
+      if (!lacksMethod && !refusesParameter(error)) {
+        if (withholds(error)) return "withheld";
+        throw error;
+      }
+      endpoint.blockReceipts = lacksMethod || endpoint.blockReceipts === "byObject" ? "unsupported" : "byObject";
     }
   }
   return "unsupported";
 }
 
-/** Of a large block the list may be more than a node gives, or than is taken here, for ever; each receipt alone is not. */
-function withholdsList(error: unknown): boolean {
-  if (error instanceof RpcUnreachable) return error.kind === "tooLarge";
-  return error instanceof RpcErrorAnswer && !rejectsForm(error) && !saysOverLimit(error);
-}
-
-function rejectsForm(error: unknown): boolean {
-  return saysMethodUnsupported(error) || (error instanceof RpcErrorAnswer && error.code === -32602);
-}
+const refusesParameter = saying([-32602]);
 
 /** Null also where the receipt names no block: some rollups give one for a transaction that is only pre-confirmed. */
 function readShown(value: unknown): ShownReceipt | null {
@@ -160,7 +150,7 @@ function readShown(value: unknown): ShownReceipt | null {
   return json.blockHash === null || json.blockNumber === null ? null : { receipt: readReceipt(json), json };
 }
 
-export function readReceipt(receipt: ShownReceipt["json"]): Receipt {
+export function readReceipt(receipt: Fields): Receipt {
   return {
     txHash: read.hash(receipt.transactionHash, "receipt.transactionHash"),
     blockNumber: read.number(receipt.blockNumber, "receipt.blockNumber"),

@@ -4,12 +4,11 @@ import type { Address, Hash } from "../../domain/lane.ts";
 import type { ChainTransaction } from "../../ports/chain.ts";
 import { saysNoSuchBlock } from "./read-block.ts";
 import type { Endpoint } from "./rpc/endpoints.ts";
-import { BadAnswer, read } from "./rpc/quantities.ts";
-import { RpcErrorAnswer, type RpcReply, resultOf, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
+import { BadAnswer, type Fields, read } from "./rpc/quantities.ts";
+import { type RpcReply, resultOf, saying, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 import type { RpcCall } from "./rpc/wire.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
 type Batch = Pick<RpcTransport, "batch">;
 
 /** The count as of a block; null where the node no longer keeps that state. */
@@ -21,11 +20,7 @@ export async function fetchCountAt(rpc: Batch, address: Address, blockNumber: nu
 }
 
 /** What one address sent in a block. Others' transactions are not looked at: a rollup's own kinds need not be known. */
-export async function fetchSentInBlock(
-  rpc: Batch,
-  address: Address,
-  blockNumber: number,
-): Promise<readonly ChainTransaction[] | null> {
+export async function fetchSentInBlock(rpc: Batch, address: Address, blockNumber: number) {
   const [reply] = await rpc.batch([{ method: "eth_getBlockByNumber", params: [numberToHex(blockNumber), true] }]);
   const fields = read.optional(read.record, resultOf(reply, saysNoSuchBlock), "the block");
   if (fields === null) return null;
@@ -39,11 +34,7 @@ export async function fetchSentInBlock(
 }
 
 /** Erigon, Reth and newer geth look a transaction up by sender and nonce; most nodes do not. */
-export async function fetchBySenderAndNonce(
-  rpc: Batch,
-  address: Address,
-  nonce: number,
-): Promise<ChainTransaction | null | "unsupported"> {
+export async function fetchBySenderAndNonce(rpc: Batch, address: Address, nonce: number) {
   const params = [address, numberToHex(nonce)];
   const [reply] = await rpc.batch([{ method: "eth_getTransactionBySenderAndNonce", params }]);
   const result = resultOf(reply, saysMethodUnsupported);
@@ -93,17 +84,15 @@ function readFees(fields: Fields): Fees {
  * Reth: "state at block … is pruned"; Nethermind: "No state available"; Besu: "World state unavailable"; gateways:
  * "archive". Only words about state: a block that is unknown is no sign of pruning.
  */
-const STATE_GONE_TEXT =
-  /missing trie node|(historical |world |no )?state.*(not |un)available|no state available|prun(ed|ing)|archive/i;
-
-function saysStateGone(error: unknown): boolean {
-  return error instanceof RpcErrorAnswer && STATE_GONE_TEXT.test(error.message);
-}
+const saysStateGone = saying(
+  [],
+  /missing trie node|(historical |world |no )?state.*(not |un)available|no state available|prun(ed|ing)|archive/i,
+);
 
 const COUNT = "eth_getTransactionCount";
 const HEAD = "eth_blockNumber";
 
-export type CountTag = "latest" | "pending";
+type CountTag = "latest" | "pending";
 
 export async function fetchCount(rpc: RpcTransport, address: Address, tag: CountTag): Promise<number> {
   return read.number(await rpc.request(COUNT, [address, tag]), COUNT);
@@ -124,11 +113,7 @@ export class CountsAtHead {
   readonly #gathering = new Map<Endpoint, Gathering>();
 
   /** A refused question fails alone; the others of its request are answered. */
-  async ask(
-    endpoint: Endpoint,
-    address: Address,
-    tag: CountTag,
-  ): Promise<{ readonly head: number; readonly count: number }> {
+  async ask(endpoint: Endpoint, address: Address, tag: CountTag) {
     const { calls, replies } = this.#gather(endpoint);
     const at = calls.push({ method: COUNT, params: [address, tag] }) - 1;
     const answers = await replies;
@@ -152,11 +137,7 @@ export class CountsAtHead {
  * What waits in the node's pool from one sender, by nonce. geth and reth show it as `txpool_contentFrom`, Erigon and
  * some rollups answer `eth_getTransactionBySenderAndNonce`; null where the node has neither, as hosted ones often do.
  */
-export async function fetchPooled(
-  rpc: Pick<RpcTransport, "batch">,
-  address: Address,
-  nonces: readonly number[],
-): Promise<readonly (Hash | null)[] | null> {
+export async function fetchPooled(rpc: Batch, address: Address, nonces: readonly number[]) {
   const [content] = await rpc.batch([{ method: "txpool_contentFrom", params: [address] }]);
   const shown = resultOf(content, saysMethodUnsupported);
   if (shown !== undefined) return fromContent(shown, nonces);
@@ -168,7 +149,7 @@ export async function fetchPooled(
 
 function fromContent(content: unknown, nonces: readonly number[]): readonly (Hash | null)[] {
   const { pending, queued } = read.record(content, "txpool_contentFrom");
-  const byNonce = { ...Object(queued), ...Object(pending) } as Readonly<Record<string, unknown>>;
+  const byNonce = { ...Object(queued), ...Object(pending) } as Fields;
   return nonces.map((nonce) => hashOf(byNonce[String(nonce)] ?? null));
 }
 

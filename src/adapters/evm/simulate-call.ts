@@ -56,9 +56,9 @@ function classifyFailure(error: Error | undefined, call: Call): Simulation | nul
   if (wordings.some((each) => each.answer === "insufficientFunds")) return { outcome: "insufficientFunds", detail };
   if (wordings.some((each) => each.cause === "gasTooLow")) return { outcome: "gasTooLow", detail };
   if (wordings.some((each) => each.cause === "gasOverBlock")) return { outcome: "gasOverBlock", detail };
-  if (!textsOf(error).some((text) => OUT_OF_GAS.test(text))) return haltOf(error, detail);
   // An estimate that runs out has tried all the gas a block can hold.
-  return { outcome: call.gas === undefined ? "gasOverBlock" : "gasTooLow", detail };
+  if (says(error, OUT_OF_GAS)) return { outcome: call.gas === undefined ? "gasOverBlock" : "gasTooLow", detail };
+  return says(error, HALTED) ? { outcome: "revert", revert: { name: null, message: detail, data: "0x" } } : null;
 }
 
 const OUT_OF_GAS = /out ?of ?gas|gas required exceeds allowance/i;
@@ -78,7 +78,7 @@ const HALTED = new RegExp(
 function revertOf(error: RpcErrorAnswer): Simulation | null {
   const data = revertDataOf(error.data);
   if (data !== null) return { outcome: "revert", revert: decodeRevert(data) };
-  if (error.code !== 3 && !textsOf(error).some((text) => REVERTED.test(text))) return null;
+  if (error.code !== 3 && !says(error, REVERTED)) return null;
   // Some providers strip the data; the reason may survive in the text.
   const message = REASON.exec(error.message)?.[1];
   const words = message === undefined || SAYS_NO_REASON.test(message) ? null : shorten(message);
@@ -87,7 +87,6 @@ function revertOf(error: RpcErrorAnswer): Simulation | null {
 
 const SAYS_NO_REASON = /without (a )?reason|0x$/i;
 
-function haltOf(error: RpcErrorAnswer, detail: string): Simulation | null {
-  if (!textsOf(error).some((text) => HALTED.test(text))) return null;
-  return { outcome: "revert", revert: { name: null, message: detail, data: "0x" } };
+function says(error: RpcErrorAnswer, words: RegExp): boolean {
+  return textsOf(error).some((text) => words.test(text));
 }

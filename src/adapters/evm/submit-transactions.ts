@@ -31,22 +31,15 @@ export async function submitToFirst(endpoints: Endpoints, raws: readonly Hex[]):
   for (const endpoint of endpoints.usable()) {
     const open = items.filter(({ said }) => isOpen(said));
     if (open.length === 0) break;
-    const submissions = await submitTo(
-      endpoints,
-      endpoint,
-      open.map(({ raw }) => raw),
-    );
+    const left = open.map(({ raw }) => raw);
+    const submissions = await submitTo(endpoints, endpoint, left);
     for (const [at, { said }] of open.entries()) said.push(submissions[at] as Submission);
   }
   return items.map(({ said }) => concluded(said));
 }
 
 /** In order. Never throws. */
-async function submitTo(
-  endpoints: Endpoints,
-  endpoint: Endpoint,
-  raws: readonly Hex[],
-): Promise<readonly Submission[]> {
+async function submitTo(endpoints: Endpoints, endpoint: Endpoint, raws: readonly Hex[]) {
   try {
     return await endpoints.askOne(endpoint, async (rpc) => {
       const calls = raws.map((raw) => ({ method: "eth_sendRawTransaction", params: [raw] }));
@@ -69,7 +62,7 @@ function lostSubmission(error: RpcUnreachable): Submission {
 }
 
 /** Of a call whose good answer is a transaction hash. */
-export function readHashReply(reply: RpcReply): Submission {
+function readHashReply(reply: RpcReply): Submission {
   if (reply.ok) return { result: readAcceptance(reply.result), lost: null };
   if (reply.error instanceof RpcUnreachable) return lostSubmission(reply.error);
   return { result: readRefusal(reply.error), lost: null };
@@ -119,7 +112,7 @@ function withAgreedCap({ answer, detail }: SubmitResult, said: readonly Submissi
 }
 
 /** The most telling of what several endpoints said to one item. */
-export function weightiest(answers: readonly SubmitResult[]): SubmitResult {
+function weightiest(answers: readonly SubmitResult[]): SubmitResult {
   const [first] = answers.toSorted((a, b) => SUBMIT_ANSWERS.indexOf(a.answer) - SUBMIT_ANSWERS.indexOf(b.answer));
   return first ?? { answer: "unknown", detail: "no endpoint could be asked" };
 }

@@ -18,7 +18,7 @@ export interface Migration {
   readonly checksum: string;
 }
 
-export type SchemaProblem = "changed" | "newer" | "behind" | "inUse";
+export type SchemaProblem = "changed" | "newer" | "inUse";
 
 /** One line for an operator; the schema and this program do not belong together. */
 export class SchemaMismatch extends Error {
@@ -84,16 +84,6 @@ export async function migrate(options: SchemaOptions): Promise<{ readonly applie
     const applied = await applyPatiently(client, migrations);
     if (applied.length > 0) await analyse(client);
     return { applied };
-  });
-}
-
-/** Refuses a schema that this program cannot work on; changes nothing. */
-export async function checkSchema(options: SchemaOptions): Promise<void> {
-  const migrations = options.migrations ?? (await shippedMigrations());
-  await withClient(options.databaseUrl, async (client) => {
-    const [first] = pendingOf(migrations, await ledgerIfAny(client));
-    if (first === undefined) return;
-    throw new SchemaMismatch("behind", `the database lacks migration ${first.name}: run \`fencepost migrate\` first`);
   });
 }
 

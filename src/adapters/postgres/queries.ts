@@ -1,9 +1,9 @@
 /** QueryStore on PostgreSQL: reads for callers and operators. Pages are found as ids first, then read by key. */
 import { reservationAt } from "../../domain/ledger/index.ts";
 import { UNUSED, within } from "../../domain/policy/use.ts";
-import type { HistoryRecord, LaneRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
+import { isSettled, type State } from "../../domain/transitions.ts";
+import type { HistoryRecord, LaneRecord, ListFilter, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import { laneOf, withLane, withOwner, withPayload } from "./columns.ts";
-import { findPage, isNarrow, matches } from "./pages.ts";
 import {
   ACCEPTED,
   attemptRecord,
@@ -15,7 +15,7 @@ import {
   useOf,
 } from "./rows.ts";
 import { ask, type Reading, type Run } from "./session/connections.ts";
-import { readAttempts } from "./statements/attempt.ts";
+import { findByHash, readAttempts } from "./statements/attempt.ts";
 import { readConfirmations } from "./statements/confirmation.ts";
 import { readCompletions, readFeed } from "./statements/feed.ts";
 import { type HistoryRow, readHistory } from "./statements/history.ts";
@@ -26,8 +26,19 @@ import { listKeyUse, listLaneUse, readCharges, readKeyUse, readLaneUse, readPoli
 import { readReceipts } from "./statements/receipt.ts";
 import { readReservation } from "./statements/reservation.ts";
 import { ping } from "./statements/session.ts";
-import { countLiveStates, findByNonce, type RecordRow, readRecords } from "./statements/transaction.ts";
-import { preferOrder } from "./statements/transaction-page.ts";
+import { countLiveStates, findByNonce, findByRequest, type RecordRow, readRecords } from "./statements/transaction.ts";
+import {
+  pageFinal,
+  pageFinalOfSigner,
+  pageIntake,
+  pageIntakeOfSigner,
+  pageLive,
+  pageLiveOfSigner,
+  pageLiveState,
+  pageLiveStateOfSigner,
+  pageTransactions,
+  preferOrder,
+} from "./statements/transaction-page.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -179,4 +190,58 @@ function laneRecord({ headOfLine: head, ...row }: LaneListRow, holes: readonly H
     holes: holes.filter((hole) => hole.signer === row.signer && hole.chainId === row.chainId).map(holeOf),
     headOfLine: head && { ...head, createdAt: new Date(head.createdAt) },
   };
+}
+
+type Id = { readonly txId: string };
+
+/** The states in which a transaction is no longer followed. */
+const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
+
+/**
+ * Ids of the page, in the order asked for: a keyset page over transaction ids. Each shape of filter has a statement of its
+ * own, with the index that answers it: what is over by outcome, what is live, and what waits in the intake table, of all or
+ * some chains, or of one signer. By hash and by request id there are only a few, and no page is cut.
+ */
+export async function findPage(reading: Reading, filter: ListFilter): Promise<readonly string[]> {
+  const [, ...parts] = await reading.read((run) =>
+    Promise.all([run(preferOrder, []) as Promise<readonly Id[]>, ...partsOf(run, filter)]),
+  );
+  const ids = parts.flatMap((rows) => rows.map((row) => row.txId)).sort();
+  return filter.order === "newest" ? ids.reverse() : ids;
+}
+
+function partsOf(run: Run, filter: ListFilter): readonly Promise<readonly Id[]>[] {
+  const { signer, state, chainId = null } = filter;
+  const page = [filter.order, filter.after ?? null, filter.limit];
+  const of = [...page, chainId];
+  if (filter.txHash !== undefined) return [run(findByHash, [filter.txHash])];
+  if (filter.requestId !== undefined) return [run(findByRequest, [filter.requestId])];
+  const intake = () => (signer === undefined ? run(pageIntake, of) : run(pageIntakeOfSigner, [...of, signer]));
+  if (state === "CREATED") return [intake()];
+  const over = (outcome: State) =>
+    signer === undefined ? run(pageFinal, [...of, outcome]) : run(pageFinalOfSigner, [...of, outcome, signer]);
+  const live = (state: State) =>
+    signer === undefined ? run(pageLiveState, [...of, state]) : run(pageLiveStateOfSigner, [...of, state, signer]);
+  if (state !== undefined) return isSettled(state) ? [over(state), live(state)] : [live(state)];
+  if (signer !== undefined) return [...OUTCOMES.map(over), run(pageLiveOfSigner, [...of, signer]), intake()];
+  if (chainId !== null) return [...OUTCOMES.map(over), run(pageLive, of), intake()];
+  return [run(pageTransactions, page), intake()];
+}
+
+/** True where `findPage` has looked at the leading filter alone. */
+function isNarrow(filter: ListFilter): boolean {
+  return filter.txHash !== undefined || filter.requestId !== undefined;
+}
+
+/** The filters that a narrow look-up has left out. */
+function matches(record: TransactionRecord, filter: ListFilter): boolean {
+  const beyond = filter.after === undefined || (filter.order === "newest") === record.txId < filter.after;
+  return (
+    beyond &&
+    record.txId !== filter.after &&
+    (filter.chainId === undefined || record.lane.chainId === filter.chainId) &&
+    (filter.signer === undefined || record.lane.signer === filter.signer) &&
+    (filter.state === undefined || record.state === filter.state) &&
+    (filter.requestId === undefined || record.requestId === filter.requestId)
+  );
 }

@@ -12,10 +12,9 @@ import { queriesFrom } from "./queries.ts";
 import { registerInstance } from "./register-instance.ts";
 import { CommitSlots } from "./session/commit-slots.ts";
 import { ask, Connections, type SessionOptions } from "./session/connections.ts";
-import type { DurableRuntime } from "./session/durably.ts";
+import { type DurableRuntime, settleDoubts } from "./session/durably.ts";
 import { KnownHistory } from "./session/known-history.ts";
 import { hasTransactionTimeout, limitsFor } from "./session/limits.ts";
-import { settleDoubts } from "./session/resolve-commit.ts";
 import { inspectServer, type ServerRow } from "./statements/session.ts";
 import { Takeovers } from "./takeovers.ts";
 

@@ -32,10 +32,7 @@ function after(ms: number, callback: () => void): () => void {
 
 function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) {
-      reject(signal.reason);
-      return;
-    }
+    if (signal?.aborted) return reject(signal.reason);
     const abort = () => {
       cancel();
       reject(signal?.reason);

@@ -122,18 +122,13 @@ export function createLogSink({ log, nodeId, checksum }: LogSinkSettings): Telem
   };
 }
 
+type Renamed = { readonly lane?: Lane; readonly token?: number | null; readonly message?: string };
+
 /** The field names that all log lines share; events call some of them otherwise. */
 function fieldsOf(event: TelemetryEvent, nodeId: string, spell: Checksum): LogFields {
-  const { type, ...rest } = event;
-  const fields: Record<string, unknown> = { event: type, nodeId };
-  for (const [key, value] of Object.entries(rest)) {
-    if (key === "lane") {
-      const { chainId, signer } = value as Lane;
-      Object.assign(fields, { chainId, signer: spell(signer) });
-    } else if (key === "token") fields.fencingToken = value;
-    else if (key !== "message") fields[key] = value;
-  }
-  return fields;
+  const { type, lane, token, message: _, ...rest } = event as TelemetryEvent & Renamed;
+  const ofLane = lane && { chainId: lane.chainId, signer: spell(lane.signer) };
+  return { event: type, nodeId, ...ofLane, ...(token === undefined ? {} : { fencingToken: token }), ...rest };
 }
 
 /**

@@ -74,18 +74,13 @@ function isoTime(): () => string {
   };
 }
 
-interface Destination {
-  write(text: string): void;
-  flush(): Promise<void>;
-}
-
 /**
  * Asynchronous: the event loop never waits for a log. Lines leave when some have come together, or a moment later; what
  * is left when the process ends is written then. Only a kill −9 can lose that moment.
  */
-function openDestination(destination: LoggerSettings["destination"]): Destination {
+function openDestination(destination: LoggerSettings["destination"]) {
   if (typeof destination !== "number") {
-    return { write: (text) => void destination.write(text), flush: async () => undefined };
+    return { write: (text: string) => void destination.write(text), flush: async () => undefined };
   }
   const stream = pino.destination({
     dest: destination,
@@ -114,7 +109,7 @@ function openDestination(destination: LoggerSettings["destination"]): Destinatio
     }
   };
   return {
-    write: (text) => {
+    write: (text: string) => {
       waiting += text;
       if (waiting.length >= WORTH_A_WRITE_CHARACTERS) leave();
       else timer ??= setTimeout(leave, LONGEST_DELAY_MS).unref();

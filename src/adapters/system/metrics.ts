@@ -74,6 +74,7 @@ function collectProcessMetrics(registry: Registry): void {
 
 /** The labels of what is measured lane by lane. */
 const LANE = ["chain_id", "signer"] as const;
+const REQUEST = ["method", "route", "status"] as const;
 
 export type Instruments = ReturnType<typeof createInstruments>;
 
@@ -122,13 +123,7 @@ function createInstruments(registry: Registry) {
     rpcEndpointUp: gauge("rpc_endpoint_up", "1: the endpoint is used, 0: passed over", "chain_id", "endpoint"),
     rpcRequests: counter("rpc_requests_total", "JSON-RPC requests", "method", "result"),
     rpcSeconds: histogram(FAST_SECONDS)("rpc_duration_seconds", "Duration of JSON-RPC requests", "method"),
-    httpSeconds: histogram(FAST_SECONDS)(
-      "http_request_duration_seconds",
-      "Duration of HTTP requests",
-      "method",
-      "route",
-      "status",
-    ),
+    httpSeconds: histogram(FAST_SECONDS)("http_request_duration_seconds", "Duration of HTTP requests", ...REQUEST),
     timeToBroadcast: histogram(FAST_SECONDS)("time_to_broadcast_seconds", "From create to the first node that took it"),
     timeToFinality: histogram(SLOW_SECONDS)("time_to_finality_seconds", "From create to a final state"),
   };
@@ -179,7 +174,7 @@ type Counting = { readonly [T in TelemetryEvent["type"]]?: (event: EventOf<T>) =
 
 /** Counts what happens. Events that nothing is measured by are left to the log. */
 export function createMetricsSink(instruments: Instruments, checksum: (address: Address) => string): TelemetrySink {
-  const method = boundedLabel(METHOD_LABELS);
+  const labelOf = boundedLabel(METHOD_LABELS);
   const drift = createDriftGauge(instruments, checksum);
   const counting: Counting = {
     "tx.transition": ({ ageMs, event }) => {
@@ -190,7 +185,11 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
     "submit.answered": (event) => countSubmission(instruments, event),
     "create.answered": ({ result }) => instruments.create.inc({ result }),
     forward: ({ result }) => instruments.forward.inc({ result }),
-    "rpc.request": (event) => countRequest(instruments, event, method(event.method)),
+    "rpc.request": ({ method: asked, result, calls, durationMs }) => {
+      const method = labelOf(asked);
+      instruments.rpcRequests.inc({ method, result }, calls);
+      instruments.rpcSeconds.observe({ method }, durationMs / 1000);
+    },
     "rpc.endpoint": ({ chainId, endpoint, state }) => {
       const labels = { chain_id: String(chainId), endpoint: String(endpoint + 1) };
       instruments.rpcEndpointUp.set(labels, state === "up" ? 1 : 0);
@@ -222,11 +221,6 @@ function countSubmission(instruments: Instruments, event: EventOf<"submit.answer
   else if (isTaken(event.answer) && event.sinceCreatedMs !== null) {
     instruments.timeToBroadcast.observe(event.sinceCreatedMs / 1000);
   }
-}
-
-function countRequest(instruments: Instruments, event: EventOf<"rpc.request">, method: string): void {
-  instruments.rpcRequests.inc({ method, result: event.result }, event.calls);
-  instruments.rpcSeconds.observe({ method }, event.durationMs / 1000);
 }
 
 /**

@@ -1,13 +1,12 @@
-import type { AlertSeverity } from "../../ports/telemetry.ts";
+import type { TelemetryEvent } from "../../ports/telemetry.ts";
 
 export const ALERT_FORMATS = ["json", "slack", "dingtalk", "feishu"] as const;
 export type AlertFormat = (typeof ALERT_FORMATS)[number];
 
+export type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
+
 /** One alert as it is told: what happened, where, and how often since it was last told. */
-export interface AlertMessage {
-  readonly severity: AlertSeverity;
-  readonly code: string;
-  readonly message: string;
+export interface AlertMessage extends Pick<Alert, "severity" | "code" | "message" | "txId"> {
   readonly nodeId: string;
   /** ISO 8601. */
   readonly at: string;
@@ -15,7 +14,6 @@ export interface AlertMessage {
   readonly count: number;
   readonly chainId?: number;
   readonly signer?: string;
-  readonly txId?: string;
 }
 
 const HOSTS: ReadonlyMap<string, AlertFormat> = new Map([

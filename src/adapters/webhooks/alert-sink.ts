@@ -8,7 +8,7 @@ import { defined } from "../../domain/defined.ts";
 import { bounded } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
-import { type AlertFormat, type AlertMessage, formatAlert, formatOf, refusalIn } from "./alert-formats.ts";
+import { type Alert, type AlertFormat, type AlertMessage, formatAlert, formatOf, refusalIn } from "./alert-formats.ts";
 import { type PostPorts, postJson } from "./post-json.ts";
 
 export interface AlertSinkOptions extends PostPorts {
@@ -23,8 +23,6 @@ export interface AlertSinkOptions extends PostPorts {
   /** An alert that could not be told, in words; for the log. */
   readonly onLost?: (reason: string) => void;
 }
-
-type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
 
 interface Open {
   readonly alert: Alert;
@@ -70,7 +68,7 @@ class AlertSink {
       return;
     }
     if (this.open.size >= OPEN_LIMIT) {
-      this.lose("too many different alerts at once");
+      this.options.onLost?.("too many different alerts at once");
       return;
     }
     this.watch(key, alert);
@@ -108,7 +106,7 @@ class AlertSink {
   private enqueue(alert: Alert, count: number): void {
     if (this.queue.length >= QUEUE_LIMIT) {
       this.queue.shift();
-      this.lose("the queue is full");
+      this.options.onLost?.("the queue is full");
     }
     this.queue.push(this.messageOf(alert, count));
     this.sending ??= this.sendAll().finally(() => {
@@ -119,13 +117,13 @@ class AlertSink {
   private async sendAll(): Promise<void> {
     for (let next = this.queue.shift(); next !== undefined; next = this.queue.shift()) {
       if (this.stopping.signal.aborted) {
-        this.lose(`the node has stopped before ${next.code} was told`);
+        this.options.onLost?.(`the node has stopped before ${next.code} was told`);
         continue;
       }
       try {
         await this.send(next);
       } catch (error) {
-        this.lose(error instanceof Error ? error.message : String(error));
+        this.options.onLost?.(error instanceof Error ? error.message : String(error));
       }
     }
   }
@@ -144,10 +142,6 @@ class AlertSink {
     const at = clock.now().toISOString();
     const signer = lane && (checksum?.(lane.signer) ?? lane.signer);
     return defined({ severity, code, message, nodeId, at, count, chainId: lane?.chainId, signer, txId });
-  }
-
-  private lose(reason: string): void {
-    this.options.onLost?.(reason);
   }
 }
 

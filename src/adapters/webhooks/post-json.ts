@@ -56,20 +56,16 @@ async function postOnce(ports: PostPorts, delivery: Delivery): Promise<string> {
       redirect: "error",
       signal: AbortSignal.any(signals),
     });
-    return judged(response, await readLimited(response));
+    const text = await readLimited(response);
+    if (response.ok) return text;
+    const message = `answered ${response.status}`;
+    throw response.status === 429 || response.status >= 500 ? new Error(message) : new DeliveryRefused(message);
   } catch (error) {
     if (deadline.signal.aborted) throw deadline.signal.reason;
     throw error instanceof DeliveryRefused ? error : new Error(reasonOf(error), { cause: error });
   } finally {
     cancelTimer();
   }
-}
-
-function judged(response: Response, text: string): string {
-  if (response.ok) return text;
-  const message = `answered ${response.status}`;
-  if (response.status === 429 || response.status >= 500) throw new Error(message);
-  throw new DeliveryRefused(message);
 }
 
 async function readLimited(response: Response): Promise<string> {

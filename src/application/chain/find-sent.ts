@@ -8,8 +8,7 @@
 import type { Address } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";
 import type { ChainTransaction } from "../../ports/chain.ts";
-import { canonicalHashes } from "./canonical-hashes.ts";
-import type { ChainContext } from "./chain-context.ts";
+import { type ChainContext, canonicalHashes } from "./chain-context.ts";
 
 export type Sent =
   /** Mined on the canonical chain, and this is its receipt. */

@@ -6,8 +6,7 @@
  */
 import { unavailable } from "../../domain/errors.ts";
 import type { FeeMarket, FeeWishes } from "../../domain/fees.ts";
-import { isOutOfProportion } from "../../domain/gas.ts";
-import { gasOverLimit, plainTransferGas } from "../../domain/gas-limits.ts";
+import { gasOverLimit, isOutOfProportion, plainTransferGas } from "../../domain/gas.ts";
 import type { Call, Heard, Simulation } from "../../ports/chain.ts";
 import type { ChainContext } from "./chain-context.ts";
 

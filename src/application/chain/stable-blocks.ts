@@ -6,7 +6,7 @@
  */
 import { isLinked } from "../../domain/block-window.ts";
 import { StableStream } from "../../domain/stable-stream.ts";
-import { type Block, ChainUnavailable } from "../../ports/chain.ts";
+import { type Block, unlessSilent } from "../../ports/chain.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "./chain-context.ts";
 import { blocksBetween, type HeadChange, type Subscription } from "./head-follower.ts";
@@ -106,7 +106,7 @@ class StableReader {
     if (tip === null || this.firstHeight === null) return null;
     const first = this.stream.emittedThrough === null ? this.firstHeight : this.stream.emittedThrough + 1;
     const last = Math.min(tip.number, first + this.depth + PAGE - 1);
-    const added = await blocksBetween(this.context.chain, first, last).catch(nullWhenSilent);
+    const added = await unlessSilent(blocksBetween(this.context.chain, first, last), null);
     // Read by number, while the follower goes by hash: unless both saw one chain, heights would come twice or not at all.
     if (added === null || !isLinked(added)) return null;
     const top = added.at(-1);
@@ -114,9 +114,4 @@ class StableReader {
     this.stream.forgetWaiting();
     return { added, reachedTip: last === tip.number };
   }
-}
-
-function nullWhenSilent(error: unknown): null {
-  if (error instanceof ChainUnavailable) return null;
-  throw error;
 }

@@ -16,9 +16,9 @@ import { isDue } from "../../domain/pace/when.ts";
 import { type ChainIdentity, ChainUnavailable } from "../../ports/chain.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
-import { happened } from "../lane/happened.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
+import { happened } from "../lane/tracked.ts";
 import type { ChainContext } from "./chain-context.ts";
 
 export interface TrustPorts extends Pick<Ports, "clock" | "telemetry"> {
@@ -80,7 +80,7 @@ async function lookAll(ports: TrustPorts, context: ChainContext, lanes: readonly
     const look = async (lane: OwnedLane) => {
       try {
         const evidence = identity ?? (await lane.term.during(countEvidence(ports, context, lane)));
-        judge(ports, context, { lane, evidence });
+        judge(ports, context, lane, evidence);
       } catch (error) {
         if (note(error)) happened(lane, chainLookOwed);
       }
@@ -139,11 +139,7 @@ async function countEvidence(ports: TrustPorts, { counts }: ChainContext, lane: 
   return `the chain counts ${count} transactions of ${signer}, and ${settled} are settled beyond any reorg`;
 }
 
-function judge(
-  ports: TrustPorts,
-  context: ChainContext,
-  { lane, evidence }: { readonly lane: OwnedLane; readonly evidence: string | null },
-): void {
+function judge(ports: TrustPorts, context: ChainContext, lane: OwnedLane, evidence: string | null): void {
   const before = lane.pace;
   happened(lane, chainJudged, evidence, ports.clock.monotonicMs() + context.settings.pollIntervalMs);
   const { doubt } = lane.pace;

@@ -9,7 +9,7 @@ import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lan
 import { isReachable } from "../../domain/placement.ts";
 import { afterSilence, type Silences, standsBack } from "../../domain/stand-back.ts";
 import type { InstanceRecord, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
-import type { Peers } from "../../ports/peers.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { Lanes } from "../lane/lanes.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -19,9 +19,8 @@ import { Outbox } from "./outbox.ts";
 import { OwnerActions } from "./owner-actions.ts";
 import { betweenOwners, outOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
 
-export interface ClusterPorts extends Pick<RoutePorts, "clock" | "telemetry" | "selfUrl"> {
+export interface ClusterPorts extends Pick<Ports, "clock" | "telemetry" | "peers">, Pick<RoutePorts, "selfUrl"> {
   readonly store: LeaseStore;
-  readonly peers: Peers;
   readonly lease: { instanceId(): string };
   readonly lanes: () => Lanes;
   readonly mode: "basic" | "worker-queue";

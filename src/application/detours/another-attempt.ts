@@ -10,19 +10,16 @@ import type { Bounded } from "../../domain/ceilings.ts";
 import { NO_DOUBT } from "../../domain/doubt.ts";
 import { laidDown, signedAnew, takenInHand } from "../../domain/pace/transaction-pace.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
-import type { SignedAttempt } from "../../domain/transaction.ts";
-import type { Failpoints } from "../../ports/failpoints.ts";
 import type { Decision, Spending } from "../../ports/lane-store.ts";
 import type { BoundedSigner, SignedTransaction } from "../../ports/signer.ts";
-import { happened } from "../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
 import { forbiddenNow, type LimitPorts, spendingOf } from "../lane/limits.ts";
 import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
+import { happened } from "../lane/tracked.ts";
 import { canStick } from "./stuck.ts";
 
 export interface AnotherAttemptPorts extends LaneWriterPorts, LimitPorts {
   readonly signer: Pick<BoundedSigner, "sign">;
-  readonly failpoint: Failpoints;
 }
 
 export interface AnotherPayload {
@@ -52,9 +49,9 @@ export type AnotherAttemptFate = "committed" | "busy" | "mined" | Forbidden;
 export async function signAnother(
   ports: AnotherAttemptPorts,
   lane: OwnedLane,
-  work: { readonly tx: Tracked; readonly payload: AnotherPayload },
+  tx: Tracked,
+  payload: AnotherPayload,
 ): Promise<AnotherAttemptFate> {
-  const { tx, payload } = work;
   // Without the second half, a payload that was cancelled meanwhile could be signed again behind its cancel.
   const { about, blobCost, unsigned } = payload;
   const spends = spendingOf(unsigned, about, blobCost);
@@ -68,8 +65,17 @@ export async function signAnother(
     const signed = payload.signed ?? (await signOne(ports, lane, payload.unsigned));
     await ports.failpoint("another.signed");
     if (tx.receipt !== null) return "mined";
-    const attempt = { ...signed, ordinal: tx.attempts.length + 1, kind: payload.kind, ...paid(payload) };
-    await commitAttempt(ports, lane, { tx, payload, attempt, spends });
+    const { gas, fees } = payload.unsigned;
+    const attempt = { ...signed, ordinal: tx.attempts.length + 1, kind: payload.kind, gas, fees };
+    const decided = payload.decision === undefined ? {} : { decision: payload.decision };
+    const { kind, reason, thenStuck } = payload;
+    const planned = [plan(tx, kind, { attempt, claim: { ordinal: attempt.ordinal }, spends, reason, ...decided })];
+    if (thenStuck === true && canStick(lane, tx))
+      planned.push(plan(tx, "stick", { reason, lastError: reason, ...decided }));
+    await commitPlanned(ports, lane, planned);
+    happened(tx, signedAnew, attempt, tx.receipt !== null);
+    tx.facts.delete("REFUSED_FOR_GOOD");
+    lane.follow(tx);
     await ports.failpoint("another.committed");
     return "committed";
   } finally {
@@ -85,31 +91,4 @@ export async function signOne(
 ): Promise<SignedTransaction> {
   const [signed] = await lane.term.sign(() => signer.sign(lane.lane.signer, [unsigned]));
   return signed as SignedTransaction;
-}
-
-function paid({ unsigned }: AnotherPayload): Pick<SignedAttempt, "gas" | "fees"> {
-  return { gas: unsigned.gas, fees: unsigned.fees };
-}
-
-async function commitAttempt(
-  ports: AnotherAttemptPorts,
-  lane: OwnedLane,
-  work: {
-    readonly tx: Tracked;
-    readonly payload: AnotherPayload;
-    readonly attempt: SignedAttempt;
-    readonly spends: Spending;
-  },
-): Promise<void> {
-  const { tx, payload, attempt, spends } = work;
-  const { ordinal } = attempt;
-  const decision = payload.decision === undefined ? {} : { decision: payload.decision };
-  const { kind, reason, thenStuck } = payload;
-  const planned = [plan(tx, kind, { attempt, claim: { ordinal }, spends, reason, ...decision })];
-  if (thenStuck === true && canStick(lane, tx))
-    planned.push(plan(tx, "stick", { reason, lastError: reason, ...decision }));
-  await commitPlanned(ports, lane, planned);
-  happened(tx, signedAnew, attempt, tx.receipt !== null);
-  tx.facts.delete("REFUSED_FOR_GOOD");
-  lane.follow(tx);
 }

@@ -14,19 +14,14 @@ import {
   signedPace,
   type TransactionPace,
 } from "../../domain/pace/transaction-pace.ts";
-import type { Failpoints } from "../../ports/failpoints.ts";
 import type { OutcomeOf, Unfenced } from "../../ports/lane-store.ts";
 import { type LaneWriterPorts, reportMove } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { Tracked } from "../lane/tracked.ts";
 
-export interface BindPorts extends LaneWriterPorts {
-  readonly failpoint: Failpoints;
-}
-
 export type Binding = Omit<Unfenced<"bind">, "kind">;
 
-export async function bind(ports: BindPorts, lane: OwnedLane, binding: Binding): Promise<OutcomeOf<"bind">> {
+export async function bind(ports: LaneWriterPorts, lane: OwnedLane, binding: Binding): Promise<OutcomeOf<"bind">> {
   const outcome = await lane.term.write({ kind: "bind", ...binding });
   if (outcome.fate !== "settled") return outcome;
   await ports.failpoint("bind.committed");

@@ -34,9 +34,8 @@ import { confirmEstimate, simulateWithin } from "../chain/gas-needed.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { forbiddenNow } from "../lane/limits.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
-import { decodedNewest, rebuildable, type StoredBytes } from "../lane/stored-bytes.ts";
 import { TermOver } from "../lane/term.ts";
-import type { Tracked } from "../lane/tracked.ts";
+import { decodedNewest, rebuildable, type StoredBytes, type Tracked } from "../lane/tracked.ts";
 import { prepare, refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { type AnotherAttemptPorts, type AnotherPayload, signAnother } from "./another-attempt.ts";
 
@@ -47,7 +46,7 @@ export interface PayloadChange {
   readonly kind: AnotherPayload["kind"];
   /** With `replace`. */
   readonly payload?: Payload;
-  /** Signed by whoever decided it, and checked to belong to this nonce. */
+  /** Signed by the one who decided it, and checked to belong to this nonce. */
   readonly signed?: DecodedTransaction & { readonly rawTransaction: `0x${string}` };
   /** What is not wished for is the market's, and enough. */
   readonly fees: FeeWishes;
@@ -78,7 +77,7 @@ export async function changeTracked(ports: ChangePorts, context: ChainContext, w
   const { thenStuck = false } = change;
   const about = change.kind === "replace" ? "payload" : "cost";
   const another = { ...payload, over, about, thenStuck, ...decided(change) } as const;
-  const fate = await signing(() => signAnother(ports, lane, { tx, payload: another }));
+  const fate = await signing(() => signAnother(ports, lane, tx, another));
   if (typeof fate !== "string") throw forbiddenBy(fate);
   if (fate === "mined") refuseMined(tx);
   return fate === "committed" ? "done" : "movedOn";
@@ -93,7 +92,8 @@ export async function changeQueued(
   const { lane, record, change } = work;
   if (change.kind === "reprice") throw conflict(record.txId, "is not signed yet: it is priced when its turn comes");
   if (change.signed !== undefined) throw conflict(record.txId, "is not signed yet: give a payload, and it is signed");
-  const { payload, gas, gasCost } = await lane.term.during(askingChain(() => queuedPayload(context, lane, work)));
+  const asked = askingChain(() => queuedPayload(context, lane, record, change));
+  const { payload, gas, gasCost } = await lane.term.during(asked);
   const { to, data, value } = payload;
   const about = change.kind === "replace" ? "payload" : "cost";
   const spends = { to, data, value, gasCost, about } as const;
@@ -145,7 +145,8 @@ async function signing<T>(work: () => Promise<T>): Promise<T> {
 async function queuedPayload(
   context: ChainContext,
   lane: OwnedLane,
-  { record, change }: { readonly record: TransactionRecord; readonly change: PayloadChange },
+  record: TransactionRecord,
+  change: PayloadChange,
 ): Promise<Pick<PreparedIntent, "payload" | "gas" | "gasCost">> {
   const { signer } = lane.lane;
   if (change.kind !== "replace" || change.payload === undefined) {
@@ -155,7 +156,7 @@ async function queuedPayload(
     return { payload: { ...nothing(signer), ...change.fees }, gas, gasCost: gas * feeCap(fees) };
   }
   const behindPending = lane.cursor === null || record.nonce !== lane.headOfLine();
-  return prepared(context, lane, { payload: change.payload, behindPending });
+  return prepared(context, lane, change.payload, behindPending);
 }
 
 /** A transfer of nothing to oneself: the cheapest way to use up a nonce. */
@@ -186,12 +187,11 @@ export async function gasOfNothing(context: ChainContext, signer: Address): Prom
 function prepared(
   context: ChainContext,
   { lane }: OwnedLane,
-  work: { readonly payload: Payload; readonly behindPending: boolean },
+  payload: Payload,
+  behindPending: boolean,
 ): Promise<PreparedIntent> {
-  const { payload, behindPending } = work;
   const unnamed = { txId: "", requestId: null, owner: null, fingerprint: "0x", metadata: null } as const;
-  const intent = { ...unnamed, lane, payload };
-  return prepare(context, intent, { behindPending, laneKnown: true });
+  return prepare(context, { ...unnamed, lane, payload }, { behindPending, laneKnown: true });
 }
 
 type Unsigned = Pick<AnotherPayload, "kind" | "unsigned" | "signed" | "blobCost">;
@@ -212,7 +212,7 @@ async function anotherPayload(ports: ChangePorts, context: ChainContext, work: T
   if (change.kind === "replace" && change.payload !== undefined) {
     const { to, data, value, accessList = [] } = change.payload;
     const behindPending = tx.nonce !== lane.headOfLine();
-    const { gas } = await prepared(context, lane, { payload: change.payload, behindPending });
+    const { gas } = await prepared(context, lane, change.payload, behindPending);
     return finished(context, { ...work, kind: "replace", content: { to, data, value, accessList, gas } });
   }
   if (change.kind === "cancel" || change.kind === "placeholder") {
@@ -284,7 +284,7 @@ async function priced(context: ChainContext, tx: Tracked, pricing: Pricing): Pro
   const standing = standingOffer(tx);
   const least = feeCap(leastReplacement(standing));
   const limit = feeLimit(ceilings, costs);
-  if (least > limit.most) throw overCeiling(ceilings, costs, { cap: least, limit });
+  if (least > limit.most) throw overCeiling(ceilings, costs, least, limit);
   if (first === undefined || Object.keys(wishes).length > 0) return wished(context, standing, pricing);
   const ceiling = repricingLimit(ceilings, costs, first.fees);
   const fees = replacementFees(standing, await context.feeMarket(), ceiling.most);
@@ -293,7 +293,7 @@ async function priced(context: ChainContext, tx: Tracked, pricing: Pricing): Pro
 }
 
 /**
- * No node ever took any of it, and the last word was a refusal: there is nothing to outbid, or a fee that nobody can pay
+ * No node ever took any of it, and the last word was a refusal: there is nothing to outbid, or a fee that cannot be paid
  * could only be replaced by a higher one. A pool that holds something all the same says "underpriced", and then it counts.
  */
 function nothingStands({ acceptedOrdinal, pace: { answer } }: Tracked): boolean {
@@ -308,7 +308,7 @@ function standingOffer({ attempts, acceptedOrdinal, pace: { answer } }: Tracked)
   return (highestOffer(standing) ?? attempts[0]?.fees) as Fees;
 }
 
-/** Whoever names a price may go beyond what the loop would offer, up to the ceilings, but has to name enough. */
+/** An operator or hook that names a price may go beyond what the loop would offer, up to the ceilings, but has to name enough. */
 async function wished(context: ChainContext, standing: Fees, { wishes, costs }: Pricing): Promise<Fees> {
   const least = leastReplacement(standing);
   const { fees: asked } = await context.price({ ...wishes, type: typeOf(standing, wishes) }, costs);

@@ -7,6 +7,8 @@
  * (never silent), I7 (a hole is acted on only after two looks in which a healthy endpoint had not passed it).
  * A crash leaves the hole, or what closed it; the next owner looks again.
  */
+
+import { countNotExceeded } from "../../domain/counts.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import { watchDepth } from "../../domain/finality.ts";
 import type { Hole } from "../../domain/holes.ts";
@@ -16,18 +18,17 @@ import { AT_ONCE } from "../../domain/pace/when.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { BoundedSigner } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { StandingHead } from "../chain/counts.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
-import { happened } from "../lane/happened.ts";
-import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import { commitPlanned, type FeedWriterPorts, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { establish, isRefusedForGood, type Tracked } from "../lane/tracked.ts";
+import { establish, happened, isRefusedForGood, type Tracked } from "../lane/tracked.ts";
 import { type ChangePorts, changeTracked } from "./change-payload.ts";
-import { awaitsLessGas } from "./lower-gas.ts";
 import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
-import { findSkipped } from "./skipped.ts";
-import { type StuckPorts, stick } from "./stuck.ts";
+import { awaitsLessGas } from "./reprice.ts";
+import { stick } from "./stuck.ts";
 
-export interface HolePorts extends PlaceholderPorts, ChangePorts, StuckPorts {
+export interface HolePorts extends PlaceholderPorts, ChangePorts, FeedWriterPorts {
   readonly signer: BoundedSigner;
 }
 
@@ -88,17 +89,19 @@ async function tendOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane
   happened(lane, blockedBy, hole.nonce, askedAtMs);
   if (askedAtMs - (lane.pace.blocking?.sinceMs ?? askedAtMs) < context.settings.pollIntervalMs) return;
   if (!heals(ports, context, lane)) return stickHead(ports, lane, hole);
-  await unlessForbidden(heal(ports, context, { lane, hole }), (why) =>
+  await unlessForbidden(heal(ports, context, lane, hole), (why) =>
     stickHead(ports, lane, { ...hole, detail: `${hole.detail}; no placeholder takes it: ${why}` }),
   );
 }
 
 /** A policy may not allow what closing a nonce costs: then it is said aloud, as where nothing may be closed. */
-function unlessForbidden(work: Promise<void>, otherwise: (why: string) => Promise<void>): Promise<void> {
-  return work.catch((error: unknown) => {
-    if (error instanceof FencepostError && error.code === "FORBIDDEN") return otherwise(error.message);
-    throw error;
-  });
+async function unlessForbidden(work: Promise<unknown>, otherwise: (why: string) => Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!(error instanceof FencepostError && error.code === "FORBIDDEN")) throw error;
+    await otherwise(error.message);
+  }
 }
 
 /** A key that the chain node holds signs nothing of our own making: its holes are said aloud, whatever the policy. */
@@ -106,31 +109,21 @@ function heals({ signer }: HolePorts, { settings }: ChainContext, { lane }: Owne
   return settings.holePolicy === "heal" && signer.custody(lane.signer) === "local";
 }
 
-async function heal(
-  ports: HolePorts,
-  context: ChainContext,
-  { lane, hole }: { readonly lane: OwnedLane; readonly hole: Hole },
-): Promise<void> {
+async function heal(ports: HolePorts, context: ChainContext, lane: OwnedLane, hole: Hole): Promise<void> {
   const decision = { actor: "policy", audit: { policy: "heal", action: "PLACEHOLDER", hole: hole.why } };
-  await placeHolder(ports, context, {
-    ...{ lane, hole, decision, reason: `a placeholder for nonce ${hole.nonce}: ${hole.detail}` },
-  });
+  const reason = `a placeholder for nonce ${hole.nonce}: ${hole.detail}`;
+  await placeHolder(ports, context, { lane, hole, decision, reason });
 }
 
-interface Lowest {
-  readonly hole: Hole | null;
-  /** Monotonic: when the count was asked for that has not passed it. */
-  readonly askedAtMs: number;
-}
-
-/** The lowest that the chain has not passed. What it has is no hole; after a reorg it may be one again, so it is kept a while. */
-async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<Lowest> {
+/** The lowest that the chain has not passed, and when that was asked (monotonic). What it has is no hole; after a reorg it may be one again, so it is kept a while. */
+async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane) {
   const { holes } = lane.nonces;
   // What is about to be paid for is looked at once more.
   const atMostMs = heals(ports, context, lane) ? 0 : context.settings.pollIntervalMs;
   const { count, askedAtMs } = await lane.term.during(context.counts.mined(lane.lane.signer, { atMostMs }));
   happened(lane, countSeen, count);
-  await closePassed(ports, context, { lane, passedHoles: holes.filter(({ nonce }) => nonce < count) });
+  const passed = holes.filter(({ nonce }) => nonce < count).map(({ nonce }) => nonce);
+  await closePassed(ports, context, lane, passed);
   return { hole: holes.find(({ nonce }) => nonce >= count) ?? null, askedAtMs };
 }
 
@@ -143,10 +136,10 @@ function mayBePassed(lane: OwnedLane, nonce: number): boolean {
 async function closePassed(
   ports: HolePorts,
   { chain, follower, settings }: ChainContext,
-  { lane, passedHoles }: { readonly lane: OwnedLane; readonly passedHoles: readonly Hole[] },
+  lane: OwnedLane,
+  nonces: readonly number[],
 ): Promise<void> {
   const head = follower.head?.number ?? 0;
-  const nonces = passedHoles.map(({ nonce }) => nonce);
   for (const nonce of nonces) if (!lane.pace.passedHoles.has(nonce)) reportPassed(ports, lane, nonce);
   happened(lane, holesPassed, nonces, head);
   const { passedHoles: seen } = lane.pace;
@@ -178,7 +171,7 @@ async function stickHead(ports: HolePorts, lane: OwnedLane, { nonce, detail }: H
   if (head === undefined) return;
   const text = `nonce ${nonce} below it is held by nothing: ${detail}`;
   establish(head, "NONCE_HOLE", { text, since: ports.clock.now() });
-  await stick(ports, lane, { tx: head, reason: text });
+  await stick(ports, lane, head, text);
 }
 
 /** Nothing below the head of the line is missing. */
@@ -205,22 +198,26 @@ function tendRefused(ports: HolePorts, context: ChainContext, lane: OwnedLane): 
   for (const tx of lane.unmined.values()) {
     if (isRefusedForGood(tx) && !tx.pace.inHand && isOurs(tx) && !awaitsLessGas(context, tx)) refused.push(tx);
   }
-  return refused.length === 0 ? null : repairEach(ports, context, { lane, refused });
+  return refused.length === 0 ? null : repairEach(ports, context, lane, refused);
 }
 
 async function repairEach(
   ports: HolePorts,
   context: ChainContext,
-  { lane, refused }: { readonly lane: OwnedLane; readonly refused: readonly Tracked[] },
+  lane: OwnedLane,
+  refused: readonly Tracked[],
 ): Promise<void> {
   for (const tx of refused) {
     const reason = `no node will take it: ${tx.lastError ?? "it was refused"}`;
+    const change = { kind: "cancel", fees: {}, reason, decision: CANCELLED } as const;
     const blocked = async (why: string): Promise<void> => {
-      if (tx.nonce !== lane.headOfLine()) return;
-      await stick(ports, lane, { tx, reason: `nonce ${tx.nonce} is blocked: ${why}` });
+      if (tx.nonce === lane.headOfLine()) await stick(ports, lane, tx, `nonce ${tx.nonce} is blocked: ${why}`);
     };
     if (!heals(ports, context, lane)) await blocked(reason);
-    else await unlessForbidden(cancel(ports, context, { lane, tx, reason }), (why) => blocked(`${reason}; ${why}`));
+    else {
+      const cancelling = changeTracked(ports, context, { lane, tx, change });
+      await unlessForbidden(cancelling, (why) => blocked(`${reason}; ${why}`));
+    }
   }
 }
 
@@ -230,11 +227,68 @@ function isOurs({ attempts }: Tracked): boolean {
   return newest !== undefined && newest.kind !== "cancel" && newest.kind !== "placeholder" && newest.foreign !== true;
 }
 
-async function cancel(
-  ports: HolePorts,
+const CANCELLED = { actor: "policy", audit: { policy: "heal", action: "CANCEL" } };
+
+/** How many nonces one look goes over; the lowest are closed first, and the rest found when those are mined. */
+const SKIPPED_AT_ONCE = 64;
+
+/**
+ * Nonces that the lane stepped over for nothing. A mined count above the cursor was believed (stage 2 proves it as well as
+ * it can), so the nonces below it counted as used by another program. Where an endpoint lied, or a reorg took the foreign
+ * transactions away, the chain waits for a nonce that no transaction holds, and everything above waits with it.
+ *
+ * Asked is the chain's count by the word of every endpoint that is up; one that lags is waited for. Looks at the pace of
+ * stale receipts, and twice a poll interval apart where something is missing: two looks must agree, and the database must
+ * have nothing at those nonces.
+ */
+export function findSkipped(ports: LaneWriterPorts, context: ChainContext, lane: OwnedLane): Working {
+  const head = lane.headOfLine();
+  const nowMs = ports.clock.monotonicMs();
+  const memory = context.counts.of(lane.lane.signer);
+  const last = memory.standing;
+  if (head === null || last?.head !== head) {
+    const dueMs = nowMs + context.settings.staleReceiptTimeoutMs;
+    const atBlock = context.follower.head?.number ?? 0;
+    memory.standing = head === null ? null : { head, atBlock, count: null, dueMs };
+    return null;
+  }
+  return nowMs < last.dueMs || lane.cursor === null ? null : lookAgain(ports, context, lane, last);
+}
+
+async function lookAgain(
+  ports: LaneWriterPorts,
   context: ChainContext,
-  { lane, tx, reason }: { readonly lane: OwnedLane; readonly tx: Tracked; readonly reason: string },
+  lane: OwnedLane,
+  last: StandingHead,
 ): Promise<void> {
-  const decision = { actor: "policy", audit: { policy: "heal", action: "CANCEL" } };
-  await changeTracked(ports, context, { lane, tx, change: { kind: "cancel", fees: {}, reason, decision } });
+  const { head } = last;
+  const nowMs = ports.clock.monotonicMs();
+  const { counts, settings } = context;
+  const memory = counts.of(lane.lane.signer);
+  const count = countNotExceeded(await lane.term.during(counts.everywhere(lane.lane.signer, last.atBlock)));
+  if (count === null) {
+    memory.standing = { ...last, dueMs: nowMs + settings.pollIntervalMs };
+    return;
+  }
+  const missing = count < head && !isHeld(lane, count);
+  const again = missing && last.count !== count;
+  const paceMs = again ? settings.pollIntervalMs : settings.staleReceiptTimeoutMs;
+  memory.standing = { ...last, count: missing ? count : null, dueMs: nowMs + paceMs };
+  if (!missing || again) return;
+  const below = Math.min(head, count + SKIPPED_AT_ONCE);
+  const { holes } = await lane.term.write({ kind: "findSkipped", from: count, below });
+  noteAll(ports, lane, holes);
+}
+
+/** Whether the nonce that the chain waits for is known to be somebody's here: then it is waited for, or tended, as such. */
+function isHeld(lane: OwnedLane, nonce: number): boolean {
+  const waits = lane.backlog.atHand.some((record) => record.nonce === nonce);
+  return waits || lane.mined.has(nonce) || lane.nonces.holds(nonce);
+}
+
+function noteAll({ telemetry }: LaneWriterPorts, lane: OwnedLane, holes: readonly Hole[]): void {
+  const [first] = holes;
+  if (first === undefined) return;
+  const message = `${holes.length} nonces of ${lane.lane.signer} from ${first.nonce} on are held by nothing: ${first.detail}`;
+  telemetry.emit({ type: "alert", severity: "WARNING", code: "NONCE_DRIFT", message, lane: lane.lane });
 }

@@ -11,15 +11,15 @@ import { grouped } from "../../domain/grouped.ts";
 import { laneKey } from "../../domain/lane.ts";
 import type { AllocateFate, IntakeFate, IntakeRow, LaneStore, NewTransaction } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { FeedWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { prepare, type Standing } from "../stages/1-create/prepare.ts";
-import { type AllocatePorts, allocate } from "../stages/2-allocate/allocate.ts";
+import { allocate } from "../stages/2-allocate/allocate.ts";
 
-export interface IntakePorts extends AllocatePorts {
+export interface IntakePorts extends FeedWriterPorts {
   readonly store: Pick<LaneStore, "hasIntake" | "loadIntake" | "findByRequestIds">;
   readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly feedGrew: () => void;
 }
 
 const AT_ONCE = 200;
@@ -36,7 +36,7 @@ export interface IntakeEvents {
 
 /**
  * Takes up what is visible, each lane in its own time and one page of it at once. A lane that waits for its chain, or has
- * thousands of rows, must keep nobody else's waiting.
+ * thousands of rows, must not keep other lanes waiting.
  */
 export class Intake {
   private readonly ports: IntakePorts;
@@ -122,7 +122,7 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
     else prepared.push(result);
   }
   if (prepared.length > 0) {
-    const outcome = await allocate(ports, context, { lane, items: prepared });
+    const outcome = await allocate(ports, context, lane, prepared);
     fates.push(...outcome.flatMap((fate, index) => duplicateFate(fate, prepared[index] as NewTransaction)));
   }
   await settle(ports, lane, fates);

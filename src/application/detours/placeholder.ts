@@ -11,21 +11,17 @@ import { feeCap } from "../../domain/fees.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { PreparedIntent } from "../../domain/transaction.ts";
-import type { Entropy } from "../../ports/entropy.ts";
 import type { Decision } from "../../ports/lane-store.ts";
-import type { BoundedSigner } from "../../ports/signer.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { holdAtCeiling } from "../lane/hold.ts";
-import { forbiddenNow, type LimitPorts, spendingOf } from "../lane/limits.ts";
+import { forbiddenNow, spendingOf } from "../lane/limits.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { signOne } from "./another-attempt.ts";
-import { type Binding, type BindPorts, bind } from "./bind.ts";
+import { type AnotherAttemptPorts, signOne } from "./another-attempt.ts";
+import { type Binding, bind } from "./bind.ts";
 import { gasOfNothing, nothing } from "./change-payload.ts";
 
-export interface PlaceholderPorts extends BindPorts, LimitPorts {
-  readonly signer: Pick<BoundedSigner, "sign">;
-  readonly entropy: Entropy;
-}
+export interface PlaceholderPorts extends AnotherAttemptPorts, Pick<Ports, "entropy"> {}
 
 export interface Placing {
   readonly lane: OwnedLane;
@@ -58,7 +54,7 @@ export async function placeHolder(ports: PlaceholderPorts, context: ChainContext
   if (forbidden !== undefined) throw forbiddenBy(forbidden);
   if (fate !== "settled") return false;
   const tx = lane.find(txId);
-  if (reached !== null && tx !== null) holdAtCeiling(ports, { lane, tx }, reached);
+  if (reached !== null && tx !== null) holdAtCeiling(ports, lane, tx, reached);
   const message = `a placeholder takes nonce ${hole.nonce} of ${signer}: ${hole.detail}`;
   ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_FILLED", message, lane: lane.lane, txId });
   return true;

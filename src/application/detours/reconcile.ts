@@ -6,10 +6,9 @@
  * Reads: counts (latest, pending, finalized), pool and balance. Writes: the cursor, upwards and with proof; nothing that is
  * pending is touched. A crash leaves nothing: the next owner compares in its turn.
  */
-import type { AlertCode } from "../../domain/alerts.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
-import type { ReconcileResult } from "../../ports/telemetry.ts";
+import type { ReconcileResult, TelemetryEvent } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { type TrustPorts, trustedOnSight } from "../chain/trust.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -47,16 +46,14 @@ async function reconcileLane(
   let result: ReconcileResult;
   try {
     [result] = await Promise.all([
-      trusted ? compare(ports, context, { lane, finalized }) : "distrusted",
+      trusted ? compare(ports, context, lane, finalized) : "distrusted",
       watchBalance(ports, context, lane),
     ]);
   } catch (error) {
     if (!isUnanswered(error)) throw error;
     result = "unavailable";
-    alert(ports, lane, {
-      code: "RECONCILIATION_FAILED",
-      message: `${lane.lane.signer} could not be compared with the chain: ${error.message}`,
-    });
+    const message = `${lane.lane.signer} could not be compared with the chain: ${error.message}`;
+    alert(ports, { code: "RECONCILIATION_FAILED", message, lane: lane.lane });
   }
   ports.telemetry.emit({ type: "lane.reconciled", lane: lane.lane, result });
 }
@@ -68,7 +65,8 @@ function isUnanswered(error: unknown): error is Error {
 async function compare(
   ports: ReconcilePorts,
   context: ChainContext,
-  { lane, finalized }: Pick<Turn, "lane" | "finalized">,
+  lane: OwnedLane,
+  finalized: Turn["finalized"],
 ): Promise<ReconcileResult> {
   const counts = await lane.term.during(countAll(context, lane, finalized));
   context.counts.of(lane.lane.signer).reported = counts.latest;
@@ -76,7 +74,7 @@ async function compare(
   if (lane.cursor === null) return "agreed";
   if (counts.latest > lane.cursor) return alignTo(ports, context, lane);
   if (counts.pending <= lane.cursor) return "agreed";
-  reportDrift(ports, lane, { cursor: lane.cursor, pending: counts.pending });
+  reportDrift(ports, lane, lane.cursor, counts.pending);
   return context.settings.nonceChainQuery === "pending" ? alignTo(ports, context, lane) : "drift";
 }
 
@@ -101,16 +99,10 @@ async function alignTo(ports: ReconcilePorts, context: ChainContext, lane: Owned
   return "aligned";
 }
 
-function reportDrift(
-  ports: ReconcilePorts,
-  lane: OwnedLane,
-  { cursor, pending }: { readonly cursor: number; readonly pending: number },
-): void {
-  ports.telemetry.emit({ type: "nonce.drift", lane: lane.lane, cursor, chainCount: pending, proved: false });
-  alert(ports, lane, {
-    code: "FOREIGN_PENDING",
-    message: `${pending - cursor} transactions of ${lane.lane.signer} wait in a pool that are not ours`,
-  });
+function reportDrift(ports: ReconcilePorts, { lane }: OwnedLane, cursor: number, pending: number): void {
+  ports.telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount: pending, proved: false });
+  const message = `${pending - cursor} transactions of ${lane.signer} wait in a pool that are not ours`;
+  alert(ports, { code: "FOREIGN_PENDING", message, lane });
 }
 
 /** Another payload at one of our nonces that we did not sign: whichever is mined decides, and somebody should know. */
@@ -119,34 +111,26 @@ async function watchPool(ports: ReconcilePorts, context: ChainContext, lane: Own
   if (open.length === 0) return;
   const nonces = open.map(({ nonce }) => nonce);
   const pooled = await lane.term.during(context.chain.pooled(lane.lane.signer, nonces));
-  open.forEach((tx, index) => {
+  open.forEach(({ txId, nonce, attempts }, index) => {
     const hash = pooled?.[index] ?? null;
-    if (hash === null || tx.attempts.some(({ txHash }) => txHash === hash)) return;
-    alert(ports, lane, {
-      code: "FOREIGN_REPLACEMENT",
-      message: `${hash}, which is not ours, waits in the pool at nonce ${tx.nonce} of ${lane.lane.signer}`,
-      txId: tx.txId,
-    });
+    if (hash === null || attempts.some(({ txHash }) => txHash === hash)) return;
+    const message = `${hash}, which is not ours, waits in the pool at nonce ${nonce} of ${lane.lane.signer}`;
+    alert(ports, { code: "FOREIGN_REPLACEMENT", message, lane: lane.lane, txId });
   });
 }
 
 async function watchBalance(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const { alertLowBalanceWei: threshold } = context.settings;
-  const balance = await lane.term.during(context.balance(lane.lane.signer));
+  const { signer, chainId } = lane.lane;
+  const balance = await lane.term.during(context.balance(signer));
   ports.telemetry.emit({ type: "signer.balance", lane: lane.lane, balance });
   if (threshold === null || balance >= threshold) return;
-  alert(ports, lane, {
-    code: "LOW_BALANCE",
-    message: `${lane.lane.signer} holds ${balance} wei on chain ${lane.lane.chainId}, less than ${threshold}`,
-  });
+  const message = `${signer} holds ${balance} wei on chain ${chainId}, less than ${threshold}`;
+  alert(ports, { code: "LOW_BALANCE", message, lane: lane.lane });
 }
 
-interface Word {
-  readonly code: AlertCode;
-  readonly message: string;
-  readonly txId?: string;
-}
+type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
 
-function alert({ telemetry }: ReconcilePorts, { lane }: OwnedLane, word: Word): void {
-  telemetry.emit({ type: "alert", severity: "WARNING", lane, ...word });
+function alert({ telemetry }: ReconcilePorts, what: Omit<Alert, "type" | "severity">): void {
+  telemetry.emit({ type: "alert", severity: "WARNING", ...what });
 }

@@ -6,14 +6,13 @@
  * the lane is reconciled in this epoch of the feed. Invariant I3. A crash leaves the lane as it was; the next owner asks.
  */
 import { judgeCount } from "../../domain/counts.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { sideBySide } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 
-export interface RecoverPorts {
+export interface RecoverPorts extends Pick<Ports, "telemetry"> {
   readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly telemetry: Telemetry;
 }
 
 /** After a failover all lanes ask at once; the chain is not to feel it. */
@@ -36,7 +35,7 @@ async function reconcile(ports: RecoverPorts, lane: OwnedLane): Promise<void> {
   const { token } = lane.fence;
   ports.telemetry.emit({ type: "lane.recovered", lane: lane.lane, token, from, cursor, suspendedBy });
   // That all wait was told when the epoch began; here, those that somebody may miss.
-  if (suspendedBy === "HISTORY" && cursor > 0) alertWaiting(ports.telemetry, lane);
+  if (suspendedBy === "HISTORY" && cursor > 0) alertWaiting(ports, lane);
   lane.signing?.kick();
   lane.broadcasting?.kick();
 }
@@ -54,12 +53,7 @@ async function provenFloor({ counts, follower }: ChainContext, lane: OwnedLane):
   return Math.max(latest.count, Math.min(pending.count, again.count));
 }
 
-function alertWaiting(telemetry: Telemetry, { lane }: OwnedLane): void {
-  telemetry.emit({
-    type: "alert",
-    severity: "CRITICAL",
-    code: "LANE_AWAITS_OPERATOR",
-    message: `commits may have been lost: ${lane.signer} gives no nonce and sends nothing until an operator resumes it`,
-    lane,
-  });
+function alertWaiting({ telemetry }: RecoverPorts, { lane }: OwnedLane): void {
+  const message = `commits may have been lost: ${lane.signer} gives no nonce and sends nothing until an operator resumes it`;
+  telemetry.emit({ type: "alert", severity: "CRITICAL", code: "LANE_AWAITS_OPERATOR", message, lane });
 }

@@ -1,31 +1,28 @@
 /**
  * Detour: a transaction that offers less than the last blocks took, or that a node called underpriced, is signed again
- * at the same nonce, for more.
+ * at the same nonce, for more; one that asks for more gas than the chain takes, with less (lowerGas).
  *
- * Reads: the fee market, the bytes of its newest payload. Writes: another attempt (another-attempt.ts). Invariants: I3
- * (same nonce, same payload), I6; an offer rises over everything a node has taken, and never above the ceiling.
- * A crash leaves what another-attempt.ts leaves; the next owner sends the newest attempt and judges it by its answer.
+ * Reads: the fee market, the bytes of its newest payload; for less gas the caller's payload and a new estimate. Writes:
+ * another attempt (another-attempt.ts). Invariants: I3 (same nonce, same receiver, value and data), I6; an offer rises over
+ * everything a node has taken, and never above the ceiling. A crash leaves what another-attempt.ts leaves; the next owner
+ * sends the newest attempt, judges it by its answer, and learns the gas limit anew.
  */
-import { repricedKind, sendableAttempts } from "../../domain/attempts.ts";
-import { bounded, type FeeLimit, limitInWords, repricingLimit } from "../../domain/ceilings.ts";
-import type { FeeMarket, Fees } from "../../domain/fees.ts";
-import { turnedTo } from "../../domain/pace/transaction-pace.ts";
-import {
-  covers,
-  highestOffer,
-  type Repricing,
-  type RepricingStrategy,
-  type RepricingView,
-  reprice,
-} from "../../domain/repricing.ts";
+import { attemptToSend, repricedKind, sendableAttempts } from "../../domain/attempts.ts";
+import { type Bounded, bounded, type FeeLimit, feeLimit, limitInWords, repricingLimit } from "../../domain/ceilings.ts";
+import { type FeeMarket, type Fees, feeCap } from "../../domain/fees.ts";
+import { withMargin } from "../../domain/gas.ts";
+import type { Address } from "../../domain/lane.ts";
+import { gasJudged, turnedTo } from "../../domain/pace/transaction-pace.ts";
+import { covers, highestOffer, type Repricing, type RepricingView, reprice } from "../../domain/repricing.ts";
 import type { Attempt } from "../../domain/transaction.ts";
-import { ChainUnavailable } from "../../ports/chain.ts";
+import { unlessSilent } from "../../ports/chain.ts";
+import type { LaneStore } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { happened } from "../lane/happened.ts";
+import { simulateWithin } from "../chain/gas-needed.ts";
+import type { Working } from "../lane/activity.ts";
 import { hold } from "../lane/hold.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { decodedNewest, rebuildable, type StoredBytes } from "../lane/stored-bytes.ts";
-import type { Tracked } from "../lane/tracked.ts";
+import { decodedNewest, happened, rebuildable, type StoredBytes, type Tracked } from "../lane/tracked.ts";
 import { type AnotherAttemptPorts, type AnotherPayload, signAnother } from "./another-attempt.ts";
 
 export interface RepricePorts extends AnotherAttemptPorts, StoredBytes {}
@@ -41,25 +38,18 @@ interface Work {
 
 export async function repriceIfBelow(ports: RepricePorts, work: Work): Promise<RepriceFate> {
   const strategy = work.context.settings.repricing;
-  const market = strategy === null ? null : await work.lane.term.during(marketNow(work.context));
-  const view = market === null ? null : viewOf(work.tx, market);
-  if (strategy === null || view === null) return "kept";
+  if (strategy === null) return "kept";
+  // Null: the chain cannot say what blocks take now, so nothing is said about this offer either.
+  const market = await work.lane.term.during(unlessSilent(work.context.feeMarket(), null));
+  const view = market && viewOf(work.tx, market);
+  if (view === null) return "kept";
   const limit = await work.lane.term.during(limitOf(ports, work, view));
-  const verdict = judge(ports, work, { strategy, view, limit });
+  const verdict = reprice(strategy, view, limit.most);
+  noteCeiling(ports, work, verdict, limit);
   if (verdict.verdict !== "reprice") return "kept";
   const known = sendableAttempts(work.tx.attempts).find(({ fees }) => covers(fees, verdict.fees));
   if (known !== undefined) return sendKnown(work.tx, known);
   return maySign(ports, work) ? signAt(ports, work, verdict.fees) : "kept";
-}
-
-/** Null: nobody can say what blocks take now, so nothing is said about this offer either. */
-async function marketNow(context: ChainContext): Promise<FeeMarket | null> {
-  try {
-    return await context.feeMarket();
-  } catch (error) {
-    if (error instanceof ChainUnavailable) return null;
-    throw error;
-  }
 }
 
 /** What was taken, or refused for its price, is what a new offer must beat, superseded payloads included: a pool may hold them. */
@@ -82,19 +72,11 @@ async function limitOf(ports: RepricePorts, { context, tx }: Work, { first }: Re
   return repricingLimit(ceilings, content, first);
 }
 
-interface Judging {
-  readonly strategy: RepricingStrategy;
-  readonly view: RepricingView;
-  readonly limit: FeeLimit;
-}
-
-function judge(ports: RepricePorts, { lane, tx }: Work, { strategy, view, limit }: Judging): Repricing {
-  const verdict = reprice(strategy, view, limit.most);
+function noteCeiling(ports: RepricePorts, { lane, tx }: Work, verdict: Repricing, limit: FeeLimit): void {
   if (verdict.verdict === "ceiling" || (verdict.verdict === "reprice" && verdict.reached)) {
     const text = `its fee has reached ${limitInWords(limit)}, and more is wanted`;
-    hold(ports, { lane, tx }, { code: "FEE_CEILING_REACHED", text });
+    hold(ports, lane, tx, { code: "FEE_CEILING_REACHED", text });
   } else tx.facts.delete("FEE_CEILING_REACHED");
-  return verdict;
 }
 
 /** The same offer was signed before and not taken for another reason (funds, say): those very bytes, not others like them. */
@@ -107,22 +89,22 @@ function maySign(ports: RepricePorts, { context, lane, tx }: Work): boolean {
   const { maxAttempts } = context.settings;
   if (maxAttempts === 0 || tx.attempts.length < maxAttempts) return true;
   const text = `${tx.attempts.length} payloads were signed for it, which is all that is allowed`;
-  hold(ports, { lane, tx }, { code: "MAX_ATTEMPTS_REACHED", text });
+  hold(ports, lane, tx, { code: "MAX_ATTEMPTS_REACHED", text });
   return false;
 }
 
 async function signAt(ports: RepricePorts, { context, lane, tx }: Work, fees: Fees): Promise<RepriceFate> {
   const payload = await lane.term.during(payloadAt(ports, { context, lane, tx }, fees));
   if (payload === null) {
-    hold(ports, { lane, tx }, { code: "CANNOT_RESIGN", text: "its payload cannot be signed again here" });
+    hold(ports, lane, tx, { code: "CANNOT_RESIGN", text: "its payload cannot be signed again here" });
     return "kept";
   }
-  const fate = tx.receipt === null ? await signAnother(ports, lane, { tx, payload }) : "mined";
+  const fate = tx.receipt === null ? await signAnother(ports, lane, tx, payload) : "mined";
   if (typeof fate === "string") {
     tx.facts.delete("POLICY_LIMIT_REACHED");
     return fate === "committed" ? "signed" : "kept";
   }
-  hold(ports, { lane, tx }, { code: "POLICY_LIMIT_REACHED", text: `${fate.detail} (${fate.rule})` });
+  hold(ports, lane, tx, { code: "POLICY_LIMIT_REACHED", text: `${fate.detail} (${fate.rule})` });
   return "kept";
 }
 
@@ -135,4 +117,75 @@ async function payloadAt(ports: RepricePorts, { context, tx }: Work, fees: Fees)
   const unsigned = bounded(context.ceilings, { ...content, fees });
   const reason = tx.pace.answer === "underpriced" ? "a node called it underpriced" : "the last blocks took more";
   return { kind: repricedKind(tx.attempts), unsigned, over, about: "cost", reason };
+}
+
+export interface LowerGasPorts extends AnotherAttemptPorts, StoredBytes {
+  readonly store: StoredBytes["store"] & Pick<LaneStore, "loadPayloads">;
+}
+
+/**
+ * A payload was refused because it asks for more gas than the chain takes in one transaction, a limit that was not known
+ * when it was signed. What it needs may still fit: then the same payload is signed again with less. Gas that the caller
+ * named is the caller's: it is left as it is, and the hole policy decides. So is what does not fit.
+ */
+export function lowerGas(ports: LowerGasPorts, context: ChainContext, lane: OwnedLane): Working {
+  if (context.gasLimits.cap === null) return null;
+  const waiting = [...lane.unmined.values()].filter((each) => awaitsLessGas(context, each));
+  return waiting.length === 0 ? null : lowerEach(ports, context, lane, waiting);
+}
+
+async function lowerEach(
+  ports: LowerGasPorts,
+  context: ChainContext,
+  lane: OwnedLane,
+  waiting: readonly Tracked[],
+): Promise<void> {
+  for (const tx of waiting) {
+    if (lane.held) return;
+    // Where nothing was found out, nothing is decided: it is looked at again.
+    await unlessSilent(lowerOne(ports, context, lane, tx), null);
+  }
+}
+
+/** Refused for a gas limit above the chain's cap, by everybody, and what it really needs was not looked at since. */
+export function awaitsLessGas({ gasLimits, settings }: ChainContext, tx: Tracked): boolean {
+  const { cap } = gasLimits;
+  if (cap === null || tx.pace.answer !== "rejected" || tx.acceptedOrdinal !== null || tx.pace.inHand) return false;
+  if (tx.pace.gasJudgedAt === tx.pace.rejections || tx.receipt !== null) return false;
+  if (settings.maxAttempts !== 0 && tx.attempts.length >= settings.maxAttempts) return false;
+  const newest = attemptToSend(tx.attempts);
+  if (newest === null || newest.nodeSigned === true || newest.gas <= cap) return false;
+  // Once: an endpoint that names less each time would have payloads signed without end.
+  return repricedKind(tx.attempts) === "reprice" && tx.attempts.every(({ gas }) => gas <= newest.gas);
+}
+
+async function lowerOne(ports: LowerGasPorts, context: ChainContext, lane: OwnedLane, tx: Tracked): Promise<void> {
+  const { rejections } = tx.pace;
+  const over = tx.attempts.length;
+  const unsigned = await lane.term.during(withLessGas(ports, context, lane.lane.signer, tx));
+  if (tx.attempts.length !== over || tx.pace.rejections !== rejections) return;
+  happened(tx, gasJudged, rejections);
+  if (unsigned === null) return;
+  const reason = `the chain takes no more than ${context.gasLimits.cap} gas in one transaction`;
+  await signAnother(ports, lane, tx, { kind: "reprice", unsigned, over, about: "cost", reason });
+}
+
+/** Null: the caller named the gas, what it needs does not fit, or a ceiling was lowered below its price since. */
+async function withLessGas(
+  ports: LowerGasPorts,
+  context: ChainContext,
+  from: Address,
+  tx: Tracked,
+): Promise<Bounded | null> {
+  const [stored] = await ports.store.loadPayloads([tx.txId]);
+  if (stored === undefined || stored.payload.gas !== undefined) return null;
+  const decoded = await decodedNewest(ports, tx);
+  const unsigned = decoded === null ? null : rebuildable(decoded);
+  if (unsigned === null) return null;
+  const { to, data, value, accessList } = unsigned;
+  const simulation = await simulateWithin(context, { from, to, data, value, accessList });
+  if (simulation.outcome !== "ok") return null;
+  const gas = withMargin(simulation.gas, { to, data }, context.gasLimits.most?.gas ?? null);
+  const isAllowed = feeCap(unsigned.fees) <= feeLimit(context.ceilings, { gas, value }).most;
+  return isAllowed ? bounded(context.ceilings, { ...unsigned, gas }) : null;
 }

@@ -14,11 +14,10 @@ import type { Payload } from "../../domain/transaction.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
-import { decodedNewest } from "../lane/stored-bytes.ts";
 import { quietly, unlessOver } from "../lane/term.ts";
-import type { Tracked } from "../lane/tracked.ts";
+import { decodedNewest, type Tracked } from "../lane/tracked.ts";
 import type { Verdict } from "../requests/order.ts";
 import { decodeGiven } from "../requests/reservation.ts";
 import {
@@ -32,9 +31,7 @@ import {
 import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
 import { canStick } from "./stuck.ts";
 
-export interface ResolvePorts extends ChangePorts, Pick<PlaceholderPorts, "entropy"> {
-  readonly feedGrew: () => void;
-}
+export type ResolvePorts = ChangePorts & PlaceholderPorts & FeedWriterPorts;
 
 export interface Resolution {
   readonly lane: OwnedLane;
@@ -69,7 +66,7 @@ export async function resolveStuck(
     const fate = await changeQueued(ports, context, { lane, record, change });
     return fate === "done" ? "applied" : "movedOn";
   }
-  if (await lane.term.during(isDone(ports, context, { tx, change }))) return "repeated";
+  if (await lane.term.during(isDone(ports, context, tx, change))) return "repeated";
   if ((await changeTracked(ports, context, { lane, tx, change })) === "movedOn") return "movedOn";
   if (tx.status.state === "STUCK") ports.feedGrew();
   return "applied";
@@ -128,7 +125,8 @@ async function changeOf(ports: ResolvePorts, resolution: Resolution): Promise<Pa
 async function isDone(
   ports: ResolvePorts,
   context: ChainContext,
-  { tx, change }: { readonly tx: Tracked; readonly change: PayloadChange },
+  tx: Tracked,
+  change: PayloadChange,
 ): Promise<boolean> {
   const standing = repricedKind(tx.attempts);
   if (change.signed !== undefined) return tx.attempts.some(({ txHash }) => txHash === change.signed?.txHash);

@@ -5,20 +5,9 @@
  * Reads: nothing but memory. Writes: STUCK and its completion (settled: false), together. Invariant I9: never silent.
  * A crash after the commit leaves STUCK, which every owner loads and follows like the rest.
  */
-import type { LaneWriterPorts } from "../lane/lane-writer.ts";
-import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
-
-export interface StuckPorts extends LaneWriterPorts {
-  /** Wakes those who wait for the feed on this node. */
-  readonly feedGrew: () => void;
-}
-
-export interface StuckWork {
-  readonly tx: Tracked;
-  readonly reason: string;
-}
 
 /** May be reported as STUCK: open, without a receipt, and not reported yet. */
 export function mayStick({ status, receipt }: Tracked): boolean {
@@ -30,8 +19,8 @@ export function canStick(lane: OwnedLane, tx: Tracked): boolean {
   return mayStick(tx) && tx.nonce === lane.headOfLine();
 }
 
-/** Whoever finds that the head cannot get on by itself calls this; the reason is shown to people as it is. */
-export async function stick(ports: StuckPorts, lane: OwnedLane, { tx, reason }: StuckWork): Promise<void> {
+/** Called where the head of the line cannot get on by itself; the reason is shown to people as it is. */
+export async function stick(ports: FeedWriterPorts, lane: OwnedLane, tx: Tracked, reason: string): Promise<void> {
   if (!mayStick(tx) || tx.pace.inHand) return;
   await commitPlanned(ports, lane, [plan(tx, "stick", { reason })]);
   ports.feedGrew();

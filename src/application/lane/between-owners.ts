@@ -6,7 +6,7 @@ import { type TermOver, unlessOver } from "./term.ts";
 const NOTHING_ACCEPTED = { consequence: "nothing was accepted", extras: {} };
 
 /**
- * Nobody may act for the lane through this node right now, nothing was accepted, and that is a matter of moments: it is
+ * This node may not act for the lane right now, nothing was accepted, and that is a matter of moments: it is
  * leaving, or its lease has lapsed. A caller hears 503; the router asks elsewhere, or once more, before it comes to that.
  */
 export class BetweenOwners extends FencepostError {
@@ -24,8 +24,8 @@ export class BetweenOwners extends FencepostError {
 }
 
 /**
- * The same, of an order whose commit got no answer before the lane was let go: it may be carried out yet. Whoever owns
- * the lane next can say, because a takeover waits for that commit or ends it. A refusal of anybody else settles nothing.
+ * The same, of an order whose commit got no answer before the lane was let go: it may be carried out yet. The next
+ * owner can say, because a takeover waits for that commit or ends it. The refusal of any other node settles nothing.
  */
 export class LeftInDoubt extends BetweenOwners {
   constructor(refusal: unknown, extras: Pick<ErrorExtras, "txId">) {
@@ -37,7 +37,7 @@ export class LeftInDoubt extends BetweenOwners {
   }
 }
 
-/** The lane was ours when the work began, and nothing was done. Whoever asked for it is told who may do it now. */
+/** The lane was ours when the work began, and nothing was done. The caller is told which node may do it now. */
 export function orRefused<T>(work: Promise<T>): Promise<T> {
   return unlessOver(work, (over) => Promise.reject<T>(refusalAfter(over)));
 }

@@ -6,7 +6,7 @@ import type { OpenReservation } from "../../ports/lane-store.ts";
 interface Expiry {
   /** What was left of it when this term learned of it. */
   readonly leftMs: number;
-  /** Monotonic: when it is worth asking. Null: nobody has looked yet. */
+  /** Monotonic: when it is worth asking. Null: no look has come yet. */
   readonly dueMs: number | null;
 }
 

@@ -7,16 +7,20 @@ import {
   type TransitionRule,
   transition,
 } from "../../domain/transitions.ts";
-import type { Clock } from "../../ports/clock.ts";
 import { type NewCompletion, OutcomeUnknown, type TransitionItem } from "../../ports/lane-store.ts";
-import type { Telemetry, TelemetryEvent } from "../../ports/telemetry.ts";
+import type { Ports } from "../../ports/ports.ts";
+import type { TelemetryEvent } from "../../ports/telemetry.ts";
 import type { OwnedLane, Tracked } from "./owned-lane.ts";
 import { TermOver } from "./term.ts";
 
-export interface LaneWriterPorts {
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
+export interface LaneWriterPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
   readonly nodeId: string;
+}
+
+/** Of work that may end in the feed. */
+export interface FeedWriterPorts extends LaneWriterPorts {
+  /** Wakes those who wait for the feed on this node. */
+  readonly feedGrew: () => void;
 }
 
 type Changes = Omit<TransitionItem, "txId" | "event" | "from" | "to" | "subState" | "completion">;

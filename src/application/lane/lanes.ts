@@ -4,12 +4,10 @@
  */
 import { DatabaseSilent, FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Fence, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Failpoints } from "../../ports/failpoints.ts";
 import { HistoryChanged, type LaneChanges, type LaneStore, StoreUnavailable } from "../../ports/lane-store.ts";
 import { type Acquisition, InstanceOver, type LeaseStore } from "../../ports/lease-store.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { Signer } from "../../ports/signer.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainSettings } from "../settings.ts";
 import { sideBySide } from "./activity.ts";
 import { askAgain, type Patience } from "./ask-again.ts";
@@ -25,19 +23,16 @@ interface ServedChain {
   readonly counts: { forget(signer: Address): void };
 }
 
-export interface LanesPorts {
+export interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
   readonly store: LeaseStore & LaneStore;
   readonly signer: Pick<Signer, "addresses">;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  readonly failpoint: Failpoints;
   readonly lease: TermPorts["lease"] & { readonly instanceId: string; historyChanged(error: HistoryChanged): void };
   readonly writer: TermPorts["writer"] & { idle(lane?: Lane): Promise<void> };
   readonly chains: ReadonlyMap<number, ServedChain>;
   readonly placement: {
-    /** Placement gives this lane to us, or to nobody that is known. */
+    /** Placement gives this lane to us, or to no known member. */
     isOurs(lane: Lane): boolean;
-    /** Those of the lanes, none of them ours, that nobody has taken for so long that we should. */
+    /** Those of the lanes, none of them ours, that no node has taken for so long that this one should. */
     leftLying(lanes: readonly Lane[]): Promise<readonly Lane[]>;
     /** This node gave it away a moment ago, to a node that is live now. */
     isForAnother(lane: Lane): Promise<boolean>;
@@ -137,7 +132,7 @@ export class Lanes {
     this.owesClaim = missing.length > 0 && this.closedBecause === null;
     if (!this.owesClaim || free.length === 0) return;
     const claimed = await store.claimLanes(free, lease.instanceId, free.length);
-    // An acquisition under way may have asked before the lane was freed: then nobody has it, and this was the last word.
+    // An acquisition under way may have asked before the lane was freed: then no node has it, and no other claim is on its way.
     this.owesClaim = free.length < missing.length;
     await sideBySide(claimed, RESUME_AT_ONCE, async (acquisition) => {
       const { lane } = acquisition.fence;
@@ -181,7 +176,7 @@ export class Lanes {
       }
       return true;
     } catch {
-      // Ours still, as long as this instance lives, and nobody else can take it: it must be had until it can be released.
+      // Ours still, as long as this instance lives, and no other node can take it: it must be had until it can be released.
       if (this.closedBecause === null) this.wanted.set(lane.key, lane.lane);
       return false;
     } finally {
@@ -206,7 +201,7 @@ export class Lanes {
   /** A write of ours was refused: somebody else holds the lane. */
   lose(fence: Fence, write: string): void {
     const lane = this.held.get(laneKey(fence.lane));
-    noteFenced(this.ports.telemetry, fence, { write, stoppedBy: "database" });
+    noteFenced(this.ports.telemetry, fence, write, "database");
     if (lane?.fence.token === fence.token) this.drop(lane, "fenced", "lost");
   }
 
@@ -214,7 +209,7 @@ export class Lanes {
   giveUp(fence: Fence, write: string): void {
     const { lease, telemetry } = this.ports;
     if (lease.mayAct() && lease.instanceId === fence.instanceId) return;
-    noteFenced(telemetry, fence, { write, stoppedBy: "deadline" });
+    noteFenced(telemetry, fence, write, "deadline");
   }
 
   /** The instance is over, and every term with it. */
@@ -251,8 +246,8 @@ export class Lanes {
   }
 
   /**
-   * Whoever gave a lane away is still asked for it by those who have not heard of it. Taking it back at once would only
-   * move it twice. A lane that is wanted back may be ours in the database, where nobody else can take it.
+   * A node that gave a lane away is still asked for it by nodes that have not heard of it. Taking it back at once would
+   * only move it twice. A lane that is wanted back may be ours in the database, where no other node can take it.
    */
   private async isForAnother(lane: Lane): Promise<boolean> {
     return !this.wanted.has(laneKey(lane)) && (await this.ports.placement.isForAnother(lane));
@@ -275,14 +270,14 @@ export class Lanes {
     return !this.held.has(key) && !this.acquiring.has(key) && !this.leaving.has(key);
   }
 
-  /** One attempt at a time per lane; whoever asks meanwhile shares it. */
+  /** One attempt at a time per lane; callers that ask meanwhile share it. */
   private acquire(lane: Lane, obtain: () => Promise<Acquisition>): Promise<OwnedLane> {
     const key = laneKey(lane);
     const underWay = this.acquiring.get(key);
     if (underWay !== undefined) return underWay;
     const attempt = this.resume(lane, obtain)
       .catch((error: FencepostError) => {
-        // The database may say that the lane is ours, and nobody else will take it: it must be had in the end.
+        // The database may say that the lane is ours, and then no other node takes it: it must be had in the end.
         if (error.code === "UNAVAILABLE" && this.closedBecause === null) this.wanted.set(key, lane);
         throw error;
       })
@@ -317,7 +312,7 @@ export class Lanes {
     const snapshot = await this.patiently(() => this.ports.store.loadLane(fence));
     if (snapshot === null) throw ownedBy(null);
     if (this.closedBecause !== null) {
-      // Ours by now in the database, and never to be worked on: nobody should have to wait for the lease.
+      // Ours by now in the database, and never to be worked on: the next owner should not have to wait for the lease.
       await this.ports.store.releaseLane(fence).catch(() => false);
       throw new BetweenOwners(this.closedBecause);
     }

@@ -14,49 +14,32 @@
  */
 import type { AlertCode } from "../../domain/alerts.ts";
 import { LOOKS_APART_MS, type OwnSession } from "../../domain/witness.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Entropy } from "../../ports/entropy.ts";
-import type { Failpoints } from "../../ports/failpoints.ts";
 import { BatchRefused, HistoryChanged, StoreUnavailable } from "../../ports/lane-store.ts";
-import {
-  type InstanceRecord,
-  type InstanceRegistration,
-  type LeaseStore,
-  SchemaTooNew,
-} from "../../ports/lease-store.ts";
-import type { LockSession, SessionLock } from "../../ports/session-lock.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import { type InstanceRegistration, type LeaseStore, SchemaTooNew } from "../../ports/lease-store.ts";
+import type { Ports } from "../../ports/ports.ts";
+import type { LockSession } from "../../ports/session-lock.ts";
 import type { NodeSettings } from "../settings.ts";
 import { Activity } from "./activity.ts";
-import { OtherInstances } from "./other-instances.ts";
+import { OtherInstances, type OtherInstancesEvents } from "./other-instances.ts";
 
-export interface LeasePorts {
+export interface LeasePorts extends Pick<Ports, "clock" | "entropy" | "telemetry" | "failpoint" | "sessionLock"> {
   readonly store: LeaseStore;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-  readonly telemetry: Telemetry;
-  readonly failpoint: Failpoints;
-  readonly sessionLock: SessionLock;
   /** What this node can serve, as it is now. */
   readonly serving: () => Pick<InstanceRegistration, "signers" | "chains" | "standsBack">;
 }
 
-export interface LeaseEvents {
-  /** Everybody who is registered, as just read. */
-  onInstances(instances: readonly InstanceRecord[]): Promise<void>;
+export interface LeaseEvents extends OtherInstancesEvents {
   /** The instance is over: every lane it held is lost, and must be claimed again under the new one. */
   onLost(): void;
   /** This instance was taken for dead, or expired: nothing was heard of it for too long. */
   onSilence(): void;
-  /** Some instance has ended, declared dead or by its own word: its lanes are free. */
-  onFreed(): void;
   /** Everybody who was there when this node came lives, or is over: what is free by now can be claimed. Once. */
   onAcquainted(): void;
 }
 
 const RETRY_MS = 250;
 const SWEEP_MS = 500;
-/** Nobody else's end matters then. Whoever joins tells so, and is found at the next look otherwise. */
+/** While no other node is there. One that joins says so, and is found at the next look otherwise. */
 const SWEEP_ALONE_MS = 1_000;
 /** A timer may be early by a fraction; two looks must not be. */
 const TIMER_SLACK_MS = 5;
@@ -86,7 +69,7 @@ export class Lease {
   /** The database's history changed: nothing is renewed any more, a new instance is registered. */
   private startingOver = false;
   private readonly others: OtherInstances;
-  // A database that does not answer frees nobody; the next look asks again.
+  // A database that does not answer declares no instance dead; the next look asks again.
   private readonly looking = new Activity(
     () => this.lookAround(),
     () => undefined,
@@ -100,7 +83,7 @@ export class Lease {
   private silentAs: string | null = null;
   private session: OwnSession | null = null;
   private told: ToldLock | null = null;
-  /** When a lock was lost that others may know of; null: nobody can take us for dead by it. */
+  /** When a lock was lost that others may know of; null: no other node can take us for dead by it. */
   private unsureSinceMs: number | null = null;
   private readonly telling = new Activity(
     () => this.tellLock(),
@@ -153,7 +136,7 @@ export class Lease {
     this.hurry.abort();
   }
 
-  /** Graceful end: lanes released and the instance retired, so that nobody has to wait for an expiry. */
+  /** Graceful end: lanes released and the instance retired, so that no other node has to wait for an expiry. */
   async stop(): Promise<void> {
     await this.abandon();
     if (this.current !== null) await this.ports.store.retireInstance(this.current);
@@ -202,7 +185,7 @@ export class Lease {
     this.wasHeard(startedMs);
   }
 
-  /** The database took a sign of life that began then: whoever took us for dead before has not declared it. */
+  /** The database took a sign of life that began then: a node that took us for dead before has not declared it. */
   private wasHeard(startedMs: number): void {
     if (this.unsureSinceMs !== null && startedMs >= this.unsureSinceMs) this.unsureSinceMs = null;
   }
@@ -306,7 +289,7 @@ export class Lease {
     });
   }
 
-  /** What the others were told of is not there, and nobody told us that our session has ended. */
+  /** What the others were told of is not there, and we were not told that our session has ended. */
   private missOwnLock(): void {
     const { sessionLock } = this.ports;
     const { told } = this;

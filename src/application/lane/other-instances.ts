@@ -17,20 +17,19 @@ import {
   sight,
   UNSEEN,
 } from "../../domain/witness.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { DeathEvidence, InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Ports } from "../../ports/ports.ts";
 
-export interface OtherInstancesPorts {
+export interface OtherInstancesPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly store: Pick<LeaseStore, "instances" | "declareDead">;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
   /** Lease duration and skew: how long a counter must stand still. */
   readonly patienceMs: number;
 }
 
 export interface OtherInstancesEvents {
+  /** Everybody who is registered, as just read. */
   onInstances(instances: readonly InstanceRecord[]): Promise<void>;
+  /** Some instance has ended, declared dead or by its own word: its lanes are free. */
   onFreed(): void;
 }
 
@@ -60,7 +59,7 @@ export class OtherInstances {
   private readonly vouched = new Set<string>();
   /** Instances whose end has been noticed. */
   private ended: ReadonlySet<string> = new Set();
-  /** Who was there at the first look. Those who come later may come and go for ever, and keep nobody waiting. */
+  /** Who was there at the first look. Those who come later may come and go for ever, and are not waited for. */
   private present: ReadonlySet<string> | null = null;
   private met = false;
   private none = false;
@@ -75,7 +74,7 @@ export class OtherInstances {
     return this.met;
   }
 
-  /** There was nobody else alive at the last look. */
+  /** No other instance was alive at the last look. */
   get areNone(): boolean {
     return this.none;
   }
@@ -143,7 +142,7 @@ export class OtherInstances {
     this.sightedBy = session;
   }
 
-  /** A graceful end, or one that another node declared: its lanes are free too, and nobody else may be there to take them. */
+  /** A graceful end, or one that another node declared: its lanes are free too, and no other node may be there to take them. */
   private noticeEnded(instances: readonly InstanceRecord[]): void {
     const alive = new Set(instances.filter(({ dead }) => !dead).map(({ instanceId }) => instanceId));
     const dead = instances.filter((instance) => instance.dead).map(({ instanceId }) => instanceId);

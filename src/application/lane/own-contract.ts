@@ -7,16 +7,17 @@ export interface OwnContractPorts {
 }
 
 /**
- * A receipt with the address that its deployment has: it follows from signer and nonce, and whoever takes it from an
- * endpoint may send money to a contract of the endpoint's choice. A deployment that reverted left none, whatever the node
+ * A receipt with the address that its deployment has: it follows from signer and nonce, and a caller who believed an
+ * endpoint about it might send money to a contract of the endpoint's choice. A deployment that reverted left none, whatever the node
  * says of it.
  */
 export function withOwnContract(
   { codec }: OwnContractPorts,
-  { lane, tx }: { readonly lane: OwnedLane; readonly tx: Tracked },
+  { lane }: OwnedLane,
+  { nonce }: Tracked,
   receipt: Receipt,
 ): Receipt {
   const deployed = receipt.contractAddress !== null && receipt.status === "success";
-  const contractAddress = deployed ? codec.contractAddress(lane.lane.signer, tx.nonce) : null;
+  const contractAddress = deployed ? codec.contractAddress(lane.signer, nonce) : null;
   return contractAddress === receipt.contractAddress ? receipt : { ...receipt, contractAddress };
 }

@@ -15,11 +15,10 @@ import { awaitsVerdict, isSendDue, mined, predecessorMined } from "../../domain/
 import type { AllocatedRecord, LaneSnapshot } from "../../ports/lane-store.ts";
 import type { Activity } from "./activity.ts";
 import { Backlog } from "./backlog.ts";
-import { happened } from "./happened.ts";
 import { LaneNonces } from "./lane-nonces.ts";
 import { Outcomes } from "./outcomes.ts";
 import type { Ending, Term } from "./term.ts";
-import { resumed, type Tracked } from "./tracked.ts";
+import { happened, resumed, type Tracked } from "./tracked.ts";
 
 export { queued, resumed, type Tracked } from "./tracked.ts";
 

@@ -7,7 +7,7 @@
  * again. Our own deadline (lease.ts, `mayAct`), which stops writes and sends. And a session lock whose loss others may
  * take for the end of this process (`maySend`), which stops sends. Reads need the term alone.
  *
- * What has already happened is not hidden: the outcome of a write reaches whoever waits for it, also where the term ended
+ * What has already happened is not hidden: the outcome of a write reaches the caller that waits for it, also where the term ended
  * meanwhile. `TermOver` from a write means that nothing was written.
  */
 import type { Fence } from "../../domain/lane.ts";
@@ -144,7 +144,7 @@ export class Term {
 
   /** A term that was put off has its work done later. One that was lost, or is past the deadline, has come too late. */
   private tooLate(write: string): TermOver {
-    if (this.ending !== "putOff") noteFenced(this.ports.telemetry, this.fence, { write, stoppedBy: "deadline" });
+    if (this.ending !== "putOff") noteFenced(this.ports.telemetry, this.fence, write, "deadline");
     return this.over();
   }
 
@@ -160,9 +160,10 @@ export class Term {
 export function noteFenced(
   telemetry: Telemetry,
   { lane, token }: Fence,
-  how: { readonly write: string; readonly stoppedBy: "database" | "deadline" },
+  write: string,
+  stoppedBy: "database" | "deadline",
 ): void {
-  telemetry.emit({ type: "lease.fenced", lane, token, ...how });
+  telemetry.emit({ type: "lease.fenced", lane, token, write, stoppedBy });
 }
 
 /** What the work comes to, or what is to be said where the term ended it. */

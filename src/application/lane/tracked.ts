@@ -2,10 +2,10 @@ import { attemptToSend } from "../../domain/attempts.ts";
 import { type KeptTransaction, keptTransaction, type TransactionRow, UNSIGNED } from "../../domain/ledger/index.ts";
 import { resumedPace, signedPace, type TransactionPace, takenBefore } from "../../domain/pace/transaction-pace.ts";
 import { afterInterval } from "../../domain/pace/when.ts";
-import type { Attempt, Receipt, SignedAttempt } from "../../domain/transaction.ts";
+import type { Attempt, Receipt, SignedAttempt, UnsignedTransaction } from "../../domain/transaction.ts";
 import type { State, Status } from "../../domain/transitions.ts";
-import type { AllocatedRecord, TrackedRecord } from "../../ports/lane-store.ts";
-import { happened } from "./happened.ts";
+import type { Codec, DecodedTransaction } from "../../ports/codec.ts";
+import type { AllocatedRecord, LaneStore, TrackedRecord } from "../../ports/lane-store.ts";
 
 /** What is known of a transaction when its owner begins to follow it, and does not change while it does. */
 interface Known extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt"> {
@@ -105,10 +105,10 @@ export interface Fact {
   readonly since: Date;
 }
 
-/** `rejected` once may be one node's mood; again, and by nobody taken, it is for good. */
+/** Rejected once, it may be one node's mood; rejected again, and taken by no node, it is for good. */
 const REJECTIONS_FOR_GOOD = 2;
 
-/** No node will ever take it as it is: whoever repairs holes may act on it. */
+/** No node will ever take it as it is: the hole policy may act on it. */
 export function isRefusedForGood(tx: Tracked): boolean {
   return tx.acceptedOrdinal === null && tx.pace.rejections >= REJECTIONS_FOR_GOOD;
 }
@@ -151,7 +151,7 @@ function isTakenAsItIs(record: TrackedRecord, sendOrdinal: number | null): boole
   return waits && sendOrdinal !== null && lastError === null && (acceptedOrdinal ?? 0) >= sendOrdinal;
 }
 
-/** What is STUCK is sent again all the same, but nobody expects it to help. */
+/** What is STUCK is sent again all the same, but seldom: it is not expected to help. */
 const STUCK_PACE = 10;
 
 /** How long after a send the same bytes are due again; null: never by age. */
@@ -172,4 +172,32 @@ export function keepPace(tx: Tracked, { nowMs, now }: { nowMs: number; now: Date
 /** One that waits to be signed, for a step that leaves it there. */
 export function queued(record: Pick<AllocatedRecord, "txId" | "nonce" | "requestId" | "createdAt">): Tracked {
   return new Tracked(record, keptTransaction(UNSIGNED), resumedPace(null, false));
+}
+
+/** The one place where the pace of a lane or of a transaction changes: to what follows from what happened. */
+export function happened<Pace, Details extends readonly unknown[]>(
+  to: { pace: Pace },
+  event: (pace: Pace, ...details: Details) => Pace,
+  ...details: Details
+): void {
+  to.pace = event(to.pace, ...details);
+}
+
+/** For signed payloads as they are stored: read back, decoded, and judged whether they can be signed again here. */
+export interface StoredBytes {
+  readonly store: Pick<LaneStore, "loadRawTransactions">;
+  readonly codec: Pick<Codec, "decodeTransaction">;
+}
+
+/** The newest payload that is ours to send. Null: only its hash is known, or the chain node signs it. */
+export async function decodedNewest({ store, codec }: StoredBytes, tx: Tracked): Promise<DecodedTransaction | null> {
+  const newest = attemptToSend(tx.attempts);
+  if (newest === null || newest.nodeSigned === true) return null;
+  const [bytes] = await store.loadRawTransactions([{ txId: tx.txId, ordinal: newest.ordinal }]);
+  return bytes === undefined ? null : codec.decodeTransaction(bytes);
+}
+
+/** Null for blobs (EIP-4844) and delegations (EIP-7702): signed again without them it would do something else. */
+export function rebuildable({ envelope, unsigned }: DecodedTransaction): UnsignedTransaction | null {
+  return envelope === "eip4844" || envelope === "eip7702" ? null : unsigned;
 }

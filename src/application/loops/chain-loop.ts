@@ -18,13 +18,13 @@ import type { HeadChange, Subscription } from "../chain/head-follower.ts";
 import { trustedLanes } from "../chain/trust.ts";
 import { type ReconcilePorts, reconcile } from "../detours/reconcile.ts";
 import { Activity, inTurn, type Working } from "../lane/activity.ts";
-import { happened } from "../lane/happened.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { quietly, TermOver } from "../lane/term.ts";
+import { happened } from "../lane/tracked.ts";
 import { type GrayZonePorts, searchGrayZone } from "../stages/4-broadcast/gray-zone.ts";
 import { noticeExternalUse } from "../stages/5-receipt/external-use.ts";
 import { type ReceiptPorts, receiptsOfBlocks, staleReceipts } from "../stages/5-receipt/receipt.ts";
-import { type ConfirmationsPorts, recordConfirmations } from "../stages/6-finality/confirmations.ts";
+import { recordConfirmations } from "../stages/6-finality/confirmations.ts";
 import {
   decideFinal,
   type FinalityPass,
@@ -36,7 +36,6 @@ import {
 
 export type ChainLoopPorts = ReceiptPorts &
   FinalityPorts &
-  ConfirmationsPorts &
   ReconcilePorts &
   GrayZonePorts & {
     /** The lanes this node owns on the chain, now. */

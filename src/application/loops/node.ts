@@ -156,7 +156,7 @@ export class FencepostNode {
     // What cannot be claimed at this moment is owed, and the beat tries again.
     await this.claiming.now();
     this.ports.wakeUps.hear((wakeUp) => this.wake(wakeUp));
-    // Whoever was alone until now learns that there is somebody to share with.
+    // A node that was alone until now learns that there is another one to share with.
     this.ports.wakeUps.tell("lanes");
     this.beating = this.beat();
   }

@@ -4,18 +4,15 @@
  */
 import type { AlertCode } from "../../domain/alerts.ts";
 import type { LaneKey } from "../../domain/lane.ts";
-import type { Clock } from "../../ports/clock.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { StuckTrigger } from "../../ports/stuck-hook.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { sideBySide } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import type { HookRunner } from "../operations/stuck-hook.ts";
 
-export interface StuckWatchPorts {
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
+export interface StuckWatchPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly hook: Pick<HookRunner, "isConfigured" | "ask">;
 }

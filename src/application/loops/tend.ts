@@ -8,20 +8,18 @@
 import { isTaken } from "../../domain/answers.ts";
 import { blockReported, type HeadOfLine, headSeen } from "../../domain/pace/lane-pace.ts";
 import { judged, lookWanted } from "../../domain/pace/transaction-pace.ts";
-import { ChainUnavailable } from "../../ports/chain.ts";
+import { unlessSilent } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { type HolePorts, tendHoles } from "../detours/holes.ts";
-import { type LowerGasPorts, lowerGas } from "../detours/lower-gas.ts";
-import { type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
-import { mayStick, reasonOf, type StuckPorts, stick } from "../detours/stuck.ts";
+import { type LowerGasPorts, lowerGas, type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
+import { mayStick, reasonOf, stick } from "../detours/stuck.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
-import { happened } from "../lane/happened.ts";
-import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import type { Tracked } from "../lane/tracked.ts";
+import { happened, type Tracked } from "../lane/tracked.ts";
 
-export type TendPorts = RepricePorts & StuckPorts;
+export type TendPorts = RepricePorts & FeedWriterPorts;
 export type TendLanePorts = TendPorts & HolePorts & LowerGasPorts;
 
 /** Everything that keeps a lane going: what was sent, and the nonces that nothing holds. */
@@ -41,11 +39,11 @@ export function tend(ports: TendPorts, context: ChainContext, lane: OwnedLane): 
   const head = watchHead(ports, lane);
   if (head === null) return null;
   const due = lane.toJudge(ports.clock.monotonicMs());
-  if (due.length === 0) return judgeHead(ports, context, { lane, head });
-  return judgeAll(ports, context, { lane, due }).then(async () => {
+  if (due.length === 0) return judgeHead(ports, context, lane, head);
+  return judgeAll(ports, context, lane, due).then(async () => {
     // Looked at once more: who was repaired meanwhile has the lane's patience anew.
     const now = watchHead(ports, lane);
-    if (now?.nonce === head.nonce) await judgeHead(ports, context, { lane, head: now });
+    if (now?.nonce === head.nonce) await judgeHead(ports, context, lane, now);
   });
 }
 
@@ -65,10 +63,13 @@ function ageBefore(clock: Clock, { firstSentAt }: Tracked): number {
 async function judgeAll(
   ports: TendPorts,
   context: ChainContext,
-  { lane, due }: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
+  lane: OwnedLane,
+  due: readonly Tracked[],
 ): Promise<void> {
   await markStale(ports, lane, due);
-  const executable = context.settings.repricing === null ? NONE : await lane.term.during(executableOf(context, lane));
+  const isRepriced = context.settings.repricing !== null;
+  // None where the count is unknown.
+  const executable = isRepriced ? await lane.term.during(unlessSilent(executableOf(context, lane), NONE)) : NONE;
   for (const tx of due) {
     if (tx.receipt !== null || tx.pace.inHand) continue;
     const fate = executable.has(tx.nonce) ? await repriceIfBelow(ports, { context, lane, tx }) : "kept";
@@ -80,19 +81,14 @@ async function judgeAll(
 
 const NONE: ReadonlySet<number> = new Set();
 
-/** The nonces that the chain could take next: from the mined count on without a gap. Empty where the count is unknown. */
+/** The nonces that the chain could take next: from the mined count on without a gap. */
 async function executableOf({ counts, settings }: ChainContext, lane: OwnedLane): Promise<ReadonlySet<number>> {
-  try {
-    const nonces = new Set<number>();
-    let { count: next } = await counts.mined(lane.lane.signer, { atMostMs: settings.pollIntervalMs });
-    // Seen mined since the count was asked for.
-    while (lane.mined.has(next)) next++;
-    for (; lane.unmined.has(next); next++) nonces.add(next);
-    return nonces;
-  } catch (error) {
-    if (error instanceof ChainUnavailable) return NONE;
-    throw error;
-  }
+  const nonces = new Set<number>();
+  let { count: next } = await counts.mined(lane.lane.signer, { atMostMs: settings.pollIntervalMs });
+  // Seen mined since the count was asked for.
+  while (lane.mined.has(next)) next++;
+  for (; lane.unmined.has(next); next++) nonces.add(next);
+  return nonces;
 }
 
 /** A node took them, and no block did in time. */
@@ -121,11 +117,7 @@ function reportBlocked({ telemetry }: TendPorts, lane: OwnedLane, { txId, nonce 
   telemetry.emit({ type: "lane.blocked", lane: lane.lane, txId, nonce, behind });
 }
 
-function judgeHead(
-  ports: TendPorts,
-  { settings }: ChainContext,
-  { lane, head }: { readonly lane: OwnedLane; readonly head: HeadOfLine },
-): Working {
+function judgeHead(ports: TendPorts, { settings }: ChainContext, lane: OwnedLane, head: HeadOfLine): Working {
   const tx = lane.unmined.get(head.nonce);
   const nowMs = ports.clock.monotonicMs();
   const lookMs = Math.min(settings.resubmitIntervalMs ?? LEAST_LOOK_MS, settings.stuckAfterMs);
@@ -137,5 +129,5 @@ function judgeHead(
     happened(tx, lookWanted);
     return null;
   }
-  return stick(ports, lane, { tx, reason: reasonOf(tx, nowMs - head.sinceMs) });
+  return stick(ports, lane, tx, reasonOf(tx, nowMs - head.sinceMs));
 }

@@ -19,17 +19,17 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { type Binding, bind } from "../detours/bind.ts";
 import { blobCost } from "../detours/change-payload.ts";
 import { underNextTerm } from "../lane/between-owners.ts";
-import { happened } from "../lane/happened.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
+import { happened } from "../lane/tracked.ts";
 import type { NormalisePorts } from "../requests/normalise.ts";
 import { type HandedIn, parseReserve, parseSubmission, parseUsed, type ReserveOrder } from "../requests/reservation.ts";
 import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
 
-export interface ReservationPorts extends LaneWriterPorts, OwnerPorts, Pick<Ports, "entropy" | "failpoint" | "codec"> {
+export interface ReservationPorts extends LaneWriterPorts, OwnerPorts, Pick<Ports, "entropy" | "codec"> {
   readonly store: Pick<QueryStore, "reservation">;
   readonly intents: NormalisePorts;
   readonly chains: ReadonlyMap<number, ChainContext>;
@@ -47,7 +47,7 @@ export const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOr
     const reservationId = ports.entropy.uuid();
     const wanted = { requestId, owner, ttlMs: ttlMs ?? context.settings.reservationTtlMs, reservationId };
     // Lost while it waited: nothing was consumed, and the lane may be had again.
-    return given(await underNextTerm(ports.lanes, lane, (owned) => reserveOn(ports, { context, lane: owned, wanted })));
+    return given(await underNextTerm(ports.lanes, lane, (owned) => reserveOn(ports, context, owned, wanted)));
   },
   answer: async (ports, _, { outcome, reservationId }) => ({
     outcome,
@@ -88,7 +88,9 @@ function overAlready({ reservationId, state, txId }: Reservation): FencepostErro
 
 async function reserveOn(
   ports: ReservationPorts,
-  { context, lane, wanted }: { readonly context: ChainContext; readonly lane: OwnedLane; readonly wanted: Wanted },
+  context: ChainContext,
+  lane: OwnedLane,
+  wanted: Wanted,
 ): Promise<ReserveFate> {
   const floor = await lane.term.during(nonceFloor(ports, context, lane));
   const fill = lane.freeNonces(context.counts.of(lane.lane.signer).usedBelow);

@@ -2,30 +2,23 @@ import { FencepostError, invalid, outcomeUnknown } from "../../domain/errors.ts"
 import type { Lane } from "../../domain/lane.ts";
 import { sentAfresh } from "../../domain/pace/transaction-pace.ts";
 import { isSettled } from "../../domain/transitions.ts";
-import type { Codec } from "../../ports/codec.ts";
-import type { QueryStore, TransactionRecord } from "../../ports/query-store.ts";
+import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { TransactionAction, TransactionOrder, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
 import { changeQueued, changeTracked, conflict, minedAs, refuseMined } from "../detours/change-payload.ts";
 import { orMovedOn, type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
 import { LeftInDoubt } from "../lane/between-owners.ts";
-import { happened } from "../lane/happened.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { transaction } from "../queries/transactions.ts";
+import { happened } from "../lane/tracked.ts";
+import { type TransactionQueryPorts, transaction } from "../queries/transactions.ts";
 import { UUID } from "../requests/fields.ts";
 import { type Instruction, parseOrder } from "../requests/order.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
 import type { Consultation, HookRunner } from "./stuck-hook.ts";
 
-export type ActionPorts = ResolvePorts &
-  OwnerPorts & {
-    readonly store: QueryStore;
-    readonly codec: Codec;
-    readonly chains: ReadonlyMap<number, ChainContext>;
-    readonly hook: HookRunner;
-  };
+export type ActionPorts = ResolvePorts & OwnerPorts & TransactionQueryPorts & { readonly hook: HookRunner };
 
 /** One order on the node that may carry it out. */
 interface Task extends Pick<Consultation, "lane" | "context" | "record" | "tx"> {

@@ -1,7 +1,7 @@
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { isSettled } from "../../domain/transitions.ts";
-import type { Codec } from "../../ports/codec.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { ListFilter, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import type { Include, ListQuery, RequestQuery, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -9,9 +9,8 @@ import { resubmitEveryMs } from "../lane/tracked.ts";
 import { given, parseHash, UUID } from "../requests/fields.ts";
 import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
 
-export interface TransactionQueryPorts {
+export interface TransactionQueryPorts extends Pick<Ports, "codec"> {
   readonly store: QueryStore;
-  readonly codec: Codec;
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
 

@@ -1,10 +1,12 @@
 /**
- * Stage 1: the smallest pieces of a request, each refused by its path.
- * Reads: one value. Writes: nothing. A crash here leaves nothing behind.
+ * Stage 1: the smallest pieces of a request, each refused by its path; and the three forms of a payload (raw fields, ABI
+ * call, deployment), which become one. Reads: the request alone. Writes: nothing. A crash here leaves nothing behind.
  */
 import { invalid } from "../../domain/errors.ts";
+import type { Fees, FeeWishes } from "../../domain/fees.ts";
 import type { Address, Hash, Hex } from "../../domain/lane.ts";
-import { BadEncoding, type Codec } from "../../ports/codec.ts";
+import type { AccessListEntry, Payload } from "../../domain/transaction.ts";
+import { BadEncoding, type Callee, type Codec } from "../../ports/codec.ts";
 
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const MAX_UINT256 = (1n << 256n) - 1n;
@@ -79,4 +81,135 @@ export function parseHex(value: unknown, path: string): Hex {
   if (typeof value !== "string" || !/^0x[0-9a-fA-F]*$/.test(value)) throw invalid(path, "must be 0x hex");
   if (value.length % 2 !== 0) throw invalid(path, "must have an even number of hex digits");
   return value.toLowerCase() as Hex;
+}
+
+const MAX_DATA_BYTES = 96 * 1024;
+const MAX_ACCESS_LIST = 1_000;
+const MAX_GAS = (1n << 63n) - 1n;
+
+const SHARED_KEYS = ["value", "gas", "maxFeePerGas", "maxPriorityFeePerGas", "gasPrice", "accessList", "type"];
+const FORMS = {
+  raw: ["to", "data", ...SHARED_KEYS],
+  call: ["to", "function", "abi", "args", ...SHARED_KEYS],
+  deploy: ["bytecode", "abi", "args", ...SHARED_KEYS],
+} as const;
+
+/** By number, as EIP-2718 counts them: each may be given by its name, or by its number as such, in digits or in hex. */
+const TYPES: readonly Fees["type"][] = ["legacy", "eip2930", "eip1559"];
+
+type Fields = Readonly<Record<string, unknown>>;
+/** While it is put together. */
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** Raw fields, an ABI call or a deployment: three ways in, one form out. */
+export function normalisePayload(codec: Codec, input: unknown): Payload {
+  if (input === undefined) throw invalid("payload", "is required");
+  const fields = asObject(input, "payload");
+  const form = formOf(fields);
+  refuseUnknownKeys(fields, FORMS[form], "payload");
+  const target = form === "deploy" ? null : parseTarget(codec, fields.to);
+  const data = encodeData(codec, form, fields);
+  if ((data.length - 2) / 2 > MAX_DATA_BYTES) {
+    throw invalid(form === "deploy" ? "payload.bytecode" : "payload.data", `must be at most ${MAX_DATA_BYTES} bytes`);
+  }
+  const value = optionalQuantity(fields.value, "payload.value") ?? 0n;
+  const gas = optionalQuantity(fields.gas, "payload.gas", MAX_GAS);
+  const accessList = parseAccessList(codec, fields.accessList);
+  const fees = parseFees(fields, "payload", accessList !== undefined);
+  const payload: Mutable<Payload> = { ...fees, to: target, data, value };
+  if (gas !== undefined) payload.gas = gas;
+  if (accessList !== undefined) payload.accessList = accessList;
+  return payload;
+}
+
+function formOf(fields: Fields): keyof typeof FORMS {
+  if (fields.bytecode !== undefined) return "deploy";
+  if (fields.function !== undefined || fields.abi !== undefined || fields.args !== undefined) return "call";
+  return "raw";
+}
+
+function parseTarget(codec: Codec, to: unknown): Payload["to"] {
+  if (to === undefined || to === null) throw invalid("payload.to", "is required (to deploy, give bytecode instead)");
+  return parseAddress(codec, to, "payload.to");
+}
+
+function encodeData(codec: Codec, form: keyof typeof FORMS, fields: Fields): Hex {
+  if (form === "raw")
+    return fields.data === undefined || fields.data === null ? "0x" : parseHex(fields.data, "payload.data");
+  const args = fields.args ?? [];
+  if (!Array.isArray(args)) throw invalid("payload.args", "must be an array");
+  if (form === "deploy") {
+    const bytecode = parseHex(fields.bytecode, "payload.bytecode");
+    if (bytecode === "0x") throw invalid("payload.bytecode", "must not be empty");
+    const abi = fields.abi === undefined ? undefined : parseAbi(fields.abi);
+    return encoded("payload", () => codec.encodeDeploy(bytecode, abi, args));
+  }
+  return encoded("payload", () => codec.encodeCall(calleeOf(fields), args));
+}
+
+function calleeOf(fields: Fields): Callee {
+  const { function: named, abi } = fields;
+  if (abi === undefined) {
+    if (typeof named === "string") return named;
+    if (Array.isArray(named)) return parseAbi(named);
+    throw invalid("payload.function", 'must be a signature such as "transfer(address,uint256)", or give abi');
+  }
+  const entries = parseAbi(abi);
+  if (named === undefined) return entries;
+  if (typeof named !== "string") throw invalid("payload.function", "must be the name of a function in abi");
+  return { abi: entries, function: named };
+}
+
+function parseAbi(abi: unknown): readonly unknown[] {
+  if (!Array.isArray(abi)) throw invalid("payload.abi", "must be an array");
+  return abi;
+}
+
+function parseAccessList(codec: Codec, value: unknown): readonly AccessListEntry[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value) || value.length > MAX_ACCESS_LIST) {
+    throw invalid("payload.accessList", `must be an array of at most ${MAX_ACCESS_LIST} entries`);
+  }
+  return value.map((entry, index) => parseAccessListEntry(codec, entry, `payload.accessList.${index}`));
+}
+
+function parseAccessListEntry(codec: Codec, value: unknown, path: string): AccessListEntry {
+  const entry = asObject(value, path);
+  refuseUnknownKeys(entry, ["address", "storageKeys"], path);
+  const address = parseAddress(codec, entry.address, join(path, "address"));
+  const keys = entry.storageKeys ?? [];
+  if (!Array.isArray(keys)) throw invalid(join(path, "storageKeys"), "must be an array");
+  return { address, storageKeys: keys.map((key, index) => parseHash(key, `${path}.storageKeys.${index}`)) };
+}
+
+/** The fee fields of an object at `path`; a field that is absent is left to the market. */
+export function parseFees(fields: Fields, path = "payload", hasAccessList = false): FeeWishes {
+  const gasPrice = optionalQuantity(fields.gasPrice, join(path, "gasPrice"));
+  const maxFeePerGas = optionalQuantity(fields.maxFeePerGas, join(path, "maxFeePerGas"));
+  const maxPriorityFeePerGas = optionalQuantity(fields.maxPriorityFeePerGas, join(path, "maxPriorityFeePerGas"));
+  const dynamic = maxFeePerGas !== undefined || maxPriorityFeePerGas !== undefined;
+  if (gasPrice !== undefined && dynamic)
+    throw invalid(join(path, "gasPrice"), "cannot be combined with maxFeePerGas or maxPriorityFeePerGas");
+  if (maxFeePerGas !== undefined && maxPriorityFeePerGas !== undefined && maxPriorityFeePerGas > maxFeePerGas) {
+    throw invalid(join(path, "maxPriorityFeePerGas"), "must not exceed maxFeePerGas");
+  }
+  const given = parseType(fields.type, join(path, "type"));
+  const type = given ?? (gasPrice !== undefined && hasAccessList ? "eip2930" : undefined);
+  if (type === "eip1559" && gasPrice !== undefined) throw invalid(join(path, "gasPrice"), "does not fit type eip1559");
+  if ((type === "legacy" || type === "eip2930") && dynamic)
+    throw invalid(join(path, "type"), `does not fit the fee fields given`);
+  if (type === "legacy" && hasAccessList) throw invalid(join(path, "accessList"), "does not fit type legacy");
+  const fees: Mutable<FeeWishes> = {};
+  if (type !== undefined) fees.type = type;
+  if (gasPrice !== undefined) fees.gasPrice = gasPrice;
+  if (maxFeePerGas !== undefined) fees.maxFeePerGas = maxFeePerGas;
+  if (maxPriorityFeePerGas !== undefined) fees.maxPriorityFeePerGas = maxPriorityFeePerGas;
+  return fees;
+}
+
+function parseType(value: unknown, path: string): FeeWishes["type"] {
+  if (value === undefined || value === null) return undefined;
+  const type = TYPES.find((name, number) => [name, number, `${number}`, `0x${number}`].some((form) => form === value));
+  if (type === undefined) throw invalid(path, "must be legacy, eip2930 or eip1559");
+  return type;
 }

@@ -10,8 +10,7 @@ import type { Intent } from "../../domain/transaction.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { CreateRequest } from "../api.ts";
-import { asObject, parseAddress, refuseUnknownKeys } from "./fields.ts";
-import { normalisePayload } from "./payload.ts";
+import { asObject, normalisePayload, parseAddress, refuseUnknownKeys } from "./fields.ts";
 
 export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
   /** Configured chains; the only one is the default. */

@@ -8,9 +8,8 @@ import type { Decision } from "../../ports/lane-store.ts";
 import { STUCK_ACTIONS, type StuckAction } from "../../ports/stuck-hook.ts";
 import type { AlertSeverity } from "../../ports/telemetry.ts";
 import type { LaneOrder, TransactionAction, TransactionOrder } from "../api.ts";
-import { asObject, given, parseHex, refuseUnknownKeys } from "./fields.ts";
+import { asObject, given, normalisePayload, parseFees, parseHex, refuseUnknownKeys } from "./fields.ts";
 import { parseMetadata } from "./normalise.ts";
-import { normalisePayload, parseFees } from "./payload.ts";
 
 /** What an operator wants, validated: who, why, and with what. */
 export interface Instruction {

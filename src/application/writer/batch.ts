@@ -1,4 +1,4 @@
-import type { LaneKey } from "../../domain/lane.ts";
+import { type LaneKey, laneKey, shardOf } from "../../domain/lane.ts";
 import {
   type AllocateWrite,
   type Committed,
@@ -14,6 +14,9 @@ export interface Entry {
   readonly key: LaneKey;
   readonly shard: number;
   readonly weight: number;
+  readonly sort: Sort;
+  /** It ends at the feed's counter row. */
+  readonly completes: boolean;
   /** When it was given to the writer, and then when it joined the queue. */
   sinceMs: number;
   /** How often its turn came while its shard was in flight. */
@@ -22,20 +25,62 @@ export interface Entry {
   readonly reject: (error: unknown) => void;
 }
 
+/**
+ * Moves follow transactions that exist: they neither give a nonce nor change what the lane may do. What is strict keeps
+ * its place among everything of its lane.
+ */
+export type Sort = "create" | "move" | "strict";
+
+/** What the writer asks of a write again and again is found once. */
+export function entryOf(
+  write: LaneWrite,
+  { shards, nowMs, ...told }: Pick<Entry, "resolve" | "reject"> & { readonly shards: number; readonly nowMs: number },
+): Entry {
+  const key = laneKey(write.fence.lane);
+  const shard = shardOf(key, shards);
+  const completes = hasCompletion(write);
+  return {
+    write,
+    key,
+    shard,
+    weight: weightOf(write),
+    sort: sortOf(write),
+    completes,
+    sinceMs: nowMs,
+    passedBy: 0,
+    ...told,
+  };
+}
+
+function sortOf({ kind }: LaneWrite): Sort {
+  if (kind === "allocate") return "create";
+  return kind === "transition" || kind === "unwatch" || kind === "confirmations" ? "move" : "strict";
+}
+
 /** A database transaction that ended well, and of which neither lanes nor writers have been told yet. */
 export interface Untold extends Committed {
   /** Durable or fenced, as the outcomes say. */
   readonly entries: readonly Entry[];
 }
 
+/** Those of which a part is written: the rest leaves with what comes next. */
+export function unfinishedOf({ entries, outcomes }: Untold): readonly Entry[] {
+  return entries.filter((_, index) => outcomes[index]?.status === "unfinished");
+}
+
+/** Of how many transactions the end of a lane's watch is, about: what is over within seconds, where a thousand lanes are busy. */
+const ENDED_AT_ONCE = 8;
+
 /** How many rows' worth of work a write is; what a batch is measured by. */
-export function weightOf(write: LaneWrite): number {
+function weightOf(write: LaneWrite): number {
   switch (write.kind) {
     case "allocate":
     case "transition":
       return write.items.length;
     case "settleIntake":
       return write.fates.length;
+    case "unwatch":
+      return ENDED_AT_ONCE;
     default:
       return 1;
   }
@@ -44,12 +89,12 @@ export function weightOf(write: LaneWrite): number {
 /** So many creates are worth a transaction: the server begins with them while the next ones are still being read. */
 export const WORTH_A_COMMIT = 24;
 
-export function isWorthACommit(write: LaneWrite): boolean {
-  return write.kind === "allocate" && write.items.length >= WORTH_A_COMMIT;
+export function isWorthACommit({ sort, weight }: Entry): boolean {
+  return sort === "create" && weight >= WORTH_A_COMMIT;
 }
 
 /** Writes that end at the feed's counter row. */
-export function hasCompletion(write: LaneWrite): boolean {
+function hasCompletion(write: LaneWrite): boolean {
   if (write.kind === "transition") return write.items.some((item) => item.completion !== undefined);
   return write.kind === "settleIntake" && write.fates.some((fate) => fate.fate === "refused");
 }
@@ -59,11 +104,11 @@ export function mergeAllocations(entries: readonly Entry[]): readonly Entry[] {
   const open = new Map<LaneKey, { readonly at: number; readonly parts: Entry[] }>();
   const merged: Entry[] = [];
   for (const entry of entries) {
-    const group = entry.write.kind === "allocate" ? open.get(entry.key) : undefined;
+    const group = entry.sort === "create" ? open.get(entry.key) : undefined;
     group?.parts.push(entry);
     if (group !== undefined) continue;
     const at = merged.push(entry) - 1;
-    if (entry.write.kind === "allocate") open.set(entry.key, { at, parts: [entry] });
+    if (entry.sort === "create") open.set(entry.key, { at, parts: [entry] });
   }
   for (const { at, parts } of open.values()) if (parts.length > 1) merged[at] = joinAllocations(parts);
   return merged;

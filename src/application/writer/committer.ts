@@ -31,16 +31,16 @@ import type { Ports } from "../../ports/ports.ts";
 import type { WriterSettings } from "../settings.ts";
 import {
   type Entry,
-  hasCompletion,
+  entryOf,
   isWorthACommit,
   mergeAllocations,
   splitEntry,
   type Untold,
+  unfinishedOf,
   WORTH_A_COMMIT,
-  weightOf,
 } from "./batch.ts";
 import { Telling } from "./telling.ts";
-import { createsOf, isMove, type Turn, Turns } from "./turn.ts";
+import { createsOf, type Turn, Turns } from "./turn.ts";
 import { WaitingRooms } from "./waiting-room.ts";
 
 export interface CommitterPorts extends Pick<Ports, "clock" | "entropy" | "telemetry"> {
@@ -123,16 +123,14 @@ export class Committer {
 
   /** Resolves with the write's fate once it is durable; rejects with what the store threw. */
   write(write: LaneWrite): Promise<WriteOutcome> {
-    const key = laneKey(write.fence.lane);
     return new Promise((resolve, reject) => {
-      const shard = shardOf(key, this.settings.shards);
-      const sinceMs = this.ports.clock.monotonicMs();
-      const entry = { write, key, shard, weight: weightOf(write), sinceMs, passedBy: 0, resolve, reject };
-      if (this.rooms.admit(key, entry)) {
+      const nowMs = this.ports.clock.monotonicMs();
+      const entry = entryOf(write, { shards: this.settings.shards, nowMs, resolve, reject });
+      if (this.rooms.admit(entry)) {
         this.leaveLater();
         return;
       }
-      this.queueAll(this.rooms.before(key, write));
+      this.queueAll(this.rooms.before(entry));
       this.queueUp(entry);
     });
   }
@@ -195,11 +193,12 @@ export class Committer {
     return this.inFlight - (this.creating ? 1 : 0) >= MAX_IN_FLIGHT;
   }
 
-  private schedule({ write, shard }: Entry): void {
-    if (this.isOnlyForCreates && (this.creating || write.kind !== "allocate")) return;
+  private schedule(entry: Entry): void {
+    const { sort, shard } = entry;
+    if (this.isOnlyForCreates && (this.creating || sort !== "create")) return;
     const isHeldUp = this.creating || (this.isHeldUp && this.busyShards.has(shard));
     const isFull = this.queuedItems >= this.settings.batchSize && !isHeldUp;
-    if (isFull || (isWorthACommit(write) && this.inFlight === 0)) {
+    if (isFull || (isWorthACommit(entry) && this.inFlight === 0)) {
       this.flush();
       return;
     }
@@ -236,7 +235,7 @@ export class Committer {
   private get isFull(): boolean {
     if (this.queuedItems >= this.settings.batchSize) return true;
     let creates = 0;
-    for (const { write, weight } of this.queue) if (write.kind === "allocate") creates += weight;
+    for (const { sort, weight } of this.queue) if (sort === "create") creates += weight;
     return creates >= WORTH_A_COMMIT;
   }
 
@@ -249,7 +248,7 @@ export class Committer {
       return;
     }
     const shards = new Set(batch.map((entry) => entry.shard));
-    const completing = batch.some((entry) => hasCompletion(entry.write));
+    const completing = batch.some(({ completes }) => completes);
     for (const shard of shards) this.busyShards.add(shard);
     if (completing) this.completing = true;
     if (cargo === "creates") this.creating = true;
@@ -270,7 +269,7 @@ export class Committer {
 
   /** A few creates wait for the end of this turn of the event loop, which is often about to bring others. */
   private goOn(): void {
-    const isFew = this.queuedItems < WORTH_A_COMMIT && this.queue.every(({ write }) => write.kind === "allocate");
+    const isFew = this.queuedItems < WORTH_A_COMMIT && this.queue.every(({ sort }) => sort === "create");
     if (isFew && this.inFlight === 0) this.flushSoon();
     else this.flushInTurn();
   }
@@ -298,7 +297,10 @@ export class Committer {
       (error: unknown) => ({ error }),
     );
     const durationMs = this.ports.clock.monotonicMs() - started;
-    if (failure === null) over();
+    if (failure === null) {
+      over();
+      this.queueAll(untold.flatMap(unfinishedOf));
+    }
     await this.telling.tell(untold);
     if (failure !== null) {
       this.fail(batch, failure.error, untold.length > 0);
@@ -353,8 +355,8 @@ export class Committer {
    * crowded that the server ends every transaction that takes two, they still go through.
    */
   private async letCreatesPass(batch: Entry[]): Promise<void> {
-    const moves = batch.filter(({ write }) => isMove(write));
-    const own = batch.filter(({ write }) => write.kind === "allocate");
+    const moves = batch.filter(({ sort }) => sort === "move");
+    const own = batch.filter(({ sort }) => sort === "create");
     if (moves.length === 0 || moves.length + own.length < batch.length) return;
     const { taken, left } = createsOf(this.queue, new Set(batch.map(({ shard }) => shard)), this.settings.batchSize);
     const creates = [...own, ...taken];

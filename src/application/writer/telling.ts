@@ -2,7 +2,6 @@ import type { Clock } from "../../ports/clock.ts";
 import type { WriteOutcome } from "../../ports/lane-store.ts";
 import type { Entry, Untold } from "./batch.ts";
 import type { CommitterEvents } from "./committer.ts";
-import { isMove } from "./turn.ts";
 
 interface Told {
   readonly entry: Entry;
@@ -26,14 +25,17 @@ export class Telling {
     this.events = events;
   }
 
-  /** Resolves when everybody was told. */
+  /** Resolves when everybody was told, but for those whose write goes on. */
   async tell(untold: readonly Untold[]): Promise<void> {
     for (const { changes } of untold) for (const each of changes) this.events.onCommitted(each);
     const told = untold.flatMap(({ entries, outcomes }) =>
-      entries.map((entry, index): Told => ({ entry, outcome: outcomes[index] as WriteOutcome })),
+      entries.flatMap((entry, index): Told[] => {
+        const outcome = outcomes[index] as WriteOutcome;
+        return outcome.status === "unfinished" ? [] : [{ entry, outcome }];
+      }),
     );
-    for (const each of told) if (!isMove(each.entry.write)) this.tellOne(each);
-    const moves = told.filter(({ entry }) => isMove(entry.write));
+    for (const each of told) if (each.entry.sort !== "move") this.tellOne(each);
+    const moves = told.filter(({ entry }) => entry.sort === "move");
     if (moves.length === 0) return;
     const tellThese = () => this.tellInTurns(moves);
     this.moves = this.moves.then(tellThese, tellThese);

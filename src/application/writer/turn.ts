@@ -1,6 +1,5 @@
 import type { LaneKey } from "../../domain/lane.ts";
-import type { LaneWrite } from "../../ports/lane-store.ts";
-import { type Entry, hasCompletion } from "./batch.ts";
+import type { Entry } from "./batch.ts";
 
 /** A create writes its rows blind; a move is looked up first and changes more. So many creates cost what one move does. */
 const CREATES_PER_MOVE = 3;
@@ -71,9 +70,11 @@ export class Turns {
     const turn: Turn = { cargo: cargoOf(survey, underWay), taken: [], left: [] };
     const held: Held = { all: new Set(underWay.busyShards), moves: new Set(), creates: new Set() };
     let room = this.batchSize;
-    for (const entry of queue) {
-      // Of a queue of hundreds that is looked through sixty times a second, most need no closer look.
-      const isPassedBy = !belongs(turn.cargo, entry, survey) || (room < LEAST_COST && turn.taken.length > 0);
+    for (const [at, entry] of queue.entries()) {
+      const isFull = room < LEAST_COST && turn.taken.length > 0;
+      // Of a queue of a thousand that is looked through eighty times a second, most need no closer look, or none at all.
+      if (isFull && !survey.hasStrict) return { ...turn, left: turn.left.concat(queue.slice(at)) };
+      const isPassedBy = isFull || !belongs(turn.cargo, entry, survey);
       if (isPassedBy || costOf(entry) > (turn.taken.length === 0 ? Number.POSITIVE_INFINITY : room)) {
         if (survey.hasStrict || !isPassedBy) hold(held, entry, turn.cargo);
         turn.left.push(entry);
@@ -91,9 +92,9 @@ export class Turns {
   }
 
   private mustWait(entry: Entry, held: Held, underWay: UnderWay): boolean {
-    const { shard, write } = entry;
-    if (held.all.has(shard) || (underWay.completing && hasCompletion(write))) return true;
-    if (held.creates.size > 0 && held.creates.has(shard) && !isMove(write)) return true;
+    const { shard, sort, completes } = entry;
+    if (held.all.has(shard) || (underWay.completing && completes)) return true;
+    if (held.creates.size > 0 && held.creates.has(shard) && sort !== "move") return true;
     return this.isBehind(entry, held.moves, underWay);
   }
 
@@ -102,9 +103,9 @@ export class Turns {
     if (!mayPress && this.shares.size === 0) return;
     const creates = new Map<number, number>();
     const strict = new Set<number>();
-    for (const { shard, weight, write } of queue) {
-      creates.set(shard, (creates.get(shard) ?? 0) + (write.kind === "allocate" ? weight : 0));
-      if (isStrict(write)) strict.add(shard);
+    for (const { shard, weight, sort } of queue) {
+      creates.set(shard, (creates.get(shard) ?? 0) + (sort === "create" ? weight : 0));
+      if (sort === "strict") strict.add(shard);
     }
     const isPressed = (shard: number) =>
       !strict.has(shard) && (callersWait || (creates.get(shard) ?? 0) >= this.batchSize);
@@ -116,8 +117,8 @@ export class Turns {
 
   /** Only where nothing strict waits: what has to keep its place must not stand behind what has none yet. */
   private isBehind(entry: Entry, movesHeld: ReadonlySet<number>, underWay: UnderWay): boolean {
-    const { shard, write, sinceMs } = entry;
-    if (write.kind === "allocate") return false;
+    const { shard, sort, sinceMs } = entry;
+    if (sort === "create") return false;
     if (movesHeld.has(shard)) return true;
     // Its shard's creates wait for it: no share of theirs can grow until it has left.
     if (isLate(entry)) return false;
@@ -125,10 +126,10 @@ export class Turns {
     return !underWay.callersWait || underWay.nowMs - sinceMs < PATIENCE_MS;
   }
 
-  private charge({ shard, weight, write }: Entry): void {
+  private charge({ shard, weight, sort }: Entry): void {
     const share = this.shares.get(shard);
     if (share === undefined) return;
-    this.shares.set(shard, share + (write.kind === "allocate" ? weight : -weight * CREATES_FOR_A_MOVE));
+    this.shares.set(shard, share + (sort === "create" ? weight : -weight * CREATES_FOR_A_MOVE));
   }
 }
 
@@ -148,13 +149,12 @@ function surveyOf(queue: readonly Entry[], { busyShards, completing, onlyCreates
   let hasStrict = false;
   const late = new Set<number>();
   for (const entry of queue) {
-    const { write, shard, weight } = entry;
-    if (write.kind === "allocate") creates += weight;
-    else if (!isMove(write)) hasStrict = true;
-    else if (isLate(entry) && !(completing && hasCompletion(write))) late.add(shard);
+    if (entry.sort === "create") creates += entry.weight;
+    else if (entry.sort === "strict") hasStrict = true;
+    else if (isLate(entry) && !(completing && entry.completes)) late.add(entry.shard);
   }
   // What keeps its place may stand between the two: creates that waited for such a move would wait for themselves.
-  if (hasStrict) for (const { write, shard } of queue) if (isStrict(write)) late.delete(shard);
+  if (hasStrict) for (const { sort, shard } of queue) if (sort === "strict") late.delete(shard);
   const areAlone = areThere(queue, onlyCreates ? 1 : MANY_LANES, [busyShards, late]);
   return { creates, areAlone, hasStrict, late };
 }
@@ -163,9 +163,9 @@ function surveyOf(queue: readonly Entry[], { busyShards, completing, onlyCreates
 function areThere(queue: readonly Entry[], least: number, taken: readonly ReadonlySet<number>[]): boolean {
   const lanes = new Set<LaneKey>();
   const strict = new Set<number>();
-  for (const { write, key, shard } of queue) {
-    if (isStrict(write)) strict.add(shard);
-    if (write.kind !== "allocate" || strict.has(shard) || taken.some((shards) => shards.has(shard))) continue;
+  for (const { sort, key, shard } of queue) {
+    if (sort === "strict") strict.add(shard);
+    if (sort !== "create" || strict.has(shard) || taken.some((shards) => shards.has(shard))) continue;
     if (lanes.add(key).size >= least) return true;
   }
   return false;
@@ -186,14 +186,14 @@ interface Held {
   readonly creates: Set<number>;
 }
 
-function hold({ all, moves, creates }: Held, { shard, write }: Entry, cargo: Cargo): void {
-  const isForNext = cargo === "moves" && write.kind === "allocate";
-  (isMove(write) ? moves : isForNext ? creates : all).add(shard);
+function hold({ all, moves, creates }: Held, { shard, sort }: Entry, cargo: Cargo): void {
+  const isForNext = cargo === "moves" && sort === "create";
+  (sort === "move" ? moves : isForNext ? creates : all).add(shard);
 }
 
-function belongs(cargo: Cargo, { write, shard }: Entry, { late }: Survey): boolean {
+function belongs(cargo: Cargo, { sort, shard }: Entry, { late }: Survey): boolean {
   if (cargo === "all") return true;
-  return cargo === "moves" ? write.kind !== "allocate" : write.kind === "allocate" && !late.has(shard);
+  return cargo === "moves" ? sort !== "create" : sort === "create" && !late.has(shard);
 }
 
 function isLate({ passedBy }: Entry): boolean {
@@ -201,18 +201,8 @@ function isLate({ passedBy }: Entry): boolean {
 }
 
 /** In places of a batch. */
-function costOf({ weight, write }: Entry): number {
-  return write.kind === "allocate" ? weight / CREATES_PER_MOVE : weight;
-}
-
-/** Keeps its place among everything of its lane. */
-function isStrict(write: LaneWrite): boolean {
-  return write.kind !== "allocate" && !isMove(write);
-}
-
-/** Follows transactions that exist: neither gives a nonce nor changes what the lane may do. */
-export function isMove({ kind }: LaneWrite): boolean {
-  return kind === "transition" || kind === "unwatch" || kind === "confirmations";
+function costOf({ weight, sort }: Entry): number {
+  return sort === "create" ? weight / CREATES_PER_MOVE : weight;
 }
 
 /** The creates of these shards, in order, as many as fit; not past what has to keep its place before them. */
@@ -224,9 +214,9 @@ export function createsOf(
   const taken: Entry[] = [];
   const held = new Set<number>();
   let room = most;
-  const left = queue.filter(({ write, shard, weight }, at) => {
-    if (!shards.has(shard) || isMove(write)) return true;
-    if (write.kind !== "allocate" || held.has(shard) || weight > room) {
+  const left = queue.filter(({ sort, shard, weight }, at) => {
+    if (!shards.has(shard) || sort === "move") return true;
+    if (sort !== "create" || held.has(shard) || weight > room) {
       held.add(shard);
       return true;
     }

@@ -1,5 +1,5 @@
 import type { LaneKey } from "../../domain/lane.ts";
-import type { LaneWrite, TransitionItem } from "../../ports/lane-store.ts";
+import type { TransitionItem } from "../../ports/lane-store.ts";
 import { type Entry, rejecting } from "./batch.ts";
 
 /**
@@ -17,6 +17,9 @@ const RECEIPTS_WAIT_MS = 200;
 /** Rows past their watch only cost memory at the lane's next owner. */
 const ENDINGS_WAIT_MS = 10_000;
 
+/** Watches of a thousand lanes end with the same block: written all at once, they would hold up everything else. */
+const ENDINGS_APART_MS = 10;
+
 interface Guests {
   readonly entries: Entry[];
   readonly leaveAtMs: number;
@@ -27,20 +30,31 @@ const NOBODY: readonly Entry[] = [];
 /** Writes that are kept back for company: they leave with the next one of their lane, or after a while. */
 class WaitingRoom {
   private readonly waitMs: number;
-  /** In the order of their leaving: the wait is the same for all, and counts from a lane's first. */
+  private readonly apartMs: number;
+  /** No lane leaves before. */
+  private nextFreeMs = 0;
+  /** In the order of their leaving: a lane's wait counts from its first, and no lane leaves before one that came earlier. */
   private readonly lanes = new Map<LaneKey, Guests>();
 
-  constructor(waitMs: number) {
+  constructor(waitMs: number, apartMs = 0) {
     this.waitMs = waitMs;
+    this.apartMs = apartMs;
   }
 
-  admit(key: LaneKey, entry: Entry, nowMs = entry.sinceMs): void {
-    const guests = this.lanes.get(key) ?? { entries: [], leaveAtMs: nowMs + this.waitMs };
+  admit(entry: Entry, nowMs = entry.sinceMs): void {
+    const { key } = entry;
+    const guests = this.lanes.get(key) ?? { entries: [], leaveAtMs: this.nextPlace(nowMs) };
     this.lanes.set(key, guests);
     const last = guests.entries.at(-1);
     const joined = last === undefined ? null : joinedEnding(last, entry);
     if (joined === null) guests.entries.push(entry);
     else guests.entries.splice(-1, 1, joined);
+  }
+
+  private nextPlace(nowMs: number): number {
+    const leaveAtMs = Math.max(nowMs + this.waitMs, this.nextFreeMs);
+    this.nextFreeMs = leaveAtMs + this.apartMs;
+    return leaveAtMs;
   }
 
   /** All of one lane, in order. */
@@ -76,20 +90,20 @@ export class WaitingRooms {
   private readonly answers = new WaitingRoom(ANSWERS_WAIT_MS);
   /** With the answers of the same lane that came before or after them: a lane has guests in one of the two. */
   private readonly receipts = new WaitingRoom(RECEIPTS_WAIT_MS);
-  private readonly endings = new WaitingRoom(ENDINGS_WAIT_MS);
+  private readonly endings = new WaitingRoom(ENDINGS_WAIT_MS, ENDINGS_APART_MS);
   private readonly rooms = [this.answers, this.receipts, this.endings];
 
   /** False: this write does not wait. */
-  admit(key: LaneKey, entry: Entry): boolean {
-    const room = this.roomFor(key, entry.write);
-    if (room === this.receipts) for (const answer of this.answers.leave(key)) room.admit(key, answer, entry.sinceMs);
-    room?.admit(key, entry);
+  admit(entry: Entry): boolean {
+    const room = this.roomFor(entry);
+    if (room === this.receipts) for (const answer of this.answers.leave(entry.key)) room.admit(answer, entry.sinceMs);
+    room?.admit(entry);
     return room !== null;
   }
 
   /** What must be written before this: allocations overtake, and what ends a watch is about rows that nothing else moves. */
-  before(key: LaneKey, { kind }: LaneWrite): readonly Entry[] {
-    return kind === "allocate" ? NOBODY : this.movesOf(key);
+  before({ key, sort }: Entry): readonly Entry[] {
+    return sort === "create" ? NOBODY : this.movesOf(key);
   }
 
   /** Answers and receipts: where a write of the lane failed, they were planned on top of it. */
@@ -115,7 +129,7 @@ export class WaitingRooms {
     return Math.min(...this.rooms.map((room) => room.nextLeaveMs));
   }
 
-  private roomFor(key: LaneKey, write: LaneWrite): WaitingRoom | null {
+  private roomFor({ key, write }: Entry): WaitingRoom | null {
     if (write.kind === "unwatch") return this.endings;
     if (write.kind !== "transition") return null;
     if (write.items.every(isPlainReceipt)) return this.receipts;

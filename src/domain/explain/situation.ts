@@ -1,8 +1,8 @@
 import type { Ceilings } from "../ceilings.ts";
 import type { FinalityRule } from "../finality.ts";
 import type { Hash } from "../lane.ts";
-import type { Attempt, Receipt } from "../transaction.ts";
-import type { State, SubState } from "../transitions.ts";
+import type { LedgerTransaction, TransactionDetails } from "../ledger/index.ts";
+import type { Attempt, LaneTransaction } from "../transaction.ts";
 
 /** Everything an explanation is drawn from: facts of one moment, each null where it is unknown. */
 export interface Situation {
@@ -12,20 +12,13 @@ export interface Situation {
   readonly chain: ExplainedChain;
 }
 
-export interface ExplainedTransaction {
-  readonly txId: string;
-  readonly nonce: number | null;
-  readonly state: State;
-  readonly subState: SubState | null;
+/** `lastError`: the node's answer by its name (domain/answers.ts), a colon, its own words. */
+export interface ExplainedTransaction
+  extends Pick<LedgerTransaction, "txId" | "nonce" | "state" | "subState">,
+    Omit<TransactionDetails, "lostSightAt"> {
   readonly value: bigint;
   readonly gas: bigint | null;
   readonly attempts: readonly Attempt[];
-  readonly receipt: Receipt | null;
-  /** The node's answer by its name (domain/answers.ts), a colon, its own words. */
-  readonly lastError: string | null;
-  readonly submitAttempts: number;
-  readonly createdAt: Date;
-  readonly lastSubmittedAt: Date | null;
   readonly updatedAt: Date;
   /** Why it is where it is, as the last step that led here says. */
   readonly reason: string | null;
@@ -38,7 +31,7 @@ export interface ExplainedLane {
   readonly suspended: boolean;
   readonly owner: { readonly nodeId: string; readonly expiresAt: Date } | null;
   /** What stands at the nonce that the chain wants next, where it is not this one. */
-  readonly head: { readonly txId: string; readonly nonce: number; readonly state: State } | null;
+  readonly head: Pick<LaneTransaction, "txId" | "nonce" | "state"> | null;
   /** The chain wants this nonce next, and no transaction of the lane holds it. */
   readonly hole: number | null;
   /** Why nothing holds it, as far as that is kept. */

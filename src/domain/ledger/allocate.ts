@@ -1,11 +1,10 @@
 /** Gives nonces to new transactions. Repeats are taken out first, because a repeat must not consume one. */
 import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
-import type { AllocateFate, ExistingTransaction, LedgerOutcome } from "./fates.ts";
 import { Giver } from "./give-nonce.ts";
 import { judgeFirst } from "./guard.ts";
 import { existingOf, isHeld, type Ledger, type WaitingIntent } from "./ledger.ts";
-import type { AllocateWrite, NewTransaction } from "./writes.ts";
+import type { AllocateFate, AllocateWrite, ExistingTransaction, LedgerOutcome, NewTransaction } from "./writes.ts";
 
 export function allocate(draft: Draft, write: AllocateWrite): LedgerOutcome {
   const giver = new Giver(draft.ledger, write);

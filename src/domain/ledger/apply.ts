@@ -2,7 +2,6 @@ import { allocate } from "./allocate.ts";
 import { bind } from "./bind.ts";
 import type { Change } from "./changes.ts";
 import { Draft, type Moment } from "./draft.ts";
-import type { LedgerOutcome } from "./fates.ts";
 import type { Ledger } from "./ledger.ts";
 import { move } from "./move.ts";
 import { closeHoles, findSkipped } from "./nonce-gaps.ts";
@@ -10,7 +9,7 @@ import { expire, release, reserve } from "./reserve.ts";
 import { settleIntake } from "./settle-intake.ts";
 import { align, realign, reconcile, suspend } from "./standing.ts";
 import { unwatch } from "./unwatch.ts";
-import type { LedgerWrite } from "./writes.ts";
+import type { LedgerOutcome, LedgerWrite } from "./writes.ts";
 
 export interface Applied {
   readonly ledger: Ledger;
@@ -28,39 +27,26 @@ export function apply(ledger: Ledger, write: LedgerWrite, at: Date | Moment): Ap
   const isOwn = chainId === ledger.lane.chainId && signer === ledger.lane.signer;
   if (!isOwn) throw new Error("a write to the ledger of another lane");
   const draft = new Draft(ledger, at instanceof Date ? { at, past: at } : at);
+  const judge = JUDGES[write.kind] as Judge<typeof write.kind>;
   const outcome = judge(draft, write);
   return { ledger: draft.ledger, outcome, changes: draft.changes };
 }
 
-function judge(draft: Draft, write: LedgerWrite): LedgerOutcome {
-  switch (write.kind) {
-    case "allocate":
-      return allocate(draft, write);
-    case "transition":
-      return { status: "applied", items: write.items.map((item) => move(draft, item)) };
-    case "unwatch":
-      return unwatch(draft, write);
-    case "align":
-      return align(draft, write.floor);
-    case "reconcile":
-      return reconcile(draft, write);
-    case "realign":
-      return realign(draft, write);
-    case "suspend":
-      return suspend(draft, write);
-    case "settleIntake":
-      return settleIntake(draft, write);
-    case "reserve":
-      return reserve(draft, write);
-    case "release":
-      return release(draft, write);
-    case "expire":
-      return expire(draft);
-    case "bind":
-      return bind(draft, write);
-    case "closeHoles":
-      return closeHoles(draft, write);
-    case "findSkipped":
-      return findSkipped(draft, write);
-  }
-}
+type Judge<Kind> = (draft: Draft, write: Extract<LedgerWrite, { readonly kind: Kind }>) => LedgerOutcome;
+
+const JUDGES: { readonly [Kind in LedgerWrite["kind"]]: Judge<Kind> } = {
+  allocate,
+  transition: (draft, { items }) => ({ status: "applied", items: items.map((item) => move(draft, item)) }),
+  unwatch,
+  align,
+  reconcile,
+  realign,
+  suspend,
+  settleIntake,
+  reserve,
+  release,
+  expire,
+  bind,
+  closeHoles,
+  findSkipped,
+};

@@ -1,7 +1,4 @@
 /** The database answers with data it could not hold: one item poisons the batch. Bisecting finds it. */
 export class BatchRefused extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "BatchRefused";
-  }
+  override readonly name = "BatchRefused";
 }

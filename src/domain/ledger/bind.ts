@@ -1,4 +1,4 @@
-/** A reserved nonce, or a hole, gets its transaction: allocated and signed within one write, so that nobody sees it between the two. */
+/** A reserved nonce, or a hole, gets its transaction: allocated and signed within one write, so that no reader sees it between the two. */
 import type { Charged } from "./changes.ts";
 import type { Draft } from "./draft.ts";
 import { judgeFirst, type Verdict } from "./guard.ts";

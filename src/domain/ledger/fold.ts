@@ -14,7 +14,7 @@ export function fold(ledger: Ledger, changes: readonly Change[]): Ledger {
   return folded;
 }
 
-/** A ledger that nobody else has yet. */
+/** A ledger that is not shared yet. */
 export type OwnLedger = Own<Ledger>;
 
 /** Changes it in place: of a write with a hundred items, a hundred ledgers would only be thrown away. */
@@ -71,7 +71,7 @@ function foldMoved(ledger: OwnLedger, change: Moved): void {
   if (tx.state !== before.state || tx.nonce !== before.nonce) ledger.requests = renamed(ledger.requests, tx);
 }
 
-/** Whoever repeats its request is told of it as it stands. */
+/** A repeat of its request is answered with the transaction as it stands. */
 function renamed(
   requests: Ledger["requests"],
   { txId, requestId, state, nonce }: LedgerTransaction,
@@ -104,7 +104,7 @@ function letGo(watched: Ledger["watched"], block: number, txId: string): Ledger[
   return others.length === 0 ? watched.delete(block) : watched.set(block, others);
 }
 
-/** Nobody had its request id so far, as far as can be told here: then it is its own. The database decides. */
+/** As far as can be told here, no other transaction has its request id: then it is its own. The database decides. */
 function foldRefused(ledger: OwnLedger, change: Refused): void {
   const tx = refusedTransaction(change);
   const { requests } = ledger;

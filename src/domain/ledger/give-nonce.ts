@@ -1,13 +1,7 @@
 import { isFree } from "../holes.ts";
 import type { Draft } from "./draft.ts";
 import type { Ledger } from "./ledger.ts";
-
-/** What a write says about the nonces that it wants. */
-export interface Wanted {
-  /** The proven chain count; null where none is known. */
-  readonly floor: number | null;
-  readonly fill?: readonly number[];
-}
+import type { WantedNonces } from "./writes.ts";
 
 export interface Given {
   readonly nonce: number;
@@ -20,7 +14,7 @@ export class Giver {
   private readonly floor: number | null;
   private readonly free: number[];
 
-  constructor({ holes }: Ledger, { floor, fill = [] }: Wanted) {
+  constructor({ holes }: Ledger, { floor, fill = [] }: WantedNonces) {
     this.floor = floor;
     const offered = [...new Set(fill)].filter((nonce) => nonce >= (floor ?? 0)).sort((a, b) => a - b);
     this.free = offered.filter((nonce) => {

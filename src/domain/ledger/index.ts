@@ -16,7 +16,6 @@
 export { apply } from "./apply.ts";
 export type * from "./changes.ts";
 export type { Moment } from "./draft.ts";
-export type * from "./fates.ts";
 export { fold } from "./fold.ts";
 export type * from "./guard.ts";
 export { concernsLimits, foreseen, nothingUsed } from "./guard.ts";
@@ -29,4 +28,5 @@ export { bareLedger, newLedger, reservationAt } from "./ledger.ts";
 export type * from "./nonce-writes.ts";
 export { inOrder } from "./order.ts";
 export { NotLoaded, Part } from "./part.ts";
+export type * from "./writes.ts";
 export type * from "./writes.ts";

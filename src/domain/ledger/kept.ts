@@ -12,6 +12,7 @@ export type KeptLedger = Standing;
 
 /** What a store read of a lane, as far as the owner keeps it. */
 export interface LoadedLane extends Pick<Standing, "cursor" | "suspendedBy" | "reconciled"> {
+  /** Ascending by nonce. */
   readonly holes: readonly Hole[];
   /** Those that are open. */
   readonly reservations: readonly { readonly reservationId: string; readonly nonce: number }[];

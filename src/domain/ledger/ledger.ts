@@ -3,10 +3,9 @@ import type { Hex, Lane } from "../lane.ts";
 import type { Reservation } from "../reservations.ts";
 import type { Attempt, Receipt } from "../transaction.ts";
 import { isSettled, type State, type Status, type TransitionEvent } from "../transitions.ts";
-import type { ExistingTransaction } from "./fates.ts";
 import type { Guard } from "./guard.ts";
 import { type Cover, loaded, Part } from "./part.ts";
-import type { SuspendedBy } from "./writes.ts";
+import type { ExistingTransaction, SuspendedBy } from "./writes.ts";
 
 /** A part of what the database holds of a lane, as it stands behind the lane's lock. Readonly throughout. */
 export interface Ledger {
@@ -105,7 +104,7 @@ export function newLedger(lane: Lane): Ledger {
   return { ...empty(lane, ALL), mayHaveLost: false, endedThrough: null, intake: Part.of("intake row", NAMED) };
 }
 
-/** A lane's own row, and nothing else of it: whatever a write needs beside is put in by whoever loads it. */
+/** A lane's own row, and nothing else of it: the loader puts in what a write needs beside it. */
 export function bareLedger(
   lane: Lane,
   standing: Pick<Ledger, "cursor" | "suspendedBy" | "reconciled"> & Partial<Ledger>,

@@ -3,12 +3,11 @@ import { type Hole, isFree } from "../holes.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transitions.ts";
 import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
-import type { MoveFate } from "./fates.ts";
 import { highestAccepted } from "./fold-transaction.ts";
 import { judgeStep } from "./guard.ts";
 import { isHeld, type Ledger, type LedgerTransaction } from "./ledger.ts";
 import { loaded } from "./part.ts";
-import type { TransitionItem } from "./writes.ts";
+import type { MoveFate, TransitionItem } from "./writes.ts";
 
 /**
  * `conflict`: it does not stand where the step was planned, or may not be taken now. `forbidden`: by a policy. Nothing was

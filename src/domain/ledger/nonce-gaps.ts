@@ -1,8 +1,8 @@
 /** Nonces below the cursor that nothing of ours holds: somebody else used them, or the cursor went over them wrongly. */
 import { skippedHole } from "../holes.ts";
 import type { Draft } from "./draft.ts";
-import type { LedgerOutcome } from "./fates.ts";
 import type { CloseHolesWrite, FindSkippedWrite, NonceOutcome } from "./nonce-writes.ts";
+import type { LedgerOutcome } from "./writes.ts";
 
 export function closeHoles(draft: Draft, { nonces }: CloseHolesWrite): LedgerOutcome {
   for (const nonce of nonces) {

@@ -1,20 +1,14 @@
 import type { Hole } from "../holes.ts";
-import type { Fence } from "../lane.ts";
 import type { Forbidden } from "../policy/policy.ts";
 import type { Reservation } from "../reservations.ts";
 import type { PreparedIntent, SignedAttempt } from "../transaction.ts";
-import type { Decision } from "./writes.ts";
+import type { Decision, Fenced, WantedNonces } from "./writes.ts";
 
 /** Writes about nonces that no ordinary create brought: reservations and holes. Fenced like every other. */
 export type NonceWrite = ReserveWrite | ReleaseWrite | ExpireWrite | BindWrite | CloseHolesWrite | FindSkippedWrite;
 
 /** Keeps a nonce for a caller: a free one first, else from max(cursor, floor). A repeat of the request id gets its own again. */
-export interface ReserveWrite {
-  readonly kind: "reserve";
-  readonly fence: Fence;
-  readonly floor: number | null;
-  /** Free holes that may be taken, lowest first; which of them still are is judged behind the lane's lock. */
-  readonly fill?: readonly number[];
+export interface ReserveWrite extends Fenced<"reserve">, WantedNonces {
   readonly reservationId: string;
   readonly requestId: string | null;
   readonly owner: string | null;
@@ -22,25 +16,18 @@ export interface ReserveWrite {
 }
 
 /** The caller's word that nothing was signed: the nonce is free. */
-export interface ReleaseWrite {
-  readonly kind: "release";
-  readonly fence: Fence;
+export interface ReleaseWrite extends Fenced<"release"> {
   readonly reservationId: string;
 }
 
 /** Every open reservation of the lane that is past by the database's clock ends, and leaves a hole. */
-export interface ExpireWrite {
-  readonly kind: "expire";
-  readonly fence: Fence;
-}
+export type ExpireWrite = Fenced<"expire">;
 
 /**
  * A reserved nonce, or a hole, gets its transaction: inserted, signed and, where there are bytes, claimed in one step.
  * There is no moment in which it is allocated and somebody else could sign it.
  */
-export interface BindWrite {
-  readonly kind: "bind";
-  readonly fence: Fence;
+export interface BindWrite extends Fenced<"bind"> {
   readonly nonce: number;
   /** The open reservation it fulfils, or the expired one that left the hole. Without either the nonce must be a hole. */
   readonly reservation?: { readonly reservationId: string; readonly becomes: "SUBMITTED" | "USED" | "EXPIRED" };
@@ -51,9 +38,7 @@ export interface BindWrite {
 }
 
 /** Somebody else's transactions stand at these nonces, too deep to be taken back: they are no holes any more. */
-export interface CloseHolesWrite {
-  readonly kind: "closeHoles";
-  readonly fence: Fence;
+export interface CloseHolesWrite extends Fenced<"closeHoles"> {
   readonly nonces: readonly number[];
 }
 
@@ -61,9 +46,7 @@ export interface CloseHolesWrite {
  * The cursor went over these nonces because the chain was said to have passed them, and it has not: from `from` on, below
  * `below` and the cursor, whatever neither a transaction nor a reservation nor a hole has is a hole from now on.
  */
-export interface FindSkippedWrite {
-  readonly kind: "findSkipped";
-  readonly fence: Fence;
+export interface FindSkippedWrite extends Fenced<"findSkipped"> {
   readonly from: number;
   readonly below: number;
 }

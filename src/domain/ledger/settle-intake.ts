@@ -1,8 +1,7 @@
 /** Settles intents of the intake table that get no nonce. What is settled already is passed over: an owner may repeat it. */
 import type { Draft } from "./draft.ts";
-import type { LedgerOutcome } from "./fates.ts";
 import type { WaitingIntent } from "./ledger.ts";
-import type { IntakeFate, SettleIntakeWrite } from "./writes.ts";
+import type { IntakeFate, LedgerOutcome, SettleIntakeWrite } from "./writes.ts";
 
 export function settleIntake(draft: Draft, { fates }: SettleIntakeWrite): LedgerOutcome {
   for (const fate of fates) {

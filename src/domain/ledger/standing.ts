@@ -1,11 +1,10 @@
 /** Writes about the lane as a whole: how far its nonces are given, and whether it may act. */
 import type { Draft } from "./draft.ts";
-import type { LedgerOutcome } from "./fates.ts";
 import { loaded } from "./part.ts";
-import type { RealignWrite, ReconcileWrite, SuspendWrite } from "./writes.ts";
+import type { AlignWrite, LedgerOutcome, RealignWrite, ReconcileWrite, SuspendWrite } from "./writes.ts";
 
 /** Raises the cursor, never lowers it. */
-export function align(draft: Draft, floor: number): LedgerOutcome {
+export function align(draft: Draft, { floor }: AlignWrite): LedgerOutcome {
   return { status: "aligned", cursor: raise(draft, floor) };
 }
 

@@ -1,6 +1,5 @@
 import type { Draft } from "./draft.ts";
-import type { LedgerOutcome } from "./fates.ts";
-import type { UnwatchWrite } from "./writes.ts";
+import type { LedgerOutcome, UnwatchWrite } from "./writes.ts";
 
 /** Settled, and mined at or below the block: past its watch. */
 export function unwatch(draft: Draft, { throughBlock }: UnwatchWrite): LedgerOutcome {

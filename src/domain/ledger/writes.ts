@@ -1,8 +1,10 @@
-import type { Fence, Hash } from "../lane.ts";
+import type { Fence, Hash, Hex, Lane } from "../lane.ts";
 import type { Paid } from "../policy/charges.ts";
+import type { Forbidden } from "../policy/policy.ts";
 import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../transitions.ts";
-import type { NonceWrite } from "./nonce-writes.ts";
+import type { LedgerTransaction } from "./ledger.ts";
+import type { NonceOutcome, NonceWrite } from "./nonce-writes.ts";
 
 /** The writes of a lane's owner that the ledger judges. What a lane's owner writes about its chain is none of them. */
 export type LedgerWrite =
@@ -16,17 +18,25 @@ export type LedgerWrite =
   | SettleIntakeWrite
   | NonceWrite;
 
-/**
- * Gives free holes first, lowest first, then consecutive nonces, in order, from max(cursor, floor). Repeats of a request
- * id, stored or within the batch, get none.
- */
-export interface AllocateWrite {
-  readonly kind: "allocate";
+/** What every write carries: what it is, and the proof that the lane is its writer's. */
+export interface Fenced<Kind extends string> {
+  readonly kind: Kind;
   readonly fence: Fence;
+}
+
+/** What a write says about the nonces that it wants. */
+export interface WantedNonces {
   /** The proven chain count; null where none is known (then the lane must already have a cursor). */
   readonly floor: number | null;
   /** Free holes that may be taken, lowest first; which of them still are is judged behind the lane's lock. */
   readonly fill?: readonly number[];
+}
+
+/**
+ * Gives free holes first, lowest first, then consecutive nonces, in order, from max(cursor, floor). Repeats of a request
+ * id, stored or within the batch, get none.
+ */
+export interface AllocateWrite extends Fenced<"allocate">, WantedNonces {
   readonly items: readonly NewTransaction[];
 }
 
@@ -34,7 +44,7 @@ export interface NewTransaction {
   readonly intent: PreparedIntent;
   /** Set where the intent came through the intake table: the row there is consumed in the same transaction. */
   readonly intakeId?: number;
-  /** It may have been allocated before, by a telling of the same create that nobody heard the answer of: its id is looked for. */
+  /** It may have been allocated before, by a telling of the same create whose answer was lost: its id is looked for. */
   readonly mayExist?: boolean;
 }
 
@@ -42,17 +52,13 @@ export interface NewTransaction {
  * An operator's word that the cursor was pushed too far: lowered to `floor`, but never to a nonce that may have left, be
  * it a transaction's or a reservation's. Free holes above it are holes no more.
  */
-export interface RealignWrite {
-  readonly kind: "realign";
-  readonly fence: Fence;
+export interface RealignWrite extends Fenced<"realign"> {
   readonly floor: number;
   readonly decision?: LaneDecision;
 }
 
 /** Raises the cursor to a proven count (never lowers it), or gives a new lane its first. */
-export interface AlignWrite {
-  readonly kind: "align";
-  readonly fence: Fence;
+export interface AlignWrite extends Fenced<"align"> {
   readonly floor: number;
 }
 
@@ -60,9 +66,7 @@ export interface AlignWrite {
  * After the database's history changed: raises the cursor to what the chain has of this signer, mined or pending, and
  * lets the lane act in the feed's present epoch. Until then it allocates nothing and claims nothing.
  */
-export interface ReconcileWrite {
-  readonly kind: "reconcile";
-  readonly fence: Fence;
+export interface ReconcileWrite extends Fenced<"reconcile"> {
   /** The higher of the proven counts. */
   readonly floor: number;
 }
@@ -74,9 +78,7 @@ export interface ReconcileWrite {
 export type SuspendedBy = "OPERATOR" | "HISTORY";
 
 /** By an operator; taking it back also ends a stop by HISTORY. */
-export interface SuspendWrite {
-  readonly kind: "suspend";
-  readonly fence: Fence;
+export interface SuspendWrite extends Fenced<"suspend"> {
   readonly suspended: boolean;
   readonly decision?: LaneDecision;
 }
@@ -88,9 +90,7 @@ export interface LaneDecision {
   readonly reason: string;
 }
 
-export interface TransitionWrite {
-  readonly kind: "transition";
-  readonly fence: Fence;
+export interface TransitionWrite extends Fenced<"transition"> {
   readonly items: readonly TransitionItem[];
 }
 
@@ -159,16 +159,12 @@ export interface NewCompletion {
 }
 
 /** Everything settled of this lane and mined at or below the block is past its watch: no longer resumed or loaded. */
-export interface UnwatchWrite {
-  readonly kind: "unwatch";
-  readonly fence: Fence;
+export interface UnwatchWrite extends Fenced<"unwatch"> {
   readonly throughBlock: number;
 }
 
 /** Intake rows that get no nonce: refused (FAILED_FINAL with a completion), or an alias of a request that already exists. */
-export interface SettleIntakeWrite {
-  readonly kind: "settleIntake";
-  readonly fence: Fence;
+export interface SettleIntakeWrite extends Fenced<"settleIntake"> {
   readonly fates: readonly IntakeFate[];
 }
 
@@ -180,3 +176,35 @@ export type IntakeFate =
       readonly event: "refuse" | "refuseReusedRequestId";
       readonly reason: string;
     };
+
+/** What became of a write that the ledger judged. */
+export type LedgerOutcome =
+  | { readonly status: "allocated"; readonly items: readonly AllocateFate[]; readonly cursor: number }
+  | { readonly status: "applied"; readonly items: readonly MoveFate[] }
+  | { readonly status: "aligned"; readonly cursor: number }
+  | { readonly status: "reconciled"; readonly cursor: number; readonly suspendedBy: SuspendedBy | null }
+  | { readonly status: "done" }
+  | NonceOutcome;
+
+/** "conflict": it stood elsewhere. "forbidden": by a policy. Nothing was done then. */
+export type MoveFate = "applied" | "conflict" | "forbidden";
+
+export type AllocateFate =
+  /** `recycled`: the nonce was a hole. */
+  | { readonly fate: "created"; readonly nonce: number; readonly createdAt: Date; readonly recycled?: true }
+  /** The request id exists: the row it names. `samePayload` tells an honest repeat from a reuse. */
+  | { readonly fate: "duplicate"; readonly existing: ExistingTransaction; readonly samePayload: boolean }
+  /** The lane has no cursor and no floor was given: nothing consumed. */
+  | { readonly fate: "noCursor" }
+  /** The lane is not reconciled since the database's history changed, or waits for an operator: nothing consumed. */
+  | { readonly fate: "held" }
+  /** A policy does not allow it: nothing consumed. */
+  | ({ readonly fate: "forbidden" } & Forbidden)
+  /** The database cannot hold this item; found by bisecting, never answered by the store itself. */
+  | { readonly fate: "refused"; readonly detail: string };
+
+export interface ExistingTransaction
+  extends Pick<LedgerTransaction, "txId" | "requestId" | "owner" | "nonce" | "state"> {
+  readonly lane: Lane;
+  readonly fingerprint: Hex;
+}

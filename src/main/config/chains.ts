@@ -17,10 +17,11 @@ export interface ResolvedChain {
   readonly origins: Readonly<Record<ChainSettingKey, Origin>>;
 }
 
-/** What holds for all chains. */
+/** What holds for all chains, and where mistakes go. */
 export interface ForAllChains {
   readonly values: Values;
   readonly origins: Readonly<Record<SettingKey, Origin>>;
+  readonly mistakes: Mistakes;
 }
 
 const CHAIN_ID = { parse: integer(1, Number.MAX_SAFE_INTEGER) };
@@ -28,18 +29,22 @@ const CHAIN_RPC = { parse: list(rpcUrl), secret: true };
 const CHAIN_KEYS = ["id", "rpc", ...CHAIN_SETTING_KEYS];
 
 /** One chain from `rpcUrl`, or those of `chains`; none where none is configured. */
-export function resolveChains(common: ForAllChains, file: ConfigFile, mistakes: Mistakes): readonly ResolvedChain[] {
+export function resolveChains(common: ForAllChains, file: ConfigFile): readonly ResolvedChain[] {
+  const { mistakes } = common;
   const { name, content: entries } = file;
   if (entries === undefined) return chainOfVariable(common);
   if (!Array.isArray(entries) || entries.length === 0) {
     mistakes.add(`${name}: chains`, `must be a list of at least one { id, rpc }, not ${quote(entries)}`);
     return [];
   }
-  const rpcOverride = overridingEndpoints(common, { name, count: entries.length }, mistakes);
+  const rpcOverride = overridingEndpoints(common, name, entries.length);
   const chains = entries.flatMap((content: unknown, index) => {
-    const place = { name: `${name}: chains[${index}]`, entry: `chains[${index}]` };
-    const own = ownEntry(place.name, content, mistakes);
-    return own === null ? [] : [resolveChain({ ...common, rpcOverride }, { ...place, own }, mistakes)];
+    const entry = `chains[${index}]`;
+    const place = `${name}: ${entry}`;
+    const own = ownEntry(place, content, mistakes);
+    if (own === null) return [];
+    const rpcUrls = rpcOverride ?? ownEndpoints(place, own.rpc, mistakes);
+    return { name: place, entry, rpcUrls, ...ownSettings(common, place, own) };
   });
   refuseTwins(chains, mistakes);
   return chains;
@@ -51,11 +56,7 @@ function chainOfVariable({ values, origins }: ForAllChains): readonly ResolvedCh
 }
 
 /** The variable may replace the endpoints of the only chain; of several it is not clear which. */
-function overridingEndpoints(
-  { values, origins }: ForAllChains,
-  { name, count }: { readonly name: string; readonly count: number },
-  mistakes: Mistakes,
-): readonly string[] | null {
+function overridingEndpoints({ values, origins, mistakes }: ForAllChains, name: string, count: number) {
   if (origins.rpcUrl === "default") return null;
   if (origins.rpcUrl === "file") {
     mistakes.add(`${name}: rpcUrl`, "cannot stand beside chains; move it into the chain's rpc");
@@ -66,29 +67,20 @@ function overridingEndpoints(
   return null;
 }
 
-function resolveChain(
-  common: ForAllChains & { readonly rpcOverride: readonly string[] | null },
-  { name, entry, own }: { readonly name: string; readonly entry: string; readonly own: Entry },
-  mistakes: Mistakes,
-): ResolvedChain {
+function ownSettings(common: ForAllChains, place: string, own: Entry) {
+  const { mistakes } = common;
   const values: Record<string, unknown> = {};
   const origins: Record<string, Origin> = {};
   for (const key of CHAIN_SETTING_KEYS) {
     const setting: Setting<unknown> = CHAIN_SETTINGS[key];
-    const parsed = own[key] === undefined ? null : mistakes.judge(setting, { name: `${name}.${key}`, raw: own[key] });
+    const parsed = own[key] === undefined ? null : mistakes.judge(setting, { name: `${place}.${key}`, raw: own[key] });
     const isOverridden = common.origins[key] === "environment" || common.origins[key] === "flag";
     const ownWins = parsed !== null && !isOverridden;
     values[key] = ownWins ? parsed.value : common.values[key];
     origins[key] = ownWins ? "chain" : common.origins[key];
   }
-  return {
-    name,
-    entry,
-    id: own.id === undefined ? null : (mistakes.judge(CHAIN_ID, { name: `${name}.id`, raw: own.id })?.value ?? null),
-    rpcUrls: common.rpcOverride ?? ownEndpoints(name, own.rpc, mistakes),
-    values: values as ChainValues,
-    origins: origins as Record<ChainSettingKey, Origin>,
-  };
+  const id = own.id === undefined ? null : mistakes.judge(CHAIN_ID, { name: `${place}.id`, raw: own.id });
+  return { id: id?.value ?? null, values: values as ChainValues, origins: origins as ResolvedChain["origins"] };
 }
 
 function ownEndpoints(name: string, rpc: unknown, mistakes: Mistakes): readonly string[] {

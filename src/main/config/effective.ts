@@ -1,7 +1,9 @@
 import type { ConfigRow } from "../../adapters/cli/present.ts";
+import { askChainIds } from "../../adapters/evm/ask-chain-ids.ts";
+import { systemClock } from "../../adapters/system/clock.ts";
 import { ceilingsOf } from "../../domain/ceilings.ts";
 import { listedCeilings } from "../../domain/default-ceilings.ts";
-import { knownGasCap } from "../../domain/gas-limits.ts";
+import { knownGasCap } from "../../domain/gas.ts";
 import type { ResolvedChain } from "./chains.ts";
 import { maskRpcUrl } from "./masking.ts";
 import { formatGwei } from "./parsers.ts";
@@ -10,18 +12,27 @@ import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, type ChainSettingKey, SETTING_KEYS,
 import { BY_CHAIN_ID, type Setting } from "./setting.ts";
 import type { Origin } from "./sources.ts";
 
-interface EffectiveValue extends ConfigRow {
-  readonly origin: Origin;
+/** The ids of chains as their endpoints said them, where the configuration does not. */
+type SaidIds = ReadonlyMap<ResolvedChain, number | undefined>;
+
+/** `fencepost config` must also answer where the chains are down. */
+const TIMEOUT_MS = 2_000;
+
+/** Asks the endpoints of every chain whose id is not configured. */
+export async function saidIds(chains: readonly ResolvedChain[]): Promise<SaidIds> {
+  const open = chains.filter(({ id }) => id === null);
+  const asked = open.map(async (chain) => {
+    const [said] = await askChainIds({ urls: chain.rpcUrls, clock: systemClock, timeoutMs: TIMEOUT_MS });
+    return [chain, said?.chainId] as const;
+  });
+  return new Map(await Promise.all(asked));
 }
 
-/** The ids of chains as their endpoints said them, where the configuration does not. */
-export type SaidIds = ReadonlyMap<ResolvedChain, number>;
-
 /** What holds and who said so, in the order of the table; without a secret in it. */
-export function effectiveValues(resolution: Resolution, saidIds: SaidIds = new Map()): readonly EffectiveValue[] {
+export function effectiveValues(resolution: Resolution, saidIds: SaidIds = new Map()): readonly ConfigRow[] {
   const { values, origins, chains } = resolution;
   const ofVariable = chains.find(({ entry }) => entry === null);
-  const common = SETTING_KEYS.map((key): EffectiveValue => {
+  const common = SETTING_KEYS.map((key): ConfigRow => {
     const setting: Setting<unknown> = SETTINGS[key];
     const isOpen = isByChain(key) && origins[key] === "default" && ofVariable !== undefined;
     const value = isOpen ? defaultOf(key, ofVariable, saidIds) : setting.show(values[key]);
@@ -58,10 +69,10 @@ function defaultOf(key: KeyByChain, chain: ResolvedChain, saidIds: SaidIds): str
 }
 
 /** A chain from `rpcUrl` has nothing that is not said above. */
-function chainValues(chain: ResolvedChain, rpcOrigin: Origin, saidIds: SaidIds): readonly EffectiveValue[] {
+function chainValues(chain: ResolvedChain, rpcOrigin: Origin, saidIds: SaidIds): readonly ConfigRow[] {
   const { entry, id, rpcUrls, origins, values } = chain;
   if (entry === null) return [];
-  const row = (key: string, value: string, origin: Origin): EffectiveValue => {
+  const row = (key: string, value: string, origin: Origin): ConfigRow => {
     return { key: `${entry}.${key}`, variable: null, value, origin };
   };
   const show = (key: ChainSettingKey): string => (CHAIN_SETTINGS[key] as Setting<unknown>).show(values[key]);

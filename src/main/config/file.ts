@@ -57,7 +57,7 @@ export async function importModule(path: string): Promise<unknown> {
   return jiti.import(path, { default: true });
 }
 
-function firstLine(error: unknown): string {
+export function firstLine(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message.split("\n", 1)[0] ?? "";
 }

@@ -1,7 +1,7 @@
 import { refuseImpossible, refuseMissing } from "./combinations.ts";
 import { buildConfig, type Command, type ConfigFor, ConfigurationError } from "./config.ts";
 import { readConfigFile } from "./file.ts";
-import { type Resolution, resolve } from "./resolve.ts";
+import { resolve } from "./resolve.ts";
 import type { Flags, Sources } from "./sources.ts";
 
 export interface ConfigRequest<C extends Command> {
@@ -15,28 +15,19 @@ export interface ConfigRequest<C extends Command> {
   readonly flags?: Flags;
 }
 
-export interface LoadedConfig<C extends Command> {
-  readonly config: ConfigFor<C>;
-  /** Where each value came from, for `fencepost config`. */
-  readonly resolution: Resolution;
-}
-
 /** Reads file and environment; throws a ConfigurationError with every mistake there is. */
-export async function loadConfig<C extends Command>(request: ConfigRequest<C>): Promise<LoadedConfig<C>> {
+export async function loadConfig<C extends Command>(request: ConfigRequest<C>) {
   const file = await readConfigFile(request.workingDirectory, request.configPath);
   const { command, variables, flags = {}, nodeId } = request;
   return configFrom({ command, variables, flags, file }, nodeId);
 }
 
 /** The same from a file's content at hand, as the library face has it. */
-export function configFrom<C extends Command>(
-  sources: Sources & { readonly command: C },
-  nodeId: string,
-): LoadedConfig<C> {
+export function configFrom<C extends Command>(sources: Sources & { readonly command: C }, nodeId: string) {
   const resolution = resolve(sources);
   refuseImpossible(resolution);
   refuseMissing(sources.command, resolution);
   if (resolution.mistakes.lines.length > 0) throw new ConfigurationError(resolution.mistakes.lines);
-  // refuseMissing has seen to what ConfigFor promises beyond Config.
+  // refuseMissing has seen to what ConfigFor promises beyond Config. The resolution says where each value came from.
   return { config: buildConfig(resolution, nodeId) as ConfigFor<C>, resolution };
 }

@@ -9,11 +9,6 @@ export interface Parser<T, Said = unknown> {
   readonly said?: Said;
 }
 
-export const text: Parser<string, string> = (raw) => {
-  const value = asText(raw);
-  return value === null || value === "" ? { mistake: "is not a text" } : { value };
-};
-
 /** An object in a file; JSON in a variable. */
 export const document: Parser<Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>> = (raw) => {
   const value = typeof raw === "string" ? parsedJson(raw) : raw;
@@ -35,6 +30,8 @@ export function matching(pattern: RegExp, rule: string): Parser<string, string> 
     return value !== null && pattern.test(value) ? { value } : { mistake: rule };
   };
 }
+
+export const text = matching(/./s, "is not a text");
 
 export function choice<const T extends string>(...values: readonly T[]): Parser<T, T> {
   return (raw) => {
@@ -112,16 +109,15 @@ export function list<T>(
     const items = typeof raw === "string" ? raw.split(",") : raw;
     if (!Array.isArray(items)) return { mistake: "is not a list (comma-separated)" };
     if (items.length === 0) return { mistake: "needs at least one item" };
-    const values: T[] = [];
-    const seen = new Set<unknown>();
+    const values = new Map<unknown, T>();
     for (const [index, one] of items.entries()) {
       const parsed = item(one);
       if ("mistake" in parsed) return { mistake: `is wrong at place ${index + 1}: ${parsed.mistake}` };
-      if (seen.has(identity(parsed.value))) return { mistake: `is wrong at place ${index + 1}: given before` };
-      seen.add(identity(parsed.value));
-      values.push(parsed.value);
+      const key = identity(parsed.value);
+      if (values.has(key)) return { mistake: `is wrong at place ${index + 1}: given before` };
+      values.set(key, parsed.value);
     }
-    return { value: values };
+    return { value: [...values.values()] };
   };
 }
 

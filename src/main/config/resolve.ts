@@ -26,9 +26,8 @@ export function resolve(sources: Sources) {
       origins[key] = given.origin;
     }
   }
-  const common: ForAllChains = { values: values as Values, origins: origins as ForAllChains["origins"] };
-  const chains = resolveChains(common, { name: sources.file?.name ?? "", content: content.chains }, mistakes);
-  return { ...common, chains, mistakes };
+  const common: ForAllChains = { values: values as Values, origins: origins as ForAllChains["origins"], mistakes };
+  return { ...common, chains: resolveChains(common, { name: sources.file?.name ?? "", content: content.chains }) };
 }
 
 function contentOf({ file }: Sources, mistakes: Mistakes): Entry {

@@ -105,9 +105,7 @@ export const SETTINGS = {
     }),
     host: { parse: text, fallback: "127.0.0.1", show: String },
     port: whole(3000, [0, 65_535]),
-    nodeId: optional({
-      parse: matching(/^[\w.:-]{1,128}$/, "is not a node id (1 to 128 letters, digits or . _ : -)"),
-    }),
+    nodeId: optional({ parse: matching(/^[\w.:-]{1,128}$/, "is not a node id (1 to 128 letters, digits or . _ : -)") }),
     advertiseUrl: optional({ parse: credentials.originUrl, secret: true }),
     /** Names that this node answers to; without it, where no key is asked for, its own. */
     allowedHosts: optional({ parse: list(credentials.hostName), show: (names: readonly string[]) => names.join(", ") }),

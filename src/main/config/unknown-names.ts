@@ -1,5 +1,5 @@
 import { NOT_YET_SUPPORTED, SETTING_KEYS, SETTINGS } from "./schema.ts";
-import type { Entry, Mistakes } from "./sources.ts";
+import type { Entry, Mistakes, Sources } from "./sources.ts";
 
 const PREFIX = "FENCEPOST_";
 const VARIABLES: ReadonlySet<string> = new Set(SETTING_KEYS.map((key) => SETTINGS[key].variable));
@@ -7,10 +7,7 @@ const VARIABLES_TO_COME: ReadonlySet<string> = new Set(NOT_YET_SUPPORTED.values(
 const TO_COME = "is not supported yet; remove it";
 
 /** A misspelt variable would otherwise be a setting that silently does not hold. */
-export function refuseUnknownVariables(
-  variables: Readonly<Record<string, string | undefined>>,
-  mistakes: Mistakes,
-): void {
+export function refuseUnknownVariables(variables: Sources["variables"], mistakes: Mistakes): void {
   const ours = Object.keys(variables).filter((name) => name.toUpperCase().startsWith(PREFIX));
   for (const name of ours.sort()) {
     if (VARIABLES.has(name)) continue;
@@ -26,34 +23,23 @@ export function refuseUnknownKeys(
   for (const key of Object.keys(entry)) {
     if (known.includes(key)) continue;
     const phrase = NOT_YET_SUPPORTED.has(key) ? TO_COME : `is not a setting${didYouMean(key, known)}`;
-    mistakes.add(`${name}: ${printable(key)}`, phrase);
+    mistakes.add(`${name}: ${key.replace(/\p{Cc}+/gu, " ").slice(0, 64)}`, phrase);
   }
 }
 
+/** The known name that is probably meant; nothing where none is near. */
 function didYouMean(name: string, known: Iterable<string>): string {
-  const suggestion = nearest(name, known);
-  return suggestion === null ? "" : ` (did you mean ${suggestion}?)`;
-}
-
-function printable(key: string): string {
-  return key.replace(/\p{Cc}+/gu, " ").slice(0, 64);
-}
-
-/** The known name that is probably meant, or null where none is near. */
-function nearest(name: string, known: Iterable<string>): string | null {
   const wanted = normalised(name);
   const judged = [...known].map((name) => ({ name, distance: editDistance(wanted, normalised(name)) }));
   const [best] = judged.sort((one, other) => one.distance - other.distance);
   // A third of the letters may be wrong; beyond that a guess is noise.
-  return best && best.distance <= Math.max(2, Math.floor(wanted.length / 3)) ? best.name : null;
+  const isNear = best !== undefined && best.distance <= Math.max(2, Math.floor(wanted.length / 3));
+  return isNear ? ` (did you mean ${best.name}?)` : "";
 }
 
 /** The prefix is no evidence: every variable has it. Casing and separators are how the two spellings differ. */
 function normalised(name: string): string {
-  return name
-    .replace(/^FENCEPOST_/i, "")
-    .replace(/[_-]/g, "")
-    .toLowerCase();
+  return name.replace(/^FENCEPOST_|[_-]/gi, "").toLowerCase();
 }
 
 /** Levenshtein, one row at a time. Long input is cut: nothing known is that long. */

@@ -6,8 +6,7 @@ import type { Config, ConfigFor } from "../config/config.ts";
 import { startService } from "../service.ts";
 import { runUntilStopped } from "../start.ts";
 import { listenForStop, type StopSignals } from "../stop-signals.ts";
-import { startDevChain } from "./dev-chain.ts";
-import { startAnvil } from "./embedded/chain/child.ts";
+import { startAnvil, startDevChain } from "./embedded/chain/child.ts";
 import { EmbeddedError, messageOf } from "./embedded/embedded-error.ts";
 import { startEmbeddedPostgres } from "./embedded/postgres.ts";
 import type { DevChain } from "./embedded/start-chain.ts";
@@ -35,17 +34,16 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
   const stop = listenForStop();
   const undo: Undo[] = [];
   try {
-    const database = config.databaseUrl === null ? await embeddedDatabase(request, stop, undo) : null;
-    const databaseUrl = config.databaseUrl ?? (database as EmbeddedDatabase).url;
+    const database = await databaseOf(request, stop, undo);
     stop.signal.throwIfAborted();
     const chain = config.chains.length > 0 ? null : await embeddedChain(request, undo);
     stop.signal.throwIfAborted();
     if (chain !== null && config.databaseUrl === null) {
       // What an earlier chain confirmed is on no chain any more.
-      await dropSchema(databaseUrl);
+      await dropSchema(database.url);
     }
-    const completed = withChain({ ...config, databaseUrl }, chain);
-    const lost = Promise.race([database?.lost ?? NEVER, chain?.ended?.then(chainLost) ?? NEVER]);
+    const completed = withChain({ ...config, databaseUrl: database.url }, chain);
+    const lost = Promise.race([database.lost, chain?.ended?.then(chainLost) ?? NEVER]);
     const starting = startService({ config: completed, logger, waitUntil: stop.signal });
     const service = await Promise.race([starting, lost.then((error) => Promise.reject(error))]);
     undo.push(() => service.stop());
@@ -71,14 +69,13 @@ function chainLost(how: string): EmbeddedError {
   return new EmbeddedError("ENDED", `the chain ended (${how}), and all its blocks with it: start again`);
 }
 
-interface EmbeddedDatabase {
-  readonly url: string;
-  /** It ended, and could not be started again. */
-  readonly lost: Promise<EmbeddedError>;
-}
-
-/** A server that was killed is started again, and recovers what it had committed; the node waits meanwhile. */
-async function embeddedDatabase(request: DevRequest, stop: StopSignals, undo: Undo[]): Promise<EmbeddedDatabase> {
+/**
+ * The configured one, or one of our own. Its server is started again where it was killed, and recovers what it had
+ * committed; the node waits meanwhile. `lost`: it ended, and could not be started again.
+ */
+async function databaseOf(request: DevRequest, stop: StopSignals, undo: Undo[]) {
+  const { databaseUrl } = request.config;
+  if (databaseUrl !== null) return { url: databaseUrl, lost: NEVER };
   let giveUp: (error: EmbeddedError) => void;
   const lost = new Promise<EmbeddedError>((resolve) => {
     giveUp = resolve;

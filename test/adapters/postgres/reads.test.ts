@@ -1,8 +1,7 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadsFrom } from "../../../src/adapters/postgres/loads.ts";
-import { findPage } from "../../../src/adapters/postgres/pages.ts";
-import { queriesFrom } from "../../../src/adapters/postgres/queries.ts";
+import { findPage, queriesFrom } from "../../../src/adapters/postgres/queries.ts";
 import type { Run } from "../../../src/adapters/postgres/session/connections.ts";
 import { domainName } from "../../../src/adapters/postgres/session/pipeline.ts";
 import { openRead } from "../../../src/adapters/postgres/statements/session.ts";

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
-import { createEntropy } from "../../../src/adapters/system/entropy.ts";
-import { createUuidSequence } from "../../../src/adapters/system/uuid.ts";
+import { createEntropy, createUuidSequence } from "../../../src/adapters/system/entropy.ts";
 import { entropyContract } from "../../contracts/entropy.contract.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 

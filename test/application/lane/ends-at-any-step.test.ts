@@ -74,7 +74,7 @@ const SCENES: Readonly<Record<string, () => Promise<Scene>>> = {
       gas: 21_000n,
       gasCost: 0n,
     };
-    return { bench, play: () => allocate(bench.ports, bench.context, { lane: bench.lane, items: [{ intent }] }) };
+    return { bench, play: () => allocate(bench.ports, bench.context, bench.lane, [{ intent }]) };
   },
   async sign() {
     const bench = createStageBench({ cursor: 2, allocated: 2 });

@@ -2,9 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { Activity } from "../../../src/application/lane/activity.ts";
-import { happened } from "../../../src/application/lane/happened.ts";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
-import type { Tracked } from "../../../src/application/lane/tracked.ts";
+import { happened, type Tracked } from "../../../src/application/lane/tracked.ts";
 import { SUBMIT_ANSWERS, type SubmitAnswer } from "../../../src/domain/answers.ts";
 import { futureRefused, futureTaken } from "../../../src/domain/pace/lane-pace.ts";
 import { at } from "../../../src/domain/pace/when.ts";

@@ -4,6 +4,7 @@ import { type OwnedLane, resumed, type Tracked } from "../../../src/application/
 import { TermOver } from "../../../src/application/lane/term.ts";
 import type { Receipt } from "../../../src/domain/transaction.ts";
 import { IllegalTransition } from "../../../src/domain/transitions.ts";
+import { noFailpoints } from "../../../src/ports/failpoints.ts";
 import { type LaneWrite, StoreUnavailable, type WriteOutcome } from "../../../src/ports/lane-store.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { createOwnedLane, ENDLESS } from "../../support/chain-bench.ts";
@@ -47,6 +48,7 @@ function bench(answer: (write: LaneWrite, lane: OwnedLane) => WriteOutcome | Err
   const ports: LaneWriterPorts = {
     clock,
     telemetry,
+    failpoint: noFailpoints,
     nodeId: "node",
   };
   const write = async (write: LaneWrite): Promise<WriteOutcome> => {

@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { trustedLanes } from "../../../src/application/chain/trust.ts";
 import { reconcile } from "../../../src/application/detours/reconcile.ts";
-import { happened } from "../../../src/application/lane/happened.ts";
+import { happened } from "../../../src/application/lane/tracked.ts";
 import { receiptsOfBlocks } from "../../../src/application/stages/5-receipt/receipt.ts";
 import { chainJudged, chainLookOwed } from "../../../src/domain/pace/lane-pace.ts";
 import type { Block } from "../../../src/ports/chain.ts";

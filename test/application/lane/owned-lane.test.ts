@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { happened } from "../../../src/application/lane/happened.ts";
 import { plan } from "../../../src/application/lane/lane-writer.ts";
 import type { HashIndex, OwnedLane, Tracked } from "../../../src/application/lane/owned-lane.ts";
 import { resumed } from "../../../src/application/lane/owned-lane.ts";
+import { happened } from "../../../src/application/lane/tracked.ts";
 import { looked, lookedAt, scheduled, takenInHand } from "../../../src/domain/pace/transaction-pace.ts";
 import { at, NEVER } from "../../../src/domain/pace/when.ts";
 import type { Receipt } from "../../../src/domain/transaction.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { canonicalHashes } from "../../../src/application/chain/canonical-hashes.ts";
+import { canonicalHashes } from "../../../src/application/chain/chain-context.ts";
 import type { Tracked } from "../../../src/application/lane/owned-lane.ts";
 import { receiptsOfBlocks, staleReceipts } from "../../../src/application/stages/5-receipt/receipt.ts";
 import { LOOK_DUE, LOOK_OWED, lookedAt } from "../../../src/domain/pace/transaction-pace.ts";

@@ -1,12 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  type Entry,
-  hasCompletion,
-  mergeAllocations,
-  splitEntry,
-  weightOf,
-} from "../../../src/application/writer/batch.ts";
-import { laneKey } from "../../../src/domain/lane.ts";
+import { type Entry, entryOf, mergeAllocations, splitEntry } from "../../../src/application/writer/batch.ts";
 import type { AllocateFate, LaneWrite, WriteOutcome } from "../../../src/ports/lane-store.ts";
 import { allocation, completion, fence, idsOf, item, moves } from "./scripted-store.ts";
 
@@ -17,21 +10,15 @@ interface Heard {
 
 function entry(write: LaneWrite): Entry & { readonly heard: Heard } {
   const heard: Heard = { outcome: null, error: null };
-  return {
-    write,
-    key: laneKey(write.fence.lane),
-    shard: 0,
-    sinceMs: 0,
-    passedBy: 0,
-    weight: weightOf(write),
-    resolve: (outcome) => {
+  const told = {
+    resolve: (outcome: WriteOutcome) => {
       heard.outcome = outcome;
     },
-    reject: (error) => {
+    reject: (error: unknown) => {
       heard.error = error;
     },
-    heard,
   };
+  return { ...entryOf(write, { shards: 1, nowMs: 0, ...told }), heard };
 }
 
 function floored(n: number, floor: number | null, ...txIds: readonly string[]): LaneWrite {
@@ -174,12 +161,11 @@ describe("what a write is", () => {
     ["moves", moves(1, "a", "b", "c"), 3, false],
     ["an outcome", completion(1, "a"), 1, true],
     ["an alignment", { kind: "align", fence: fence(1), floor: 0 }, 1, false],
-    ["the end of a watch", { kind: "unwatch", fence: fence(1), throughBlock: 0 }, 1, false],
+    ["the end of a watch", { kind: "unwatch", fence: fence(1), throughBlock: 0 }, 8, false],
     ["confirmations", { kind: "confirmations", fence: fence(1), blocks: [], pruneBelow: 0 }, 1, false],
     ["a suspension", { kind: "suspend", fence: fence(1), suspended: true }, 1, false],
     ["an alias", { kind: "settleIntake", fence: fence(1), fates: [{ intakeId: 1, fate: "alias", of: "x" }] }, 1, false],
   ])("%s weighs what it writes, and completes or not", (_, write, weight, completes) => {
-    expect(weightOf(write)).toBe(weight);
-    expect(hasCompletion(write)).toBe(completes);
+    expect(entry(write)).toMatchObject({ weight, completes });
   });
 });

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Entry, weightOf } from "../../../src/application/writer/batch.ts";
+import { type Entry, entryOf } from "../../../src/application/writer/batch.ts";
 import { Turns } from "../../../src/application/writer/turn.ts";
-import { laneKey } from "../../../src/domain/lane.ts";
 import type { LaneWrite } from "../../../src/ports/lane-store.ts";
 import { allocation, completion, fence, idsOf, moves } from "./scripted-store.ts";
 
@@ -19,9 +18,8 @@ const FREE = {
 /** The shard of a lane is its number. */
 function entry(write: LaneWrite): Entry {
   const shard = Number(write.fence.lane.signer);
-  const key = laneKey(write.fence.lane);
   const told = { resolve: () => undefined, reject: () => undefined };
-  return { write, key, shard, weight: weightOf(write), sinceMs: 0, passedBy: 0, ...told };
+  return { ...entryOf(write, { shards: 256, nowMs: 0, ...told }), shard };
 }
 
 function ids(prefix: string, count: number): readonly string[] {

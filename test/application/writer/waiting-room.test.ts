@@ -189,6 +189,39 @@ describe("the end of a watch", () => {
     expect(store.calls.flatMap(({ writes }) => writes.map(({ kind }) => kind))).toEqual(["transition"]);
   });
 
+  it("is written a part at a time, others between the parts, and told when all of it is", async () => {
+    const { clock, store, committer } = bench();
+    store.reply = null;
+    const told: unknown[] = [];
+    for (const block of [7, 9]) void committer.write(ending(1, block)).then(({ status }) => told.push(status));
+    await clock.advance(ENDINGS_WAIT_MS);
+    const created = committer.write(allocation(1, "a"));
+    await clock.advance(1);
+    store.call(0).answer([{ status: "unfinished" }]);
+    await clock.advance(50);
+    expect(store.call(1).writes.map(idsOf)).toEqual([["a"], ["unwatch"]]);
+    store.call(1).answer([outcomeOf(allocation(1, "a")), { status: "unfinished" }]);
+    await expect(created).resolves.toMatchObject({ status: "allocated" });
+    await clock.advance(50);
+    expect(told).toEqual([]);
+    store.call(2).answer();
+    await clock.advance(1);
+    expect(endings(store)).toEqual([9, 9, 9]);
+    expect(told).toEqual(["done", "done"]);
+  });
+
+  it("of many lanes at the same block is written lane after lane, and no lane waits for another's turn twice", async () => {
+    const { clock, store, committer } = bench();
+    for (const n of [1, 2, 3]) void committer.write(ending(n, n));
+    await clock.advance(ENDINGS_WAIT_MS);
+    expect(endings(store)).toEqual([1]);
+    void committer.write(ending(3, 4));
+    await clock.advance(10);
+    expect(endings(store)).toEqual([1, 2]);
+    await clock.advance(10);
+    expect(endings(store)).toEqual([1, 2, 4]);
+  });
+
   it("rejects for every caller where it fails", async () => {
     const { clock, store, committer } = bench();
     store.reply = () => {

@@ -14,8 +14,8 @@ import { decodeTransaction } from "../decode-transaction.ts";
 import { saysNoSuchBlock } from "../read-block.ts";
 import { fetchBlockReceipts, readReceipt } from "../read-receipts.ts";
 import type { Endpoint } from "../rpc/endpoints.ts";
-import { read } from "../rpc/quantities.ts";
-import { type RpcErrorAnswer, RpcUnreachable, resultOf, saysOverLimit } from "../rpc/rpc-errors.ts";
+import { type Fields, read } from "../rpc/quantities.ts";
+import { resultOf, withholds } from "../rpc/rpc-errors.ts";
 import { WorkerThread } from "../threads/worker-thread.ts";
 import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/prove-block.js";
 
@@ -30,7 +30,6 @@ const BLOCKS_REMEMBERED = 64;
 /** What is known of a transaction of interest; null: the block does not hold it. Bytes only where they will be read. */
 type Proved = { readonly receipt: Receipt; readonly raw: Hex | null } | null;
 
-type BlockJson = Readonly<Record<string, unknown>>;
 interface Shown extends Pick<BlockEvidence, "block" | "receipts"> {
   /** Why a receipt could not be had; null: no question was left unanswered. */
   readonly failure: Error | null;
@@ -45,11 +44,7 @@ export class BlockProver {
   /** Blocks do not change: each is proved once, for as long as it is remembered. */
   readonly #proved = new Map<Hash, Map<Hash, Proved>>();
 
-  async settle(
-    endpoint: Endpoint,
-    block: BlockPlace,
-    transactions: readonly Settling[],
-  ): Promise<readonly ReceiptVerdict[]> {
+  async settle(endpoint: Endpoint, block: BlockPlace, transactions: readonly Settling[]) {
     const all = (verdict: ReceiptVerdict) => transactions.map(() => verdict);
     if (!transactions.every((each) => this.#isKnown(block, each))) {
       if (block.number <= endpoint.unprovableThrough) return all({ kind: "unproven" });
@@ -135,15 +130,11 @@ async function fetchShown(endpoint: Endpoint, hash: Hash): Promise<Shown | "behi
   return { block, receipts, failure: replies.find((reply) => !reply.ok)?.error ?? null };
 }
 
-async function fetchWhole(endpoint: Endpoint, hash: Hash): Promise<BlockJson | "behind" | "unproven"> {
+async function fetchWhole(endpoint: Endpoint, hash: Hash): Promise<Fields | "behind" | "unproven"> {
   const [reply] = await endpoint.rpc.batch([{ method: "eth_getBlockByHash", params: [hash, true] }]);
+  // A block that a node never gives whole would otherwise never be decided by.
   if (reply?.ok === false && !saysNoSuchBlock(reply.error) && withholds(reply.error)) return "unproven";
   const block = read.optional(read.record, resultOf(reply, saysNoSuchBlock), "the block");
   if (block === null) return "behind";
   return read.array(block.transactions, "block.transactions").length > MOST_TRANSACTIONS ? "unproven" : block;
-}
-
-/** A block that a node never gives whole, or that is more than is taken here, would otherwise never be decided by. */
-function withholds(error: RpcErrorAnswer | RpcUnreachable): boolean {
-  return error instanceof RpcUnreachable ? error.kind === "tooLarge" : !saysOverLimit(error);
 }

@@ -1,13 +1,9 @@
 import { errors, Pool } from "undici";
 import type { Clock } from "../../../ports/clock.ts";
 import { RpcUnreachable } from "./rpc-errors.ts";
+import type { TransportOptions } from "./transport.ts";
 
-export interface HttpOptions {
-  readonly url: string;
-  readonly clock: Clock;
-  readonly timeoutMs: number;
-  readonly maxResponseBytes: number;
-}
+type HttpOptions = Pick<Required<TransportOptions>, "url" | "clock" | "timeoutMs" | "maxResponseBytes">;
 
 const CONNECTIONS = 16;
 /** Where an endpoint limits the rate and does not say for how long. */
@@ -68,13 +64,9 @@ export function openHttp(options: HttpOptions) {
 }
 
 function parseTarget(text: string) {
-  let url: URL;
-  try {
-    url = new URL(text);
-  } catch {
-    // The text is not echoed: a key may be in it.
-    throw new TypeError("an RPC URL is not a URL");
-  }
+  // The text is not echoed: a key may be in it.
+  if (!URL.canParse(text)) throw new TypeError("an RPC URL is not a URL");
+  const url = new URL(text);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw new TypeError(`an RPC URL must be http or https, not ${url.protocol.replace(":", "")}`);
   }

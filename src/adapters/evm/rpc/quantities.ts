@@ -12,7 +12,7 @@ const BYTES = /^0x(?:[0-9a-fA-F]{2})*$/;
 
 const MOST_GAS = 2n ** 63n - 1n;
 
-type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** Each takes a value of a node's answer, and what to call it in a complaint. */
 export const read = {

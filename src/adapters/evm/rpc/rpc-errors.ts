@@ -40,19 +40,26 @@ export function resultOf(reply: RpcReply | undefined, saysNone?: (error: unknown
   throw reply.error;
 }
 
-const UNSUPPORTED_CODES: readonly number[] = [-32601, -32604, -32004];
-const UNSUPPORTED_TEXT = /method.*(not (found|supported|available|allowed|enabled)|does not exist|unsupported)/i;
+/** Whether an error is a node's answer with one of these codes, or in words like these. */
+export function saying(codes: readonly number[], words?: RegExp): (error: unknown) => boolean {
+  return (error) =>
+    error instanceof RpcErrorAnswer && (codes.includes(error.code) || words?.test(error.message) === true);
+}
 
 /** The node has no such method: -32601 by the book, -32004 by EIP-1474 (EDR), -32604 by Besu where a group is switched off. */
-export function saysMethodUnsupported(error: unknown): boolean {
-  if (!(error instanceof RpcErrorAnswer)) return false;
-  return UNSUPPORTED_CODES.includes(error.code) || UNSUPPORTED_TEXT.test(error.message);
-}
+export const saysMethodUnsupported = saying(
+  [-32601, -32604, -32004],
+  /method.*(not (found|supported|available|allowed|enabled)|does not exist|unsupported)/i,
+);
 
-const OVER_LIMIT_TEXT =
-  /rate.?limit|too many requests|request (count|limit)|capacity|quota|compute units|unauthori[sz]ed/i;
+/** What is more than a node gives, or than is taken here, will be so for ever; one that is over its limit answers later. */
+export function withholds(error: unknown): boolean {
+  if (error instanceof RpcUnreachable) return error.kind === "tooLarge";
+  return error instanceof RpcErrorAnswer && !saysOverLimit(error);
+}
 
 /** The provider, not the node, speaks: Infura's -32005, Alchemy's 429 inside a 200, an expired key. */
-export function saysOverLimit(error: RpcErrorAnswer): boolean {
-  return error.code === 429 || OVER_LIMIT_TEXT.test(error.message);
-}
+export const saysOverLimit = saying(
+  [429],
+  /rate.?limit|too many requests|request (count|limit)|capacity|quota|compute units|unauthori[sz]ed/i,
+);

@@ -14,28 +14,7 @@ import {
   type WireCall,
 } from "./wire.ts";
 
-/**
- * JSON-RPC to one endpoint. Calls made in the same tick, while every request slot is taken, or sooner after the last ones
- * than the pace of requests allows, leave together as one batch: under load the number of round trips follows time and the
- * endpoint, not the number of calls.
- */
-export interface RpcTransport {
-  readonly label: string;
-  /** How many calls it takes in one request, as far as is known now. */
-  readonly callsAtOnce: number;
-  /** Throws `RpcErrorAnswer` (the node answered) or `RpcUnreachable` (the outcome is unknown). */
-  request(method: string, params: readonly unknown[]): Promise<unknown>;
-  /** Replies in the order of the calls. Never throws. */
-  batch(calls: readonly RpcCall[]): Promise<readonly RpcReply[]>;
-  /**
-   * As `batch`, for calls whose order matters: they are never in two requests at once, and once a part of them has got
-   * no answer the rest is not sent.
-   */
-  readInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]>;
-  /** The same. Reads and sends never share a request, so a slow estimate delays no broadcast. */
-  sendInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]>;
-  close(): Promise<void>;
-}
+export type RpcTransport = Pick<HttpTransport, keyof HttpTransport>;
 
 /** Neighbours in one request that were of one method and had one fate. */
 export type RpcReport = Omit<
@@ -92,7 +71,12 @@ class Line {
 
 type Resizing = Exclude<BatchRefusal, "rateLimited">;
 
-class HttpTransport implements RpcTransport {
+/**
+ * JSON-RPC to one endpoint. Calls made in the same tick, while every request slot is taken, or sooner after the last ones
+ * than the pace of requests allows, leave together as one batch: under load the number of round trips follows time and the
+ * endpoint, not the number of calls.
+ */
+class HttpTransport {
   readonly #options: Required<TransportOptions>;
   readonly #http: ReturnType<typeof openHttp>;
   readonly #reads: Line;
@@ -119,24 +103,32 @@ class HttpTransport implements RpcTransport {
     return this.#http.label;
   }
 
+  /** How many calls it takes in one request, as far as is known now. */
   get callsAtOnce(): number {
     return Math.min(this.#batchLimit, this.#pace);
   }
 
+  /** Throws `RpcErrorAnswer` (the node answered) or `RpcUnreachable` (the outcome is unknown). */
   async request(method: string, params: readonly unknown[]): Promise<unknown> {
     const [reply] = await this.batch([{ method, params }]);
     return resultOf(reply);
   }
 
+  /** Replies in the order of the calls. Never throws. */
   async batch(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
     const parts = this.#split(this.#encode(calls, false));
     return (await Promise.all(parts.map((part) => this.#enqueue(this.#reads, part)))).flat();
   }
 
+  /**
+   * As `batch`, for calls whose order matters: they are never in two requests at once, and once a part of them has got
+   * no answer the rest is not sent.
+   */
   readInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
     return inOrder(this.#split(this.#encode(calls, true)), (part) => this.#enqueue(this.#reads, part));
   }
 
+  /** The same. Reads and sends never share a request, so a slow estimate delays no broadcast. */
   sendInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
     return inOrder(this.#split(this.#encode(calls, true)), (part) => this.#enqueue(this.#sends, part));
   }

@@ -45,11 +45,7 @@ export function readSingle(value: unknown, call: WireCall, label: string): RpcRe
 export type BatchRefusal = "tooLarge" | "unsupported" | "rateLimited";
 
 /** Replies in the order of `calls`: a server may answer in another order. A call it left out has no answer. */
-export function readBatch(
-  value: unknown,
-  calls: readonly WireCall[],
-  label: string,
-): readonly RpcReply[] | BatchRefusal {
+export function readBatch(value: unknown, calls: readonly WireCall[], label: string) {
   if (!Array.isArray(value)) return refusalOf(value) ?? calls.map((call) => malformed(label, call));
   const byId = new Map<string, Record<string, unknown> | "ambiguous">();
   for (const member of value) {

@@ -42,8 +42,8 @@ function macOf(derived: Buffer, ciphertext: Uint8Array): Buffer {
   return Buffer.from(keccak256(Buffer.concat([derived.subarray(16, 32), ciphertext]), "bytes"));
 }
 
-export type EncryptedKey = ReturnType<typeof parseKeystore>;
-export type KeyDerivation = ReturnType<typeof readDerivation>;
+type EncryptedKey = ReturnType<typeof parseKeystore>;
+type KeyDerivation = ReturnType<typeof readDerivation>;
 
 /**
  * Beyond this a file is a way to stop the process, not to keep a key: scrypt's memory, its time (n × r × p, eight times
@@ -56,9 +56,11 @@ const MAX_PBKDF2_ROUNDS = 10_000_000;
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Reads a V3 file; every mistake is one line that names the file and the field. */
-export function parseKeystore(text: string, source: string) {
+function parseKeystore(text: string, source: string) {
   const read = fieldReader(source);
-  const file = lowerCaseKeys(parseJson(text, source));
+  // Old geth and parity files write "Crypto".
+  const entries = Object.entries(parseJson(text, source)).map(([key, value]) => [key.toLowerCase(), value]);
+  const file: Fields = Object.fromEntries(entries);
   if (file.version !== 3) throw new BadKey(`${source}: version ${String(file.version)} instead of 3`);
   const crypto = read.object(file, "crypto");
   if (crypto.cipher !== "aes-128-ctr") throw new BadKey(`${source}: cipher ${String(crypto.cipher)} is not supported`);
@@ -78,11 +80,6 @@ function parseJson(text: string, source: string): Fields {
     // Refused below: text that is not JSON, and JSON that is not an object, are the same mistake.
   }
   throw new BadKey(`${source}: is not a JSON object`);
-}
-
-/** Old geth and parity files write "Crypto". */
-function lowerCaseKeys(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key.toLowerCase(), value]));
 }
 
 /** As the file says it; null where it does not: the field is optional. */

@@ -36,19 +36,15 @@ export interface LocalSignerOptions {
 export const startSignWorker: StartWorker = (data) =>
   new Worker(new URL("./worker/sign-worker.js", import.meta.url), { workerData: data, name: "fencepost-sign" });
 
-type CurveKind = "wasm" | "javascript";
-
-export interface LocalSigner extends Signer {
-  /** What signs: `javascript` where WebAssembly is not available, which is slower and worth a warning. */
-  readonly curve: CurveKind;
-}
+/** What signs: `javascript` where WebAssembly is not available, which is slower and worth a warning. */
+type Curve = { readonly curve: "wasm" | "javascript" };
 
 /**
  * All keys that are held in this process, and the names of those that the chain node holds, behind one signer. Throws
  * `BadKey`, in one line, for a key that cannot be used. A key that two sources give is one key. One thread signs several
  * thousand transactions a second; where it dies, nothing of what it owed was sent, so nothing is lost.
  */
-export async function createLocalSigner(options: LocalSignerOptions): Promise<LocalSigner> {
+export async function createLocalSigner(options: LocalSignerOptions): Promise<Signer & Curve> {
   const keys = await loadKeys(options.keys);
   const { curve = "auto", startWorker = startSignWorker } = options;
   const data = { keys: keys.map(({ privateKey }) => privateKey), curve };
@@ -77,11 +73,11 @@ export async function createLocalSigner(options: LocalSignerOptions): Promise<Lo
 }
 
 /** Starts the thread ahead of the first request; it says what it will sign with. */
-async function curveOf(thread: WorkerThread<SignRequest, readonly Signed[]>): Promise<CurveKind> {
+async function curveOf(thread: WorkerThread<SignRequest, readonly Signed[]>): Promise<Curve["curve"]> {
   try {
     const worker = thread.worker();
     worker.ref();
-    const [{ ready }] = (await once(worker, "message")) as [{ readonly ready: CurveKind }];
+    const [{ ready }] = (await once(worker, "message")) as [{ readonly ready: Curve["curve"] }];
     worker.unref();
     return ready;
   } catch (cause) {
@@ -92,14 +88,9 @@ async function curveOf(thread: WorkerThread<SignRequest, readonly Signed[]>): Pr
 async function loadKeys({ privateKeys, mnemonic, keystore }: KeySources): Promise<readonly SigningKey[]> {
   const keys = [
     ...parsePrivateKeys(privateKeys ?? []),
-    ...(mnemonic ? [await loadMnemonicKey(mnemonic)] : []),
+    // Word lists and HD keys are loaded here and not above: a node without a phrase starts sooner.
+    ...(mnemonic ? [await (await import("./mnemonic.ts")).deriveMnemonicKey(mnemonic)] : []),
     ...(keystore ? await loadKeystoreDirectory(keystore) : []),
   ];
   return [...new Map(keys.map((key) => [key.address, key])).values()];
-}
-
-/** Word lists and HD keys are loaded here and not above: a node without a phrase starts sooner. */
-async function loadMnemonicKey(phrase: string): Promise<SigningKey> {
-  const { deriveMnemonicKey } = await import("./mnemonic.ts");
-  return deriveMnemonicKey(phrase);
 }

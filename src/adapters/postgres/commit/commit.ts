@@ -13,7 +13,7 @@
  */
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
 import type { Policies } from "../../../domain/policy/policy.ts";
-import type { Committed, LaneChanges, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
+import type { Committed, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
 import { proveLanes } from "../statements/lane.ts";
 import type { Command } from "../statements/statement.ts";
@@ -31,16 +31,10 @@ export interface CommitRuntime extends DurableRuntime {
 }
 
 export async function commitWrites(runtime: CommitRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
-  const asked = askedFor(runtime, writes);
-  const { plan, outcomes, unfinished } = (await commitAsLeft(runtime, asked)) ?? (await commitAsFound(runtime, asked));
-  const rest = await letGoOfTheRest(runtime, unfinished);
-  const left = new Set(rest.unfinished);
-  return {
-    outcomes: outcomes.map((outcome, index) =>
-      left.has(writes[index] as LaneWrite) ? { status: "unfinished" } : outcome,
-    ),
-    changes: [...plan.changes(), ...rest.changes],
-  };
+  const { policies } = runtime;
+  const asked = { writes, needs: writes.map((write) => needsOf(write, policies)) };
+  const { plan, outcomes } = (await commitAsLeft(runtime, asked)) ?? (await commitAsFound(runtime, asked));
+  return { outcomes, changes: plan.changes() };
 }
 
 interface Asked {
@@ -49,15 +43,9 @@ interface Asked {
   readonly needs: readonly Needs[];
 }
 
-function askedFor({ policies }: CommitRuntime, writes: readonly LaneWrite[]): Asked {
-  return { writes, needs: writes.map((write) => needsOf(write, policies)) };
-}
-
 interface Decided {
   readonly plan: Plan;
   readonly outcomes: readonly WriteOutcome[];
-  /** Lanes with more to let go than one commit does. */
-  readonly unfinished: readonly LaneWrite[];
 }
 
 async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Decided> {
@@ -122,30 +110,15 @@ function decide(plan: Plan, { writes, needs }: Asked, moment: Moment): Decided {
   const outcomes: WriteOutcome[] = writes.map(() => ({ status: "fenced" }));
   for (const place of inOrder(writes)) {
     const lane = lanes[place];
-    if (lane) outcomes[place] = plan.judge(lane, writes[place] as LaneWrite, moment);
+    const write = writes[place] as LaneWrite;
+    if (lane) outcomes[place] = plan.judge(lane, write, moment);
+    const hasMore = lane && write.kind === "unwatch" && plan.pastWatch(lane) >= UNWATCH_PAGE;
+    if (hasMore) outcomes[place] = { status: "unfinished" };
   }
-  const hasMore = (lane: LanePlan | null | undefined) => lane && plan.pastWatch(lane) >= UNWATCH_PAGE;
-  const unfinished = writes.filter(({ kind }, index) => kind === "unwatch" && hasMore(lanes[index]));
-  return { plan, outcomes, unfinished };
+  return { plan, outcomes };
 }
 
 /** When reservations were read, by the database's clock: behind the wait for locks, which rows are dated before. */
 function askedAt({ reservations = [], openReservations = [] }: Found): Date | null {
   return [...reservations, ...openReservations].at(-1)?.askedAt ?? null;
-}
-
-/** What is left over where this fails. The batch itself is committed by then: no failure may be reported as all of its writes'. */
-async function letGoOfTheRest(runtime: CommitRuntime, unfinished: readonly LaneWrite[]) {
-  let rest = unfinished;
-  const changes: LaneChanges[] = [];
-  try {
-    while (rest.length > 0) {
-      const committed = await commitAsFound(runtime, askedFor(runtime, rest));
-      changes.push(...committed.plan.changes());
-      rest = committed.unfinished;
-    }
-  } catch {
-    // What is committed is told all the same.
-  }
-  return { unfinished: rest, changes };
 }

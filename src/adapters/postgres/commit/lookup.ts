@@ -60,8 +60,8 @@ export type Lookup = Pick<WriteTransaction<Found, unknown>, "statements" | "wait
 
 const EVERY = 1_000_000;
 
-/** How many transactions of a lane one commit lets go at most. */
-export const UNWATCH_PAGE = 1_000;
+/** How many transactions of a lane one commit lets go at most: creates of the same lanes wait for it. */
+export const UNWATCH_PAGE = 100;
 
 /** What to lock and read for these writes. The sending happens in one go, in this order. */
 export function lookupFor(needs: readonly Needs[]): Lookup {

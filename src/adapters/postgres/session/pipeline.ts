@@ -76,7 +76,7 @@ export class Pipeline extends pg.Query {
     connection.sync();
   };
 
-  handleRowDescription(message: { readonly fields: readonly FieldDescription[] }): void {
+  handleRowDescription(message: { readonly fields: readonly Pick<pg.FieldDef, "name" | "dataTypeID">[] }): void {
     const { types } = this.options;
     this.step.fields = message.fields.map(({ name, dataTypeID }) => ({
       name: domainName(name),
@@ -137,11 +137,6 @@ function write(step: Step, wire: Wire, known: Known): void {
   wire.bind({ statement: name ?? "", values });
   if (step.fields === null) wire.describe({ type: "P", name: "" });
   wire.execute(null);
-}
-
-interface FieldDescription {
-  readonly name: string;
-  readonly dataTypeID: number;
 }
 
 type WireValue = string | null;

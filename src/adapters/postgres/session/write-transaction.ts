@@ -21,7 +21,7 @@
  * Second round trip: what was decided, with COMMIT in the same write. The tag "COMMIT" proves that it is durable; the tag
  * "ROLLBACK", or an error on a connection that lives, that nothing is (errors.ts). No answer proves neither.
  *
- * Third, only then: the marker is looked up (durably.ts, resolve-commit.ts). Each transaction writes a random marker into
+ * Third, only then: the marker is looked up (durably.ts). Each transaction writes a random marker into
  * a row that no other uses meanwhile, its slot (commit-slots.ts), and holds that row's lock until it ends. So the look-up waits for the
  * transaction. If it then finds the marker, the transaction is committed. If not, it closes the slot, and a COMMIT that
  * is still on its way to the server fails there. If the look-up gets no answer either, the caller hears `OutcomeUnknown`,

@@ -26,15 +26,16 @@ import type { ChainContext } from "../../chain/chain-context.ts";
 import type { Outbox } from "../../cluster/outbox.ts";
 import type { Router } from "../../cluster/route.ts";
 import { BetweenOwners, underNextTerm } from "../../lane/between-owners.ts";
+import type { LaneWriterPorts } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { hear, type Naming, type NormalisePorts } from "../../requests/normalise.ts";
 import { WORTH_A_COMMIT } from "../../writer/batch.ts";
-import { type AllocatePorts, allocate } from "../2-allocate/allocate.ts";
+import { allocate } from "../2-allocate/allocate.ts";
 import { Gathering } from "./gather.ts";
 import { asksChain, prepare, prepareUnasked } from "./prepare.ts";
 import type { RequestIds } from "./request-ids.ts";
 
-export interface CreatePorts extends AllocatePorts {
+export interface CreatePorts extends LaneWriterPorts {
   readonly intents: NormalisePorts;
   readonly requestIds: RequestIds;
   readonly store: Pick<QueryStore, "transaction">;
@@ -113,7 +114,7 @@ export class Creates {
       fates[(heard[at] as Heard).place] = fate;
     };
     const [single] = told.length === 1 && by === "caller" ? heard : [];
-    // Whoever must ask the chain may wait for it long, and keeps no other caller waiting.
+    // A create that must ask the chain may wait for it long: it does not join others, which would wait with it.
     if (single !== undefined && isComplete(single)) tell(0, await this.gathering.add(single));
     else await this.byLane(heard, tell, by);
     if (by !== "caller") return fates.map((fate) => (fate instanceof BetweenOwners ? fate.toPeer() : fate));
@@ -218,7 +219,7 @@ async function createAdmitted(
   await ports.failpoint("create.prepared");
   const transactions = prepared.map(({ intent }) => (mayExist ? { intent, mayExist } : { intent }));
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-  const allocateOn = (owned: OwnedLane) => allocate(ports, context, { lane: owned, items: transactions });
+  const allocateOn = (owned: OwnedLane) => allocate(ports, context, owned, transactions);
   // A lane lost while its creates waited is acquired once more; nothing had been consumed.
   const allocated = await underNextTerm(ports.lanes, lane, (owned) =>
     owned === lane ? allocateOn(owned) : counted(owned, transactions.length, () => allocateOn(owned)),
@@ -242,8 +243,8 @@ async function answerRepeated(ports: CreatePorts, { items, fates }: Batch): Prom
 
 /**
  * The idempotency check before preparation spares the chain questions about what exists already. Where none would be
- * asked it spares nothing: the check that binds is stage 2's, under the lane's lock. But nobody overtakes those who are
- * being checked.
+ * asked it spares nothing: the check that binds is stage 2's, under the lane's lock. But no create overtakes
+ * one of its lane that is being checked.
  */
 async function preCheck(ports: CreatePorts, lane: OwnedLane, { items, fates }: Batch): Promise<readonly Item[]> {
   const behindOthers = lane.hasUnminedBefore(items.length);
@@ -339,7 +340,7 @@ function failure(error: unknown, intent: Intent): FencepostError {
   return new DatabaseSilent("nothing was accepted", error);
 }
 
-/** The owner may have created it: whoever asks for the transaction, or repeats the request id, finds it. */
+/** The owner may have created it: its caller finds it by asking for the transaction, or by repeating the request id. */
 function unanswered({ txId }: Intent): FencepostError {
   const detail = "the node that acts for this signer did not answer; ask for the transaction, or repeat the request id";
   return outcomeUnknown(detail, { txId });

@@ -11,8 +11,7 @@
 import { type Content, overCeiling, refuseOverCeiling } from "../../../domain/ceilings.ts";
 import { FencepostError, type RejectionReason, unavailable } from "../../../domain/errors.ts";
 import { type FeeMarket, type Fees, feeCap, isFullyPriced, isHopelessCap } from "../../../domain/fees.ts";
-import { intrinsicGas, withMargin } from "../../../domain/gas.ts";
-import { gasOverLimit } from "../../../domain/gas-limits.ts";
+import { gasOverLimit, intrinsicGas, withMargin } from "../../../domain/gas.ts";
 import type { Intent, Payload, PreparedIntent } from "../../../domain/transaction.ts";
 import { type Call, ChainUnavailable, type Simulation } from "../../../ports/chain.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
@@ -75,7 +74,7 @@ export async function prepare(context: ChainContext, intent: Intent, standing: S
 async function askChain(context: ChainContext, intent: Intent, behindPending: boolean): Promise<PreparedIntent> {
   const { payload } = intent;
   if (payload.gas !== undefined && behindPending) {
-    const fees = priced(context, payload, { gas: payload.gas, market: await context.marketFor(payload) });
+    const fees = priced(context, payload, payload.gas, await context.marketFor(payload));
     refuseHopelessFee(context, payload);
     return withGas(intent, payload.gas, feeCap(fees));
   }
@@ -85,7 +84,7 @@ async function askChain(context: ChainContext, intent: Intent, behindPending: bo
   refuseHopelessFee(context, payload);
   const gas = payload.gas ?? withMargin(simulation.gas, payload, context.gasLimits.most?.gas ?? null);
   if (payload.gas === undefined) await confirmEstimate(context, call, { gas: simulation.gas, market, wishes: payload });
-  const cap = feeCap(priced(context, payload, { gas, market }));
+  const cap = feeCap(priced(context, payload, gas, market));
   const needed = payload.value + gas * cap;
   if (needed > simulation.balance) {
     const detail = `needs ${needed} wei (value + gas x fee cap), the account has ${simulation.balance}`;
@@ -98,11 +97,7 @@ async function askChain(context: ChainContext, intent: Intent, behindPending: bo
  * The price as it will be signed. A market above the ceiling of the fee is waited for: it falls again. But so much gas that
  * a ceiling of the cost leaves less for each unit than the base fee cannot be paid for, and is refused while it is free to.
  */
-function priced(
-  context: ChainContext,
-  payload: Payload,
-  { gas, market }: { readonly gas: bigint; readonly market: FeeMarket },
-): Fees {
+function priced(context: ChainContext, payload: Payload, gas: bigint, market: FeeMarket): Fees {
   const { ceilings, follower } = context;
   const content: Content = { gas, value: payload.value };
   refuseOverCeiling(ceilings, content, payload);
@@ -110,7 +105,7 @@ function priced(
   const baseFee = follower.head?.baseFeePerGas ?? 0n;
   if (reached === null || reached.variable === "FENCEPOST_MAX_FEE_GWEI") return fees;
   if (reached.most > 0n && reached.most >= baseFee) return fees;
-  throw overCeiling(ceilings, content, { cap: baseFee > 0n ? baseFee : 1n, limit: reached });
+  throw overCeiling(ceilings, content, baseFee > 0n ? baseFee : 1n, reached);
 }
 
 /** Spelled out: every create passes here, and copies made by spreading are slow to make and slow to read. */

@@ -27,14 +27,14 @@ interface Question {
 /** A query costs the database a transaction, whether it is about one create or a hundred. */
 const ROUND_EVERY_MS = 10;
 const ROUNDS_IN_RESERVE = 4;
-/** One that hangs keeps nobody else waiting. */
+/** One that hangs does not keep the next one waiting. */
 const ROUNDS_AT_ONCE = 2;
 /** Ids of one round: one that grew without end, behind a pause, would never be done. */
 const ENOUGH = 1_000;
 const NOTHING: Found = new Map();
 
 /**
- * Looks request ids up in rounds: whoever asks while the next round waits for its turn shares it, whatever the lane. A
+ * Looks request ids up in rounds: creates that ask while the next round waits for its turn share it, whatever the lane. A
  * thousand lanes with a create each then cost a few reads, not a thousand.
  */
 export class RequestIds {

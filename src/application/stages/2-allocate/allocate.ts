@@ -8,7 +8,6 @@
  */
 import { DatabaseSilent } from "../../../domain/errors.ts";
 import { isLimited, type Policies } from "../../../domain/policy/policy.ts";
-import type { Failpoints } from "../../../ports/failpoints.ts";
 import {
   type AllocatedRecord,
   type AllocateFate,
@@ -17,24 +16,19 @@ import {
   type Unfenced,
 } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { reportMove } from "../../lane/lane-writer.ts";
+import { type LaneWriterPorts, reportMove } from "../../lane/lane-writer.ts";
 import type { LimitPorts } from "../../lane/limits.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { TermOver } from "../../lane/term.ts";
-import { type NonceFloorPorts, nonceFloor } from "./nonce-floor.ts";
-
-export interface AllocatePorts extends NonceFloorPorts, LimitPorts {
-  readonly failpoint: Failpoints;
-  readonly nodeId: string;
-}
+import { nonceFloor } from "./nonce-floor.ts";
 
 /** One fate per item, in order. Throws `TermOver` where the lane was lost while they waited: nothing was consumed. */
 export async function allocate(
-  ports: AllocatePorts,
+  ports: LaneWriterPorts & LimitPorts,
   context: ChainContext,
-  batch: { readonly lane: OwnedLane; readonly items: readonly NewTransaction[] },
+  lane: OwnedLane,
+  items: readonly NewTransaction[],
 ): Promise<readonly AllocateFate[]> {
-  const { lane, items } = batch;
   // A held lane gives no nonce; whether a request exists already, its database can still say.
   const floor = lane.heldByHistory ? null : await lane.term.during(nonceFloor(ports, context, lane), "allocate");
   const fill = lane.freeNonces(context.counts.of(lane.lane.signer).usedBelow);
@@ -68,7 +62,7 @@ async function write({ counts }: ChainContext, lane: OwnedLane, write: Unfenced<
 }
 
 /** The nonces that were holes and are none any more. */
-function recycle(ports: AllocatePorts, lane: OwnedLane, fates: readonly AllocateFate[]): ReadonlySet<number> {
+function recycle(ports: LaneWriterPorts, lane: OwnedLane, fates: readonly AllocateFate[]): ReadonlySet<number> {
   const recycled = fates.flatMap((fate) => (fate.fate === "created" && fate.recycled === true ? [fate.nonce] : []));
   if (recycled.length > 0) {
     ports.telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: recycled.length });
@@ -93,7 +87,7 @@ function recordsOf(
   return records;
 }
 
-function report(ports: AllocatePorts, lane: OwnedLane, records: readonly AllocatedRecord[]): void {
+function report(ports: LaneWriterPorts, lane: OwnedLane, records: readonly AllocatedRecord[]): void {
   const first = records[0] as AllocatedRecord;
   ports.telemetry.emit({ type: "nonce.allocated", lane: lane.lane, first: first.nonce, count: records.length });
   for (const { txId, nonce } of records) {

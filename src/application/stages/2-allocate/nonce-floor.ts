@@ -14,15 +14,13 @@ import { NO_DOUBT } from "../../../domain/doubt.ts";
 import { unavailable } from "../../../domain/errors.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
 import { type Clock, within } from "../../../ports/clock.ts";
+import type { Ports } from "../../../ports/ports.ts";
 import type { Telemetry } from "../../../ports/telemetry.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { CountFact, CountMemory } from "../../chain/counts.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 
-export interface NonceFloorPorts {
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-}
+type NonceFloorPorts = Pick<Ports, "clock" | "telemetry">;
 
 interface Drift {
   /** The nonce that would be given next. */
@@ -68,7 +66,7 @@ function isFresh(clock: Clock, { counts, settings }: ChainContext, { lane, curso
   return cursor !== null && comparedAtMs !== null && clock.monotonicMs() - comparedAtMs < settings.nonceStateTimeoutMs;
 }
 
-/** The create that brought the proof may still fail: whoever comes after it must not get a nonce below what was proved. */
+/** The create that brought the proof may still fail: the creates after it must not get a nonce below what was proved. */
 function aboveCursor({ cursor }: OwnedLane, { proven }: CountMemory): number | null {
   return cursor === null || proven > cursor ? proven : null;
 }
@@ -89,7 +87,7 @@ async function askAndProve(ports: NonceFloorPorts, subject: Subject, isLast: () 
     return aboveCursor(lane, memory);
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
-    // The database has a cursor: the chain being away stops nobody. A new lane has nothing to go by.
+    // The database has a cursor: a chain that is away stops no create. A new lane has nothing to go by.
     if (lane.cursor !== null) return aboveCursor(lane, memory);
     throw unavailable("the chain does not answer, and this signer's nonce is not known yet", error);
   }
@@ -209,7 +207,7 @@ async function provePending(ports: NonceFloorPorts, { context, lane }: Subject, 
 function reportDrift(telemetry: Telemetry, { lane, cursor: given }: OwnedLane, drift: Drift): void {
   const { cursor, chainCount, proved, by } = drift;
   telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount, proved });
-  // What others have in the pool when a lane begins is told, and wakes nobody.
+  // What others have in the pool when a lane begins is reported, without an alert.
   if (given === null) return;
   const outcome = proved ? "aligned" : `${by.endpoint} says so at block ${by.atBlock}; waiting for proof`;
   const message = `the chain counts ${chainCount} transactions of ${lane.signer}, we gave out ${cursor}; ${outcome}`;

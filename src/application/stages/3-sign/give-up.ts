@@ -6,21 +6,15 @@
  * the history keeps which nonce it was. Invariant I9: no hole left behind. A crash before the commit leaves ALLOCATED,
  * which the next owner tries to sign; after it, a free nonce that every owner knows.
  */
-import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { AllocatedRecord } from "../../../ports/lane-store.ts";
-import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
+import { commitPlanned, type FeedWriterPorts, plan } from "../../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../../lane/owned-lane.ts";
 
-export interface GiveUpPorts extends LaneWriterPorts {
-  readonly failpoint: Failpoints;
-  /** Wakes those who wait for the feed on this node. */
-  readonly feedGrew: () => void;
-}
-
 export async function giveUp(
-  ports: GiveUpPorts,
+  ports: FeedWriterPorts,
   lane: OwnedLane,
-  { record, why }: { readonly record: AllocatedRecord; readonly why: string },
+  record: AllocatedRecord,
+  why: string,
 ): Promise<void> {
   const { txId, nonce } = record;
   const reason = `nonce ${nonce} is given up: ${why}`;

@@ -8,27 +8,24 @@
  * no effect); a crash after the commit leaves a claimed attempt that the next owner claims again and sends.
  */
 import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/ceilings.ts";
-import { envelopeFor, type FeeMarket, type Fees, isFullyPriced, under } from "../../../domain/fees.ts";
+import { envelopeFor, type FeeMarket, isFullyPriced, under } from "../../../domain/fees.ts";
 import { ceilingReported } from "../../../domain/pace/lane-pace.ts";
 import { committed, LOOK_DUE, lookedAt } from "../../../domain/pace/transaction-pace.ts";
-import type { SignedAttempt, UnsignedTransaction } from "../../../domain/transaction.ts";
-import { ChainUnavailable } from "../../../ports/chain.ts";
-import type { Failpoints } from "../../../ports/failpoints.ts";
+import type { SignedAttempt } from "../../../domain/transaction.ts";
+import { unlessSilent } from "../../../ports/chain.ts";
 import type { AllocatedRecord, LaneStore } from "../../../ports/lane-store.ts";
 import { type BoundedSigner, type SignedTransaction, SigningRefused } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { happened } from "../../lane/happened.ts";
 import { holdAtCeiling } from "../../lane/hold.ts";
-import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
+import { commitPlanned, type FeedWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { signed } from "../../lane/tracked.ts";
-import { type GiveUpPorts, giveUp } from "./give-up.ts";
+import { happened, signed } from "../../lane/tracked.ts";
+import { giveUp } from "./give-up.ts";
 import { shiftDown } from "./shift-down.ts";
 
-export interface SignPorts extends LaneWriterPorts, GiveUpPorts {
+export interface SignPorts extends FeedWriterPorts {
   readonly store: Pick<LaneStore, "loadAllocated">;
   readonly signer: BoundedSigner;
-  readonly failpoint: Failpoints;
 }
 
 const AT_ONCE = 200;
@@ -42,7 +39,7 @@ export async function sign(ports: SignPorts, context: ChainContext, lane: OwnedL
     if (!lane.nonces.isWhole) await shiftDown(ports, context, lane);
     const window = lane.openWindow(context.settings.inFlightWindow, ports.clock.monotonicMs());
     const batch = lane.toSign(window, AT_ONCE);
-    if (batch.length === 0 || !(await signBatch(ports, context, { lane, batch }))) return;
+    if (batch.length === 0 || !(await signBatch(ports, context, lane, batch))) return;
   }
 }
 
@@ -57,16 +54,16 @@ async function refill(ports: SignPorts, lane: OwnedLane): Promise<void> {
 async function signBatch(
   ports: SignPorts,
   context: ChainContext,
-  work: { readonly lane: OwnedLane; readonly batch: readonly AllocatedRecord[] },
+  lane: OwnedLane,
+  fitting: readonly AllocatedRecord[],
 ): Promise<boolean> {
-  const { lane } = work;
-  const beyond = work.batch.findIndex((record) => isBeyond(context, record));
-  if (beyond === 0) return refuseBeyond(ports, context, { lane, record: work.batch[0] as AllocatedRecord });
-  const batch = beyond === -1 ? work.batch : work.batch.slice(0, beyond);
+  const beyond = fitting.findIndex((record) => isBeyond(context, record));
+  if (beyond === 0) return refuseBeyond(ports, context, lane, fitting[0] as AllocatedRecord);
+  const batch = beyond === -1 ? fitting : fitting.slice(0, beyond);
   const priced = await priceAll(context, lane, batch);
   if (priced === null) return false;
   const unsigned = priced.map((each) => each.unsigned);
-  const made = await signAll(ports, lane, { batch, unsigned });
+  const made = await signAll(ports, lane, batch, unsigned);
   if (made === null) return true;
   await ports.failpoint("sign.signed");
   const planned = batch.map((record, index) => planSigned(record, unsigned[index] as Bounded, made[index] ?? null));
@@ -78,7 +75,7 @@ async function signBatch(
     happened(tx, committed, look);
     lane.track(tx);
     const reached = priced[index]?.reached ?? null;
-    if (reached !== null) holdAtCeiling(ports, { lane, tx }, reached);
+    if (reached !== null) holdAtCeiling(ports, lane, tx, reached);
   });
   lane.broadcasting?.kick();
   return true;
@@ -93,21 +90,21 @@ function isBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord)
 async function refuseBeyond(
   ports: SignPorts,
   { ceilings }: ChainContext,
-  { lane, record }: { readonly lane: OwnedLane; readonly record: AllocatedRecord },
+  lane: OwnedLane,
+  record: AllocatedRecord,
 ): Promise<boolean> {
   const { gas, payload, txId, nonce } = record;
   const content = { gas, value: payload.value };
-  const why = overCeiling(ceilings, content, { cap: 0n, limit: feeLimit(ceilings, content) }).message;
+  const why = overCeiling(ceilings, content, 0n, feeLimit(ceilings, content)).message;
   if ((record.attempts ?? []).length === 0) {
-    await giveUp(ports, lane, { record, why });
+    await giveUp(ports, lane, record, why);
     return true;
   }
   if (lane.pace.overCeiling === txId) return false;
   happened(lane, ceilingReported, txId);
   const message = `nonce ${nonce} of ${lane.lane.signer} is not signed: ${why}`;
-  ports.telemetry.emit({
-    ...{ type: "alert", severity: "ERROR", code: "FEE_CEILING_REACHED", message, lane: lane.lane, txId },
-  });
+  const about = { lane: lane.lane, txId };
+  ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "FEE_CEILING_REACHED", message, ...about });
   return false;
 }
 
@@ -115,7 +112,8 @@ async function refuseBeyond(
 async function signAll(
   ports: SignPorts,
   lane: OwnedLane,
-  { batch, unsigned }: { readonly batch: readonly AllocatedRecord[]; readonly unsigned: readonly Bounded[] },
+  batch: readonly AllocatedRecord[],
+  unsigned: readonly Bounded[],
 ): Promise<readonly (SignedTransaction | null)[] | null> {
   // The chain node signs when it is sent: what is committed before is payload, nonce and fees.
   if (ports.signer.custody(lane.lane.signer) === "node") return unsigned.map(() => null);
@@ -124,9 +122,9 @@ async function signAll(
   } catch (error) {
     const refused = error instanceof SigningRefused ? batch[error.index] : undefined;
     if (!(error instanceof SigningRefused) || refused === undefined) throw error;
-    // Signed before, at a nonce that somebody else used: what may be on a chain is given up by nobody.
+    // Signed before, at a nonce that somebody else used: what may be on a chain is never given up.
     if ((refused.attempts ?? []).length > 0) throw error;
-    await giveUp(ports, lane, { record: refused, why: `the signer refused it: ${error.message}` });
+    await giveUp(ports, lane, refused, `the signer refused it: ${error.message}`);
     return null;
   }
 }
@@ -142,34 +140,25 @@ async function priceAll(
   lane: OwnedLane,
   batch: readonly AllocatedRecord[],
 ): Promise<readonly PricedPayload[] | null> {
-  try {
-    // What its caller priced costs the same on any market.
-    const unpriced = batch.find(({ payload }) => !isFullyPriced(payload)) ?? (batch[0] as AllocatedRecord);
-    const market = await lane.term.during(context.marketFor(unpriced.payload));
-    return batch.map((record) => priceOne(context, lane, { record, market }));
-  } catch (error) {
-    if (error instanceof ChainUnavailable) return null;
-    throw error;
-  }
+  // What its caller priced costs the same on any market.
+  const unpriced = batch.find(({ payload }) => !isFullyPriced(payload)) ?? (batch[0] as AllocatedRecord);
+  const market = await lane.term.during(unlessSilent(context.marketFor(unpriced.payload), null));
+  return market && batch.map((record) => priceOne(context, lane, record, market));
 }
 
 function priceOne(
   context: ChainContext,
-  lane: OwnedLane,
-  { record, market }: { readonly record: AllocatedRecord; readonly market: FeeMarket },
+  { lane }: OwnedLane,
+  record: AllocatedRecord,
+  market: FeeMarket,
 ): PricedPayload {
-  const { payload, gas, mostCost } = record;
-  const { fees: wanted, reached } = context.priceOn(market, payload, { gas, value: payload.value });
+  const { nonce, gas, payload, mostCost } = record;
+  const { to, data, value, accessList = [] } = payload;
+  const { fees: wanted, reached } = context.priceOn(market, payload, { gas, value });
   // The market may have risen since policies counted it: more is a further payload, judged like any other (reprice.ts).
-  const fees = mostCost === undefined ? wanted : under(wanted, (mostCost - payload.value) / gas);
-  return { unsigned: bounded(context.ceilings, unsignedOf(lane, record, fees)), reached };
-}
-
-function unsignedOf(lane: OwnedLane, record: AllocatedRecord, fees: Fees): UnsignedTransaction {
-  const { to, data, value, accessList = [] } = record.payload;
-  const { chainId } = lane.lane;
-  const { nonce, gas } = record;
-  return { chainId, nonce, to, data, value, gas, fees: envelopeFor(fees, accessList), accessList };
+  const fees = mostCost === undefined ? wanted : under(wanted, (mostCost - value) / gas);
+  const content = { chainId: lane.chainId, nonce, to, data, value, gas, accessList };
+  return { unsigned: bounded(context.ceilings, { ...content, fees: envelopeFor(fees, accessList) }), reached };
 }
 
 function planSigned(record: AllocatedRecord, unsigned: Bounded, made: SignedTransaction | null): Planned {

@@ -10,11 +10,10 @@ import type { Hex } from "../../../domain/lane.ts";
 import { laidDown, takenInHand } from "../../../domain/pace/transaction-pace.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { Working } from "../../lane/activity.ts";
-import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type Planned } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
-import type { Tracked } from "../../lane/tracked.ts";
+import { happened, type Tracked } from "../../lane/tracked.ts";
 import { isNodeSigned, type NodeSignedPorts, sendThroughNode } from "./node-signed.ts";
 import { note, planAnswer } from "./note-answer.ts";
 import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
@@ -28,7 +27,7 @@ const AT_ONCE = 100;
 /** Sends what is due. Returns when nothing is, or nothing may be sent now. */
 export function broadcast(ports: BroadcastPorts, context: ChainContext, lane: OwnedLane): Working {
   const due = dueNow(ports, lane);
-  return due.length === 0 ? null : sendDue(ports, context, { lane, first: due });
+  return due.length === 0 ? null : sendDue(ports, context, lane, due);
 }
 
 function dueNow(ports: BroadcastPorts, lane: OwnedLane): readonly Tracked[] {
@@ -38,15 +37,16 @@ function dueNow(ports: BroadcastPorts, lane: OwnedLane): readonly Tracked[] {
 async function sendDue(
   ports: BroadcastPorts,
   context: ChainContext,
-  { lane, first }: { readonly lane: OwnedLane; readonly first: readonly Tracked[] },
+  lane: OwnedLane,
+  first: readonly Tracked[],
 ): Promise<void> {
   for (let due = first; due.length > 0; due = dueNow(ports, lane)) {
     for (const tx of due) happened(tx, takenInHand);
     try {
       const atNode = due.filter(isNodeSigned);
       const local = atNode.length === 0 ? due : due.filter((tx) => !isNodeSigned(tx));
-      if (local.length > 0) await sendAll(ports, context, { lane, due: local });
-      if (atNode.length > 0) await sendThroughNode(ports, context, { lane, due: atNode });
+      if (local.length > 0) await sendAll(ports, context, lane, local);
+      if (atNode.length > 0) await sendThroughNode(ports, context, lane, atNode);
     } finally {
       for (const tx of due) happened(tx, laidDown);
     }
@@ -56,9 +56,9 @@ async function sendDue(
 async function sendAll(
   ports: BroadcastPorts,
   context: ChainContext,
-  work: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
+  lane: OwnedLane,
+  due: readonly Tracked[],
 ): Promise<void> {
-  const { lane, due } = work;
   if (!due.every(({ pace }) => pace.claimed)) await claimAgain(ports, lane, due);
   // Mined or withdrawn while the claim was committed: what is left is sent, in the order it was due.
   const sendable = due.filter((tx) => tx.receipt === null && tx.pace.rawTransaction !== null);

@@ -11,6 +11,7 @@
  * patience goes on from when sight was lost.
  */
 import type { AlertCode } from "../../../domain/alerts.ts";
+import type { Address, Hash } from "../../../domain/lane.ts";
 import {
   type Search,
   searchBegun,
@@ -19,35 +20,30 @@ import {
   sightLost,
   sightRegained,
 } from "../../../domain/pace/transaction-pace.ts";
-import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
+import { type ChainTransaction, unlessSilent } from "../../../ports/chain.ts";
 import type { LaneStore, StoredPayload } from "../../../ports/lane-store.ts";
 import type { GrayZoneResult } from "../../../ports/telemetry.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { findSent } from "../../chain/find-sent.ts";
+import { findSent, type SentQuery } from "../../chain/find-sent.ts";
 import type { Working } from "../../lane/activity.ts";
-import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnContractPorts } from "../../lane/own-contract.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import type { Tracked } from "../../lane/tracked.ts";
-import { mineForeign, saysTheSame } from "../5-receipt/external-use.ts";
+import { happened, type Tracked } from "../../lane/tracked.ts";
+import { type Mined, mineForeign, saysTheSame } from "../5-receipt/external-use.ts";
 
 export interface GrayZonePorts extends LaneWriterPorts, OwnContractPorts {
   readonly store: Pick<LaneStore, "loadPayloads">;
 }
 
-/** A payload that a node may have signed and sent, and whose hash nobody knows. */
+/** A payload that a node may have signed and sent, and whose hash is not known. */
 export function isOutOfSight({ status, attempts, pace }: Tracked): boolean {
   const unnamed = attempts.some(({ txHash, foreign }) => txHash === null && foreign !== true);
   return unnamed && !pace.claimed && (status.subState === "UNKNOWN_SUBMIT_RESULT" || status.state === "STUCK");
 }
 
 /** The answer to a send did not arrive, or named no transaction. */
-export async function loseSight(
-  ports: GrayZonePorts,
-  lane: OwnedLane,
-  { tx, why }: { readonly tx: Tracked; readonly why: string },
-): Promise<void> {
+export async function loseSight(ports: GrayZonePorts, lane: OwnedLane, tx: Tracked, why: string): Promise<void> {
   happened(tx, sightLost, ports.clock.monotonicMs());
   const { state, subState } = tx.status;
   const isLost = state === "TRACKING" && subState !== "UNKNOWN_SUBMIT_RESULT";
@@ -65,24 +61,21 @@ export function searchGrayZone(ports: GrayZonePorts, context: ChainContext, lane
     if (searchOf(ports, tx).nextMs <= nowMs) due.push(tx);
   }
   due.sort((a, b) => a.nonce - b.nonce);
-  return due.length === 0 ? null : searchEach(ports, context, { lane, due });
+  return due.length === 0 ? null : unlessSilent(searchEach(ports, context, lane, due), undefined);
 }
 
 async function searchEach(
   ports: GrayZonePorts,
   context: ChainContext,
-  { lane, due }: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
+  lane: OwnedLane,
+  due: readonly Tracked[],
 ): Promise<void> {
-  try {
-    const payloads = await lane.term.during(ports.store.loadPayloads(due.map(({ txId }) => txId)));
-    const { count } = await lane.term.during(context.counts.mined(lane.lane.signer, { atMostMs: 0 }));
-    const seen = new Map<number, ChainTransaction>();
-    for (const [index, tx] of due.entries()) {
-      const found = await lane.term.during(look(context, lane, { tx, count, seen }));
-      await conclude(ports, context, { lane, tx, found, payload: payloads[index] as StoredPayload });
-    }
-  } catch (error) {
-    if (!(error instanceof ChainUnavailable)) throw error;
+  const payloads = await lane.term.during(ports.store.loadPayloads(due.map(({ txId }) => txId)));
+  const { count } = await lane.term.during(context.counts.mined(lane.lane.signer, { atMostMs: 0 }));
+  const seen = new Map<number, ChainTransaction>();
+  for (const [index, tx] of due.entries()) {
+    const found = await lane.term.during(look(context, { signer: lane.lane.signer, nonce: tx.nonce, seen }, count));
+    await conclude(ports, context, { lane, tx, found, payload: payloads[index] as StoredPayload });
   }
 }
 
@@ -97,35 +90,23 @@ function searchOf({ clock }: GrayZonePorts, tx: Tracked): Search {
 }
 
 type Found =
-  | {
-      readonly kind: "mined";
-      readonly transaction: ChainTransaction;
-      readonly sent: Parameters<typeof mineForeign>[2]["sent"];
-    }
+  | { readonly kind: "mined"; readonly transaction: ChainTransaction; readonly sent: Mined }
   | { readonly kind: "pooled"; readonly transaction: ChainTransaction }
   /** The nonce is free, as far as anybody can see. */
   | { readonly kind: "absent" }
   | { readonly kind: "unseen"; readonly detail: string };
 
-async function look(
-  context: ChainContext,
-  { lane }: OwnedLane,
-  { tx, count, seen }: { readonly tx: Tracked; readonly count: number; readonly seen: Map<number, ChainTransaction> },
-): Promise<Found> {
-  if (count > tx.nonce) {
-    const sent = await findSent(context, { signer: lane.signer, nonce: tx.nonce, seen });
+async function look(context: ChainContext, wanted: SentQuery, count: number): Promise<Found> {
+  if (count > wanted.nonce) {
+    const sent = await findSent(context, wanted);
     if (sent.kind === "mined") return { kind: "mined", transaction: sent.transaction, sent };
     return { kind: "unseen", detail: sent.kind === "unseen" ? sent.detail : "no block that we follow shows it yet" };
   }
-  const pooled = await inPool(context, lane.signer, tx.nonce);
+  const pooled = await inPool(context, wanted.signer, wanted.nonce);
   return pooled === null ? { kind: "absent" } : { kind: "pooled", transaction: pooled };
 }
 
-async function inPool(
-  { chain }: ChainContext,
-  signer: OwnedLane["lane"]["signer"],
-  nonce: number,
-): Promise<ChainTransaction | null> {
+async function inPool({ chain }: ChainContext, signer: Address, nonce: number): Promise<ChainTransaction | null> {
   const direct = await chain.transactionBySenderAndNonce(signer, nonce);
   if (direct !== "unsupported" && direct !== null) return direct;
   const [hash = null] = (await chain.pooled(signer, [nonce])) ?? [];
@@ -146,9 +127,9 @@ async function conclude(ports: GrayZonePorts, context: ChainContext, work: Concl
   happened(tx, searched, nowMs + (context.settings.grayZoneIntervalMs ?? context.settings.grayZoneTimeoutMs));
   if (tx.receipt !== null || !isOutOfSight(tx)) return;
   if ((found.kind === "mined" || found.kind === "pooled") && saysTheSame(payload, found.transaction)) {
-    await adopt(ports, lane, { tx, found: found.transaction });
+    await adopt(ports, lane, tx, found.transaction.txHash);
   } else if (found.kind === "mined") {
-    await commitPlanned(ports, lane, [mineForeign(ports, lane, { tx, sent: found.sent })]);
+    await commitPlanned(ports, lane, [mineForeign(ports, lane, tx, found.sent)]);
     report(ports, lane, { tx, result: "foreign", detail: found.transaction.txHash });
   } else if (nowMs - search.sinceMs >= context.settings.grayZoneTimeoutMs && found.kind !== "unseen") {
     await sendAnew(ports, lane, tx);
@@ -156,13 +137,8 @@ async function conclude(ports: GrayZonePorts, context: ChainContext, work: Concl
 }
 
 /** Ours: tracked by its hash from here on, and its receipt found like any other's. */
-async function adopt(
-  ports: GrayZonePorts,
-  lane: OwnedLane,
-  { tx, found }: { readonly tx: Tracked; readonly found: ChainTransaction },
-): Promise<void> {
+async function adopt(ports: GrayZonePorts, lane: OwnedLane, tx: Tracked, txHash: Hash): Promise<void> {
   const ordinal = tx.pace.sendOrdinal as number;
-  const { txHash } = found;
   happened(tx, sightRegained);
   const change = { identified: { ordinal, txHash }, accepted: { ordinal }, lastError: null };
   const reason = `found by sender and nonce: ${txHash}`;

@@ -14,13 +14,11 @@ import type { Attempt, SignedAttempt, UnsignedTransaction } from "../../../domai
 import type { NodeSubmission } from "../../../ports/chain.ts";
 import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import type { Tracked } from "../../lane/tracked.ts";
+import { happened, type Tracked } from "../../lane/tracked.ts";
 import { type GrayZonePorts, isOutOfSight, loseSight } from "./gray-zone.ts";
-import type { LearnPorts } from "./learn.ts";
-import { type Answered, note, planAnswer } from "./note-answer.ts";
+import { type Answered, type LearnPorts, note, planAnswer } from "./note-answer.ts";
 import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
 
 export interface NodeSignedPorts extends GrayZonePorts, ResubmitPorts, LearnPorts {
@@ -37,23 +35,19 @@ export function isNodeSigned(tx: Tracked): boolean {
 export async function sendThroughNode(
   ports: NodeSignedPorts,
   context: ChainContext,
-  { lane, due }: { readonly lane: OwnedLane; readonly due: readonly Tracked[] },
+  lane: OwnedLane,
+  due: readonly Tracked[],
 ): Promise<void> {
-  for (const tx of due) if (tx.receipt === null) await sendOne(ports, context, { lane, tx });
+  for (const tx of due) if (tx.receipt === null) await sendOne(ports, context, lane, tx);
 }
 
-interface Work {
-  readonly lane: OwnedLane;
-  readonly tx: Tracked;
-}
-
-async function sendOne(ports: NodeSignedPorts, context: ChainContext, { lane, tx }: Work): Promise<void> {
+async function sendOne(ports: NodeSignedPorts, context: ChainContext, lane: OwnedLane, tx: Tracked): Promise<void> {
   if (isOutOfSight(tx) && tx.pace.answer === null) {
     happened(tx, scheduled, NEVER);
     return;
   }
   if (mayHaveBeenSent(tx)) {
-    return loseSight(ports, lane, { tx, why: "an earlier owner may have had it sent, and knew no hash" });
+    return loseSight(ports, lane, tx, "an earlier owner may have had it sent, and knew no hash");
   }
   if (isBehind(lane, tx)) {
     happened(tx, scheduled, at(ports.clock.monotonicMs() + BEHIND_MS));
@@ -68,7 +62,7 @@ async function sendOne(ports: NodeSignedPorts, context: ChainContext, { lane, tx
   return conclude(ports, context, { lane, tx, result });
 }
 
-/** Claimed in an earlier term, and never named: whether the node heard of it, nobody here knows. */
+/** Claimed in an earlier term, and never named: whether the node heard of it is not known here. */
 function mayHaveBeenSent(tx: Tracked): boolean {
   return toSend(tx)?.txHash === null && !tx.pace.claimed && tx.pace.answer === null;
 }
@@ -87,19 +81,18 @@ function unsignedOf({ lane }: OwnedLane, tx: Tracked, { payload }: StoredPayload
   return { chainId: lane.chainId, nonce: tx.nonce, to, data, value, gas, fees, accessList };
 }
 
-async function conclude(
-  ports: NodeSignedPorts,
-  context: ChainContext,
-  work: Work & { readonly result: NodeSubmission },
-): Promise<void> {
-  const { lane, tx, result } = work;
+interface Concluded extends Answered {
+  readonly result: NodeSubmission;
+}
+
+async function conclude(ports: NodeSignedPorts, context: ChainContext, { lane, tx, result }: Concluded): Promise<void> {
   const { txHash, ...said } = result;
   const sent = toSend(tx) as Attempt;
   note(ports, context, { lane, tx, result: said });
   const unnamed = sent.txHash === null && txHash === null;
   if (unnamed && (isTaken(said.answer) || said.answer === "nonceConsumed" || said.answer === "unknown")) {
     const why = `the node said no hash: ${said.answer}${said.detail === null ? "" : `: ${said.detail}`}`;
-    return loseSight(ports, lane, { tx, why });
+    return loseSight(ports, lane, tx, why);
   }
   const planned = planNamed({ lane, tx, result: said }, sent, txHash);
   if (planned.length > 0) await commitPlanned(ports, lane, planned);

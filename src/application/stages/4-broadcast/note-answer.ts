@@ -1,27 +1,24 @@
 /**
- * Stage 4, after a send: what the node said, and when to ask again.
+ * Stage 4, after a send: what the node said, when to ask again, and what the answer says about the lane and about what
+ * stands in the way.
  *
- * Reads: the answer. Writes: nothing itself; the moves it plans are committed by its caller. Invariant I7: an unknown
- * answer decides nothing. A crash before they are committed leaves TRACKING/PENDING, sent again by the next owner.
+ * Reads: the answer. Writes: nothing itself; the moves it plans are committed by its caller, and an alert is raised where
+ * an operator should know. Invariant I7: an unknown answer decides nothing. A crash before they are committed leaves
+ * TRACKING/PENDING, sent again by the next owner, whose first send finds out again what memory has lost.
  */
+
+import type { AlertCode } from "../../../domain/alerts.ts";
 import { isTaken, type SubmitResult } from "../../../domain/answers.ts";
 import { sendableAttempts } from "../../../domain/attempts.ts";
-import { futureTaken } from "../../../domain/pace/lane-pace.ts";
-import { refused, spent, taken, turnedTo } from "../../../domain/pace/transaction-pace.ts";
+import { futureRefused, futureTaken, paid, paymentFailed } from "../../../domain/pace/lane-pace.ts";
+import { refused, sentAfresh, spent, taken, turnedTo } from "../../../domain/pace/transaction-pace.ts";
 import { afterInterval } from "../../../domain/pace/when.ts";
 import type { TransitionItem } from "../../../ports/lane-store.ts";
+import type { Ports } from "../../../ports/ports.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { happened } from "../../lane/happened.ts";
 import { type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { resubmitEveryMs, type Tracked } from "../../lane/tracked.ts";
-import { type LearnPorts, learn } from "./learn.ts";
-
-export interface Answered {
-  readonly lane: OwnedLane;
-  readonly tx: Tracked;
-  readonly result: SubmitResult;
-}
+import { establish, happened, isRefusedForGood, resubmitEveryMs, type Tracked } from "../../lane/tracked.ts";
 
 /** Notes what follows for the pace of the lane and of the transaction. */
 export function note(ports: LearnPorts, context: ChainContext, work: Answered): void {
@@ -104,4 +101,59 @@ function report(ports: LearnPorts, { lane, tx, result }: Answered): void {
     first,
     sinceCreatedMs: first ? ports.clock.now().getTime() - tx.createdAt.getTime() : null,
   });
+}
+
+export type LearnPorts = Pick<Ports, "clock" | "entropy" | "telemetry">;
+
+export interface Answered {
+  readonly lane: OwnedLane;
+  readonly tx: Tracked;
+  readonly result: SubmitResult;
+}
+
+function learn(ports: LearnPorts, answered: Answered): void {
+  const { lane, tx, result } = answered;
+  if (isTaken(result.answer)) {
+    tx.facts.delete("INSUFFICIENT_FUNDS");
+    tx.facts.delete("REFUSED_FOR_GOOD");
+    happened(lane, paid);
+  }
+  if (result.answer === "rejected") learnRejection(ports, answered);
+  if (result.answer === "insufficientFunds") learnPoverty(ports, answered);
+  if (result.answer === "nonceTooHigh") learnNoFuture(ports, lane, tx);
+}
+
+/** Once per lane while it lasts: everything behind waits for the same money, and goes on by itself when it comes. */
+function learnPoverty(ports: LearnPorts, answered: Answered): void {
+  const { lane, tx, result } = answered;
+  const since = ports.clock.now();
+  establish(tx, "INSUFFICIENT_FUNDS", { text: wordsOf(result), since });
+  if (lane.pace.unpaidSince !== null) return;
+  happened(lane, paymentFailed, since);
+  alert(ports, answered, "INSUFFICIENT_FUNDS");
+}
+
+function learnRejection(ports: LearnPorts, answered: Answered): void {
+  const { tx, result } = answered;
+  if (!isRefusedForGood(tx)) return;
+  const isNew = establish(tx, "REFUSED_FOR_GOOD", { text: wordsOf(result), since: ports.clock.now() });
+  if (isNew) alert(ports, answered, "TX_REFUSED");
+}
+
+/** What stands before it is not at the node, whatever was said when it was sent: it goes first, then this one again. */
+function learnNoFuture(ports: LearnPorts, lane: OwnedLane, tx: Tracked): void {
+  happened(lane, futureRefused, { nowMs: ports.clock.monotonicMs(), random: ports.entropy.random() });
+  for (const lower of lane.unmined.values()) {
+    const { answer } = lower.pace;
+    if (lower.nonce < tx.nonce && answer !== null && isTaken(answer)) happened(lower, sentAfresh);
+  }
+}
+
+function wordsOf({ detail, answer }: SubmitResult): string {
+  return detail ?? answer;
+}
+
+function alert({ telemetry }: LearnPorts, { lane, tx, result }: Answered, code: AlertCode): void {
+  const message = `nonce ${tx.nonce} of ${lane.lane.signer} waits: ${wordsOf(result)}`;
+  telemetry.emit({ type: "alert", severity: "ERROR", code, message, lane: lane.lane, txId: tx.txId });
 }

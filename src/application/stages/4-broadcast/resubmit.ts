@@ -7,15 +7,13 @@
  * known".
  */
 import { bytesRead, claimed } from "../../../domain/pace/transaction-pace.ts";
-import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { LaneStore } from "../../../ports/lane-store.ts";
-import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+import { happened } from "../../lane/tracked.ts";
 
 export interface ResubmitPorts extends LaneWriterPorts {
   readonly store: Pick<LaneStore, "loadRawTransactions">;
-  readonly failpoint: Failpoints;
 }
 
 /** Afterwards every one of them may be sent, with its bytes at hand. */

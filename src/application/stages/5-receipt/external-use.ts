@@ -9,7 +9,6 @@
  * same look.
  */
 import { hashesOf } from "../../../domain/attempts.ts";
-import type { Hash } from "../../../domain/lane.ts";
 import { externalUseUnseen } from "../../../domain/pace/lane-pace.ts";
 import { lookOwed } from "../../../domain/pace/transaction-pace.ts";
 import { isDue } from "../../../domain/pace/when.ts";
@@ -19,10 +18,10 @@ import type { LaneStore, StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { findSent, type Sent } from "../../chain/find-sent.ts";
 import type { Working } from "../../lane/activity.ts";
-import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+import { happened } from "../../lane/tracked.ts";
 
 export interface ExternalUsePorts extends LaneWriterPorts, OwnContractPorts {
   readonly store: Pick<LaneStore, "loadPayloads">;
@@ -53,7 +52,7 @@ async function lookInto(ports: ExternalUsePorts, context: ChainContext, lane: Ow
   if (planned.length > 0) await commitPlanned(ports, lane, planned);
 }
 
-/** A head of line that nobody mines may have been overtaken without a word: the count is asked at the pace of stale receipts. */
+/** A head of line that is not mined may have been overtaken without a word: the count is asked at the pace of stale receipts. */
 function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number): boolean {
   const nonce = lane.headOfLine();
   const memory = context.counts.of(lane.lane.signer);
@@ -100,7 +99,7 @@ async function findForeign(
     else if (await lane.term.during(noneOfOursIsMined(context, tx))) {
       const isOurs = await lane.term.during(isMadeByNode(ports, tx, sent.transaction));
       if (tx.receipt !== null) continue;
-      planned.push(isOurs ? mineMisnamed(ports, lane, { tx, sent }) : mineForeign(ports, lane, { tx, sent }));
+      planned.push(isOurs ? mineMisnamed(ports, lane, tx, sent) : mineForeign(ports, lane, tx, sent));
     }
   }
 }
@@ -117,13 +116,9 @@ export function saysTheSame({ payload }: StoredPayload, { to, value, data }: Cha
 }
 
 /** Followed by its real hash from here on. */
-function mineMisnamed(
-  ports: OwnContractPorts,
-  lane: OwnedLane,
-  { tx, sent }: { readonly tx: Tracked; readonly sent: Mined },
-): Planned {
+function mineMisnamed(ports: OwnContractPorts, lane: OwnedLane, tx: Tracked, sent: Mined): Planned {
   const attempt = externalAttempt(tx, sent.transaction);
-  const receipt = withOwnContract(ports, { lane, tx }, sent.receipt);
+  const receipt = withOwnContract(ports, lane, tx, sent.receipt);
   const reason = `found by nonce: ${attempt.txHash}`;
   const planned = plan(tx, "mine", { attempt, receipt, lastError: null, reason });
   lane.mine(tx);
@@ -141,56 +136,40 @@ async function noneOfOursIsMined({ chain }: ChainContext, tx: Tracked): Promise<
   return receipts.every((receipt) => receipt === null) && tx.receipt === null;
 }
 
-type Mined = Extract<Sent, { kind: "mined" }>;
+export type Mined = Extract<Sent, { kind: "mined" }>;
 
 /** Notes in memory that a foreign transaction stands at the nonce; returns what is to be written. */
 export function mineForeign(
   ports: LaneWriterPorts & OwnContractPorts,
   lane: OwnedLane,
-  { tx, sent }: { readonly tx: Tracked; readonly sent: Mined },
+  tx: Tracked,
+  sent: Mined,
 ): Planned {
   const { txHash } = sent.transaction;
-  const reason = `nonce ${tx.nonce} was used by ${txHash}, which is not ours`;
+  const { txId, nonce } = tx;
+  const reason = `nonce ${nonce} was used by ${txHash}, which is not ours`;
   // A reorg may have taken it away before, and brought it back now.
   const known = tx.attempts.some((attempt) => attempt.txHash === txHash);
   const attempt = known ? {} : { attempt: { ...externalAttempt(tx, sent.transaction), foreign: true as const } };
-  const receipt = withOwnContract(ports, { lane, tx }, sent.receipt);
+  const receipt = withOwnContract(ports, lane, tx, sent.receipt);
   const planned = plan(tx, "mine", { ...attempt, receipt, lastError: reason, reason });
   lane.mine(tx);
   lane.follow(tx);
-  alert(ports, lane, { tx, txHash });
+  const message = `another program uses the key of ${lane.lane.signer}: its nonce ${nonce} went to ${txHash}`;
+  ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "EXTERNAL_KEY_USE", message, lane: lane.lane, txId });
   return planned;
-}
-
-function alert(
-  ports: LaneWriterPorts,
-  lane: OwnedLane,
-  { tx, txHash }: { readonly tx: Tracked; readonly txHash: Hash },
-) {
-  ports.telemetry.emit({
-    type: "alert",
-    severity: "ERROR",
-    code: "EXTERNAL_KEY_USE",
-    message: `another program uses the key of ${lane.lane.signer}: its nonce ${tx.nonce} went to ${txHash}`,
-    lane: lane.lane,
-    txId: tx.txId,
-  });
 }
 
 /** Looked into again, at the pace of the gray zone: a node that lags, or an authorisation that left no transaction. */
 function reportUnseen(
   ports: LaneWriterPorts,
   context: ChainContext,
-  { lane, tx, detail }: { readonly lane: OwnedLane; readonly tx: Tracked; readonly detail: string },
+  { lane: owned, tx, detail }: { readonly lane: OwnedLane; readonly tx: Tracked; readonly detail: string },
 ): void {
+  const { lane } = owned;
+  const { txId, nonce } = tx;
   const againInMs = context.settings.grayZoneIntervalMs ?? context.settings.staleReceiptTimeoutMs;
-  happened(lane, externalUseUnseen, ports.clock.monotonicMs() + againInMs);
-  ports.telemetry.emit({
-    type: "alert",
-    severity: "WARNING",
-    code: "NONCE_CONSUMED_UNSEEN",
-    message: `nonce ${tx.nonce} of ${lane.lane.signer} is used up on chain, and by what cannot be shown: ${detail}`,
-    lane: lane.lane,
-    txId: tx.txId,
-  });
+  happened(owned, externalUseUnseen, ports.clock.monotonicMs() + againInMs);
+  const message = `nonce ${nonce} of ${lane.signer} is used up on chain, and by what cannot be shown: ${detail}`;
+  ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "NONCE_CONSUMED_UNSEEN", message, lane, txId });
 }

@@ -12,19 +12,15 @@ import { isUnsure } from "../../../domain/pace/lane-pace.ts";
 import { byTurn, isLookDue, looked, lookFailed, lookOwed } from "../../../domain/pace/transaction-pace.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import type { Block, ChainTransaction } from "../../../ports/chain.ts";
-import type { Failpoints } from "../../../ports/failpoints.ts";
-import { canonicalHashes } from "../../chain/canonical-hashes.ts";
-import { type ChainContext, LOOKS_AT_ONCE } from "../../chain/chain-context.ts";
-import { happened } from "../../lane/happened.ts";
+import { type ChainContext, canonicalHashes, LOOKS_AT_ONCE } from "../../chain/chain-context.ts";
+import { sideBySide } from "../../lane/activity.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
-import { establish } from "../../lane/tracked.ts";
+import { establish, happened } from "../../lane/tracked.ts";
 
-export interface ReceiptPorts extends LaneWriterPorts, OwnContractPorts {
-  readonly failpoint: Failpoints;
-}
+export type ReceiptPorts = LaneWriterPorts & OwnContractPorts;
 
 /** Matches new blocks. Returns those whose receipts could not be fetched, to be tried again. */
 export async function receiptsOfBlocks(
@@ -33,38 +29,26 @@ export async function receiptsOfBlocks(
   blocks: readonly Block[],
 ): Promise<readonly Block[]> {
   const failed: Block[] = [];
-  const queue = blocks.filter((block) => block.transactionHashes.some((hash) => context.hashes.has(hash)));
-  const worker = async (): Promise<void> => {
-    for (let block = queue.shift(); block !== undefined; block = queue.shift()) {
-      if (!(await receiptsOfBlock(ports, context, block))) failed.push(block);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(queue.length, context.settings.receiptWorkers) }, worker));
+  const ours = blocks.filter((block) => block.transactionHashes.some((hash) => context.hashes.has(hash)));
+  await sideBySide(ours, context.settings.receiptWorkers, async (block) => {
+    if (!(await receiptsOfBlock(ports, context, block))) failed.push(block);
+  });
   return failed;
 }
 
 async function receiptsOfBlock(ports: ReceiptPorts, context: ChainContext, block: Block): Promise<boolean> {
   const hashes = block.transactionHashes.filter((hash) => context.hashes.has(hash));
+  const { chainId } = context.chain;
   try {
     const receipts = await context.chain.receiptsInBlock(block, hashes);
-    ports.telemetry.emit({
-      type: "receipt.checked",
-      chainId: context.chain.chainId,
-      result: "found",
-      count: receipts.length,
-    });
+    ports.telemetry.emit({ type: "receipt.checked", chainId, result: "found", count: receipts.length });
     const canonical = receipts.filter(
       (receipt) => context.follower.window.contains(block) && receipt.blockHash === block.hash,
     );
     const isComplete = await record(ports, context, canonical);
     return isComplete && receipts.length === hashes.length;
   } catch {
-    ports.telemetry.emit({
-      type: "receipt.checked",
-      chainId: context.chain.chainId,
-      result: "error",
-      count: hashes.length,
-    });
+    ports.telemetry.emit({ type: "receipt.checked", chainId, result: "error", count: hashes.length });
     return false;
   }
 }
@@ -150,7 +134,7 @@ async function belonging(ports: ReceiptPorts, context: ChainContext, named: read
     if (sent === null) open++;
     else if (indexed === undefined) continue;
     else if (sent.from === indexed.lane.lane.signer && sent.nonce === indexed.tx.nonce) receipts.push(receipt);
-    else disown(ports, context, { tx: indexed.tx, sent });
+    else disown(ports, context, indexed.tx, sent);
   }
   return { receipts, open };
 }
@@ -164,14 +148,10 @@ function isNamed({ hashes }: ChainContext, receipt: Receipt): boolean {
 }
 
 /** Nothing more is to be learned from that hash; the transaction is still to be mined, by whatever comes at its nonce. */
-function disown(
-  ports: ReceiptPorts,
-  { hashes }: ChainContext,
-  { tx, sent }: { readonly tx: Tracked; readonly sent: ChainTransaction },
-): void {
+function disown({ clock }: ReceiptPorts, { hashes }: ChainContext, tx: Tracked, sent: ChainTransaction): void {
   hashes.delete(sent.txHash);
   const text = `${sent.txHash} is another transaction: nonce ${sent.nonce} of ${sent.from}`;
-  establish(tx, "HASH_OF_ANOTHER", { text, since: ports.clock.now() });
+  establish(tx, "HASH_OF_ANOTHER", { text, since: clock.now() });
 }
 
 async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: readonly Receipt[]): Promise<void> {
@@ -186,7 +166,7 @@ async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: r
       happened(tx, lookOwed);
       continue;
     }
-    const receipt = withOwnContract(ports, { lane, tx }, found);
+    const receipt = withOwnContract(ports, lane, tx, found);
     const planned = byLane.get(lane) ?? [];
     byLane.set(lane, planned);
     planned.push(plan(tx, "mine", { receipt, lastError: null }));

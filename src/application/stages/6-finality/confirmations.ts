@@ -6,16 +6,12 @@
  * under the fence of a lane this node decides for. A crash leaves an older list that the next pass extends.
  */
 import { type Confirmation, reviseConfirmations } from "../../../domain/confirmations.ts";
-import type { Telemetry } from "../../../ports/telemetry.ts";
+import type { Ports } from "../../../ports/ports.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 
-export interface ConfirmationsPorts {
-  readonly telemetry: Telemetry;
-}
-
 export async function recordConfirmations(
-  ports: ConfirmationsPorts,
+  { telemetry }: Pick<Ports, "telemetry">,
   context: ChainContext,
   lanes: readonly OwnedLane[],
 ): Promise<void> {
@@ -31,7 +27,7 @@ export async function recordConfirmations(
   context.storedConfirmations = observed;
   if (outcome.newFork) {
     const fromBlock = (change.blocks[0] as Confirmation).number;
-    ports.telemetry.emit({ type: "confirmations.newFork", chainId: context.chain.chainId, fromBlock });
+    telemetry.emit({ type: "confirmations.newFork", chainId: context.chain.chainId, fromBlock });
   }
 }
 

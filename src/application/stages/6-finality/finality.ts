@@ -7,22 +7,19 @@
  */
 import { type FinalityView, isFinal, watchedThrough } from "../../../domain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
-import { ChainUnavailable } from "../../../ports/chain.ts";
-import type { Failpoints } from "../../../ports/failpoints.ts";
-import { canonicalHashes } from "../../chain/canonical-hashes.ts";
-import type { ChainContext } from "../../chain/chain-context.ts";
+import { ChainUnavailable, unlessSilent } from "../../../ports/chain.ts";
+import { type ChainContext, canonicalHashes } from "../../chain/chain-context.ts";
 import { inTurn, type Working } from "../../lane/activity.ts";
 import type { OwnContractPorts } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
-import { type CompletePorts, complete } from "../7-complete/complete.ts";
+import { complete } from "../7-complete/complete.ts";
 import { type ReorgPorts, reviseWatched, withdraw } from "./reorg.ts";
 import { type RequeuePorts, requeueLost } from "./requeue.ts";
 import { applyVerdicts, type MinedOn, settleReceipts, type Verdicts } from "./settle.ts";
 
-export interface FinalityPorts extends CompletePorts, ReorgPorts, RequeuePorts, OwnContractPorts {
+export interface FinalityPorts extends ReorgPorts, RequeuePorts, OwnContractPorts {
   readonly store: ReorgPorts["store"] & RequeuePorts["store"];
   readonly codec: RequeuePorts["codec"] & OwnContractPorts["codec"];
-  readonly failpoint: Failpoints;
 }
 
 /** What one pass decides by: heights and tags read once, hashes by height from the window, receipts that were settled. */
@@ -48,7 +45,7 @@ export async function openPass(context: ChainContext, lanes: readonly OwnedLane[
   return { context, view, verdicts, watchEnds };
 }
 
-/** What ends a watch must not be a height that one endpoint alone claims: a reorg below it would be told to nobody. */
+/** What ends a watch must not be a height that one endpoint alone claims: a reorg below it would never be reported. */
 async function endOfWatch(
   { chain, settings }: ChainContext,
   view: FinalityView,
@@ -56,7 +53,7 @@ async function endOfWatch(
 ): Promise<number> {
   const claimed = watchedThrough(settings.confirmations, view);
   if (!lanes.some((lane) => hasWatched(lane, claimed))) return -1;
-  const head = await chain.heightReached(view.head).catch(nowhere);
+  const head = await unlessSilent(chain.heightReached(view.head), -1);
   return watchedThrough(settings.confirmations, { ...view, head });
 }
 
@@ -64,11 +61,6 @@ async function endOfWatch(
 export function hasWatched({ watched }: OwnedLane, throughBlock: number): boolean {
   for (const number of watched.values()) if (number <= throughBlock) return true;
   return false;
-}
-
-function nowhere(error: unknown): number {
-  if (error instanceof ChainUnavailable) return -1;
-  throw error;
 }
 
 function deepEnough(
@@ -81,7 +73,7 @@ function deepEnough(
     for (const tx of lane.mined.values()) {
       const { receipt } = tx;
       if (receipt === null || !isFinal(receipt.blockNumber, context.settings, view)) continue;
-      // One that has left the chain is withdrawn, not asked about; below the window nobody knows yet.
+      // One that has left the chain is withdrawn, not asked about; below the window it is not known yet.
       const canonical = window.hashAt(receipt.blockNumber) ?? receipt.blockHash;
       if (canonical === receipt.blockHash) deep.push({ lane, tx, receipt });
     }
@@ -109,7 +101,7 @@ async function taggedHeight(context: ChainContext, tag: "safe" | "finalized"): P
     return height;
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
-    // An endpoint that answers everything but this would otherwise keep everything from being final, and nobody told.
+    // An endpoint that answers everything but this would otherwise keep everything from being final, without an alert.
     if (context.reachable) context.noteTag(tag, false);
     return null;
   }
@@ -120,9 +112,7 @@ export async function withdrawOrphaned(ports: FinalityPorts, context: ChainConte
   const mined = [...lane.mined.values()];
   const hashAt = await lane.term.during(canonicalHashes(context, mined.map(blockNumberOf)));
   const orphaned = mined.filter((tx) => differs(hashAt.get(blockNumberOf(tx)), tx.receipt?.blockHash));
-  if (orphaned.length > 0) {
-    await withdraw(ports, lane, { transactions: orphaned, because: "left the canonical chain" });
-  }
+  if (orphaned.length > 0) await withdraw(ports, lane, orphaned, "left the canonical chain");
   const watchedHashes = await lane.term.during(canonicalHashes(context, [...lane.watched.values()]));
   const differing = [...lane.watched].filter(([hash, number]) => differs(watchedHashes.get(number), hash));
   const gone = differing.length === 0 ? [] : await lane.term.during(goneForAll(context, differing));
@@ -151,7 +141,7 @@ export function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane: Owne
   for (const tx of lane.mined.values()) if (tx.receipt !== null && verdicts.has(tx.receipt.txHash)) asked.push(tx);
   if (asked.length === 0) return endWatch(pass, lane);
   return inTurn(
-    () => decideAsked(ports, pass, { lane, asked }),
+    () => decideAsked(ports, pass, lane, asked),
     () => endWatch(pass, lane),
   );
 }
@@ -159,20 +149,21 @@ export function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane: Owne
 async function decideAsked(
   ports: FinalityPorts,
   { context, verdicts }: FinalityPass,
-  { lane, asked }: { readonly lane: OwnedLane; readonly asked: readonly Tracked[] },
+  lane: OwnedLane,
+  asked: readonly Tracked[],
 ): Promise<void> {
   const hashAt = await lane.term.during(canonicalHashes(context, asked.map(blockNumberOf)), "finality");
   const candidates = asked.filter((tx) => hashAt.get(blockNumberOf(tx)) === tx.receipt?.blockHash);
-  const { settled, corrected, absent } = applyVerdicts(ports, lane, { candidates, verdicts });
-  if (absent.length > 0) await withdraw(ports, lane, { transactions: absent, because: "does not hold it" });
+  const { settled, corrected, absent } = applyVerdicts(ports, lane, candidates, verdicts);
+  if (absent.length > 0) await withdraw(ports, lane, absent, "does not hold it");
   if (settled.length > 0) {
     await ports.failpoint("finality.decided");
-    const others = await requeueLost(ports, context, { lane, decided: settled });
-    if (others.length > 0) complete(ports, lane, { settled: others, corrected });
+    const others = await requeueLost(ports, context, lane, settled);
+    if (others.length > 0) complete(ports, lane, others, corrected);
   }
 }
 
-/** Nobody waits for the rows: they are let go with those of the blocks to come. What could not be written is watched on. */
+/** Nothing waits for the rows: they are let go with those of the blocks to come. What could not be written is watched on. */
 function endWatch({ context, watchEnds: throughBlock }: FinalityPass, lane: OwnedLane): null {
   if (!hasWatched(lane, throughBlock)) return null;
   for (const hash of lane.watched.keys()) if (context.disputes.about(hash) !== null) return null;
@@ -181,9 +172,7 @@ function endWatch({ context, watchEnds: throughBlock }: FinalityPass, lane: Owne
   const watchOn = () => {
     for (const [hash, number] of past) lane.watched.set(hash, number);
   };
-  lane.term.write({ kind: "unwatch", throughBlock }).then(({ status }) => {
-    if (status === "unfinished") watchOn();
-  }, watchOn);
+  lane.term.write({ kind: "unwatch", throughBlock }).catch(watchOn);
   return null;
 }
 
@@ -191,7 +180,7 @@ function blockNumberOf(tx: Tracked): number {
   return tx.receipt?.blockNumber ?? -1;
 }
 
-/** Unknown is not different: a height nobody could tell us about withdraws nothing. */
+/** Unknown is not different: a height that the chain could not tell us about withdraws nothing. */
 function differs(canonical: Hash | undefined, stored: Hash | undefined): boolean {
   return canonical !== undefined && canonical !== stored;
 }

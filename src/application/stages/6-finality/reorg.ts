@@ -8,28 +8,21 @@
 import { attemptToSend } from "../../../domain/attempts.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { withdrawn } from "../../../domain/pace/transaction-pace.ts";
-import type { Failpoints } from "../../../ports/failpoints.ts";
 import type { LaneStore } from "../../../ports/lane-store.ts";
-import { happened } from "../../lane/happened.ts";
-import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
+import { commitPlanned, type FeedWriterPorts, plan } from "../../lane/lane-writer.ts";
 import { type OwnedLane, resumed, type Tracked } from "../../lane/owned-lane.ts";
+import { happened } from "../../lane/tracked.ts";
 
-export interface ReorgPorts extends LaneWriterPorts {
+export interface ReorgPorts extends FeedWriterPorts {
   readonly store: Pick<LaneStore, "loadWatched">;
-  readonly failpoint: Failpoints;
-  readonly feedGrew: () => void;
 }
 
-export interface Withdrawal {
-  readonly transactions: readonly Tracked[];
-  /** What speaks against the block that their receipts name. */
-  readonly because: "left the canonical chain" | "does not hold it";
-}
-
+/** `because`: what speaks against the block that their receipts name. */
 export async function withdraw(
   ports: ReorgPorts,
   lane: OwnedLane,
-  { transactions, because }: Withdrawal,
+  transactions: readonly Tracked[],
+  because: "left the canonical chain" | "does not hold it",
 ): Promise<void> {
   const nowMs = ports.clock.monotonicMs();
   const planned = transactions.map((tx) => {
@@ -55,13 +48,8 @@ export async function reviseWatched(ports: ReorgPorts, lane: OwnedLane, gone: re
     const reason = `block ${record.receipt?.blockHash} left the canonical chain`;
     return plan(tx, "reorg", { receipt: null, reason });
   });
-  ports.telemetry.emit({
-    type: "alert",
-    severity: "CRITICAL",
-    code: "DEEP_REORG",
-    message: `${records.length} settled transactions were reorganised away; each is tracked and sent again`,
-    lane: lane.lane,
-  });
+  const message = `${records.length} settled transactions were reorganised away; each is tracked and sent again`;
+  ports.telemetry.emit({ type: "alert", severity: "CRITICAL", code: "DEEP_REORG", message, lane: lane.lane });
   await commitPlanned(ports, lane, planned);
   for (const { tx } of planned) lane.track(tx);
   ports.feedGrew();

@@ -8,15 +8,15 @@
  * the old attempts stay. Invariant I3, its third exception. A crash before the commit leaves TRACKING/MINED, decided
  * again; after it, an ALLOCATED row that the owner signs in its turn.
  */
+import type { Lane } from "../../../domain/lane.ts";
 import { moveJudged } from "../../../domain/pace/transaction-pace.ts";
-import type { Attempt } from "../../../domain/transaction.ts";
-import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
+import type { Attempt, Receipt } from "../../../domain/transaction.ts";
+import { type ChainTransaction, unlessSilent } from "../../../ports/chain.ts";
 import type { Signer } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { happened } from "../../lane/happened.ts";
 import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
-import { rebuildable, type StoredBytes } from "../../lane/stored-bytes.ts";
+import { happened, rebuildable, type StoredBytes } from "../../lane/tracked.ts";
 
 export interface RequeuePorts extends LaneWriterPorts, StoredBytes {
   readonly signer: Pick<Signer, "custody">;
@@ -26,15 +26,15 @@ export interface RequeuePorts extends LaneWriterPorts, StoredBytes {
 export async function requeueLost(
   ports: RequeuePorts,
   context: ChainContext,
-  work: { readonly lane: OwnedLane; readonly decided: readonly Tracked[] },
+  lane: OwnedLane,
+  decided: readonly Tracked[],
 ): Promise<readonly Tracked[]> {
-  const { lane, decided } = work;
   if (context.settings.externalUsePolicy !== "requeue" || !decided.some(isLost)) return decided;
-  const deepEnough = await lane.term.during(finalizedDepth(context));
+  const deepEnough = await lane.term.during(unlessSilent(finalizedDepth(context), -1));
   const others: Tracked[] = [];
   const planned: Planned[] = [];
   for (const tx of decided) {
-    const mayMove = isLost(tx) && (await lane.term.during(mayGetAnother(ports, context, { lane, tx })));
+    const mayMove = isLost(tx) && (await lane.term.during(mayGetAnother(ports, context, lane, tx)));
     if (mayMove === false) others.push(tx);
     else if (mayMove && (tx.receipt?.blockNumber ?? Number.POSITIVE_INFINITY) <= deepEnough)
       planned.push(move(lane, tx));
@@ -49,32 +49,25 @@ function isLost({ attempts, receipt }: Tracked): boolean {
 
 /** The highest block from which nothing comes back, by no one endpoint's word or denial; −1 while that is not known. */
 async function finalizedDepth({ chain, settings, follower: { window } }: ChainContext): Promise<number> {
-  try {
-    const tagged = await chain.headForAll("finalized");
-    if (tagged !== null) return window.mayStandOn(tagged) ? tagged.number : -1;
-    return (await chain.heightReached(window.tip?.number ?? -1)) - 2 * settings.confirmations;
-  } catch (error) {
-    if (error instanceof ChainUnavailable) return -1;
-    throw error;
-  }
-}
-
-interface Lost {
-  readonly lane: OwnedLane;
-  readonly tx: Tracked;
+  const tagged = await chain.headForAll("finalized");
+  if (tagged !== null) return window.mayStandOn(tagged) ? tagged.number : -1;
+  return (await chain.heightReached(window.tip?.number ?? -1)) - 2 * settings.confirmations;
 }
 
 /** Looked into once, as long as the same foreign transaction stands there. Null: cannot be told now. */
-async function mayGetAnother(ports: RequeuePorts, context: ChainContext, lost: Lost): Promise<boolean | null> {
-  const { lane, tx } = lost;
+async function mayGetAnother(
+  ports: RequeuePorts,
+  context: ChainContext,
+  { lane, epochFloor }: OwnedLane,
+  tx: Tracked,
+): Promise<boolean | null> {
   if (tx.pace.mayMove !== null) return tx.pace.mayMove;
   const ours = tx.attempts.filter(({ foreign }) => foreign !== true);
-  const sameHistory = tx.nonce >= lane.epochFloor;
-  const signedHere =
-    ports.signer.custody(lane.lane.signer) === "local" && ours.every(({ kind }) => kind !== "external");
+  const sameHistory = tx.nonce >= epochFloor;
+  const signedHere = ports.signer.custody(lane.signer) === "local" && ours.every(({ kind }) => kind !== "external");
   if (!sameHistory || !signedHere) return remember(tx, false);
-  const foreign = await contentsOf(context, lost);
-  return foreign === null ? null : remember(tx, await differs(ports, { tx, ours }, foreign));
+  const foreign = await unlessSilent(contentsOf(context, lane, tx.receipt), null);
+  return foreign === null ? null : remember(tx, await differs(ports, tx, ours, foreign));
 }
 
 function remember(tx: Tracked, verdict: boolean): boolean {
@@ -82,16 +75,14 @@ function remember(tx: Tracked, verdict: boolean): boolean {
   return verdict;
 }
 
-async function contentsOf({ chain }: ChainContext, { lane, tx }: Lost): Promise<ChainTransaction | null> {
-  const { receipt } = tx;
+async function contentsOf(
+  { chain }: ChainContext,
+  { signer }: Lane,
+  receipt: Receipt | null,
+): Promise<ChainTransaction | null> {
   if (receipt === null) return null;
-  try {
-    const sent = await chain.sentInBlock(lane.lane.signer, receipt.blockNumber);
-    return sent?.find(({ txHash }) => txHash === receipt.txHash) ?? null;
-  } catch (error) {
-    if (error instanceof ChainUnavailable) return null;
-    throw error;
-  }
+  const sent = await chain.sentInBlock(signer, receipt.blockNumber);
+  return sent?.find(({ txHash }) => txHash === receipt.txHash) ?? null;
 }
 
 /**
@@ -100,10 +91,11 @@ async function contentsOf({ chain }: ChainContext, { lane, tx }: Lost): Promise<
  */
 async function differs(
   { store, codec }: RequeuePorts,
-  { tx, ours }: { readonly tx: Tracked; readonly ours: readonly Attempt[] },
+  { txId }: Tracked,
+  ours: readonly Attempt[],
   foreign: ChainTransaction,
 ): Promise<boolean> {
-  const bytes = await store.loadRawTransactions(ours.map(({ ordinal }) => ({ txId: tx.txId, ordinal })));
+  const bytes = await store.loadRawTransactions(ours.map(({ ordinal }) => ({ txId, ordinal })));
   const said = await Promise.all(bytes.map((raw) => codec.decodeTransaction(raw)));
   if (said.some((each) => rebuildable(each) === null)) return false;
   return said.every(
@@ -121,15 +113,10 @@ function move(lane: OwnedLane, tx: Tracked): Planned {
 /** The lane is read again: cursor, line and backlog have all changed. */
 async function commitMoves(ports: RequeuePorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
   await commitPlanned(ports, lane, planned);
-  for (const { tx } of planned) {
-    ports.telemetry.emit({
-      type: "alert",
-      severity: "WARNING",
-      code: "EXTERNAL_USE_REQUEUED",
-      message: `${tx.txId} gets another nonce: another program used ${tx.nonce} of ${lane.lane.signer}`,
-      lane: lane.lane,
-      txId: tx.txId,
-    });
+  for (const { txId, nonce } of planned.map(({ tx }) => tx)) {
+    const message = `${txId} gets another nonce: another program used ${nonce} of ${lane.lane.signer}`;
+    const about = { lane: lane.lane, txId };
+    ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "EXTERNAL_USE_REQUEUED", message, ...about });
   }
   lane.term.readAgain("transactions were given other nonces");
 }

@@ -11,6 +11,7 @@ import type { Hash } from "../../../domain/lane.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import { type BlockPlace, ChainUnavailable, type ReceiptVerdict, type Settling } from "../../../ports/chain.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import { sideBySide } from "../../lane/activity.ts";
 import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import type { Correction } from "../7-complete/complete.ts";
@@ -30,13 +31,8 @@ const BLOCKS_AT_ONCE = 4;
 /** What the endpoints say together of everything that is about to be decided. */
 export async function settleReceipts(context: ChainContext, mined: readonly MinedOn[]): Promise<Verdicts> {
   const verdicts = new Map<Hash, ReceiptVerdict>();
-  const queue = blocksOf(mined).filter(({ block }) => context.disputes.mayAsk(block.hash));
-  const worker = async (): Promise<void> => {
-    for (let asked = queue.shift(); asked !== undefined; asked = queue.shift()) {
-      await settleBlock(context, asked, verdicts);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(queue.length, BLOCKS_AT_ONCE) }, worker));
+  const blocks = blocksOf(mined).filter(({ block }) => context.disputes.mayAsk(block.hash));
+  await sideBySide(blocks, BLOCKS_AT_ONCE, (asked) => settleBlock(context, asked, verdicts));
   return verdicts;
 }
 
@@ -45,7 +41,7 @@ interface AskedBlock {
   readonly transactions: Settling[];
 }
 
-function blocksOf(mined: readonly MinedOn[]): AskedBlock[] {
+function blocksOf(mined: readonly MinedOn[]): readonly AskedBlock[] {
   const blocks = new Map<Hash, AskedBlock>();
   for (const each of mined) {
     const { blockNumber: number, blockHash: hash } = each.receipt;
@@ -63,7 +59,7 @@ function settlingOf({ lane, tx, receipt: { txHash } }: MinedOn): Settling {
   return isNamed ? { txHash, sentBy: { signer: lane.lane.signer, nonce: tx.nonce } } : { txHash };
 }
 
-/** One block that nobody can be asked about keeps no other waiting. */
+/** A block that no endpoint answers for keeps no other block waiting. */
 async function settleBlock(
   { chain, disputes, settings }: ChainContext,
   { block, transactions }: AskedBlock,
@@ -99,7 +95,8 @@ export interface Decided {
 export function applyVerdicts(
   ports: OwnContractPorts,
   lane: OwnedLane,
-  { candidates, verdicts }: { readonly candidates: readonly Tracked[]; readonly verdicts: Verdicts },
+  candidates: readonly Tracked[],
+  verdicts: Verdicts,
 ): Decided {
   const settled: Tracked[] = [];
   const corrected = new Map<Tracked, Correction>();
@@ -109,7 +106,7 @@ export function applyVerdicts(
     if (verdict?.kind === "absent") absent.push(tx);
     if (verdict?.kind === "unproven" || verdict?.kind === "agreed") settled.push(tx);
     if (verdict?.kind !== "agreed") continue;
-    const receipt = withOwnContract(ports, { lane, tx }, verdict.receipt);
+    const receipt = withOwnContract(ports, lane, tx, verdict.receipt);
     const stored = difference(tx.receipt, receipt);
     if (stored !== null) corrected.set(tx, { receipt, stored });
   }

@@ -10,23 +10,10 @@ import { feeCap } from "../../../domain/fees.ts";
 import { NOTHING_PAID, type Paid } from "../../../domain/policy/charges.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import type { TransitionEvent } from "../../../domain/transitions.ts";
-import type { Failpoints } from "../../../ports/failpoints.ts";
-import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
+import { commitPlanned, type FeedWriterPorts, plan } from "../../lane/lane-writer.ts";
 import type { LimitPorts } from "../../lane/limits.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
-
-export interface CompletePorts extends LaneWriterPorts, LimitPorts {
-  readonly failpoint: Failpoints;
-  /** Wakes those who wait for the feed on this node. */
-  readonly feedGrew: () => void;
-}
-
-/** What is settled, and of those which have another receipt than the database holds. */
-export interface Completing {
-  readonly settled: readonly Tracked[];
-  readonly corrected: ReadonlyMap<Tracked, Correction>;
-}
 
 export interface Correction {
   /** What it is decided by. */
@@ -40,8 +27,16 @@ const REASONS = {
   imprecise: "the price that was paid is what could be settled of it",
 } as const;
 
-/** The pass goes on: whatever comes next is written behind this, in the lane's order, and a failure reloads the lane. */
-export function complete(ports: CompletePorts, lane: OwnedLane, { settled, corrected }: Completing): void {
+/**
+ * What is settled, and of those which have another receipt than the database holds. The pass goes on: whatever comes next
+ * is written behind this, in the lane's order, and a failure reloads the lane.
+ */
+export function complete(
+  ports: FeedWriterPorts & LimitPorts,
+  lane: OwnedLane,
+  settled: readonly Tracked[],
+  corrected: ReadonlyMap<Tracked, Correction>,
+): void {
   const planned = settled.map((tx) => {
     lane.settle(tx);
     const correction = corrected.get(tx);

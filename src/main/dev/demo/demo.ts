@@ -81,16 +81,17 @@ async function perform(transactions: number, stage: Stage): Promise<DemoReport> 
   const accepted: Accepted[] = [];
   const confirmed = followConfirmed(stage);
   const recipient = (chain.accounts.at(-1) as { address: string }).address;
+  const show = () => progress.update(accepted.length, confirmed.count());
   let disaster: Promise<Disaster> | null = null;
   await sendAll({ transactions, signers, recipient, nodes }, (one) => {
     accepted.push(one);
-    progress.update(accepted.length, confirmed.count());
+    show();
     if (disaster === null && accepted.length >= transactions / 2) disaster = strike(stage);
   });
   const struck = await (disaster as Promise<Disaster> | null);
-  await untilConfirmed(transactions, confirmed, () => progress.update(accepted.length, confirmed.count()));
+  await untilConfirmed(transactions, confirmed, show);
   // The last of them may have come between two looks.
-  progress.update(accepted.length, confirmed.count());
+  show();
   confirmed.stop();
   const survivor = nodes.find((node) => node.alive()) as NodeChild;
   const leases = await survivor.client.leases();
@@ -156,10 +157,10 @@ function takeOverSeconds(struck: Disaster | null, accepted: readonly Accepted[])
 /** Follows the feed of any node that answers. */
 function followConfirmed({ nodes }: Stage): { count(): number; stop(): void } {
   const confirmed = new Set<string>();
-  let stopped = false;
+  const stopped = new AbortController();
   let after = 0;
   const follow = async (): Promise<void> => {
-    for (let turn = 0; !stopped; turn++) {
+    for (let turn = 0; !stopped.signal.aborted; turn++) {
       const node = nodes[turn % nodes.length] as NodeChild;
       try {
         const page = await node.client.completionsPage(
@@ -174,12 +175,7 @@ function followConfirmed({ nodes }: Stage): { count(): number; stop(): void } {
     }
   };
   void follow();
-  return {
-    count: () => confirmed.size,
-    stop: () => {
-      stopped = true;
-    },
-  };
+  return { count: () => confirmed.size, stop: () => stopped.abort() };
 }
 
 async function fencedWrites(nodes: readonly NodeChild[]): Promise<number> {

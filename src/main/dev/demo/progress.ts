@@ -17,26 +17,16 @@ export function createProgress(total: number, output: ProgressOutput): Progress 
 }
 
 function liveProgress(total: number, { write }: ProgressOutput): Progress {
-  let drawn = false;
-  let last = "";
-  const erase = (): void => {
-    if (drawn) write("\u001b[2A\u001b[J");
-    drawn = false;
-  };
-  const draw = (text: string): void => {
-    erase();
-    write(text);
-    drawn = true;
-    last = text;
+  let bars = "";
+  const draw = (above: string, next: string): void => {
+    const erased = bars === "" ? "" : "\u001b[2A\u001b[J";
+    write(erased + above + next);
+    bars = next;
   };
   return {
     update: (accepted, confirmed) =>
-      draw(`  accepted   ${bar(accepted, total)}\n  confirmed  ${bar(confirmed, total)}\n`),
-    say: (line) => {
-      erase();
-      write(`  ${line}\n`);
-      if (last !== "") draw(last);
-    },
+      draw("", `  accepted   ${bar(accepted, total)}\n  confirmed  ${bar(confirmed, total)}\n`),
+    say: (line) => draw(`  ${line}\n`, bars),
   };
 }
 

@@ -24,8 +24,7 @@ export async function lockDirectory(directory: string) {
       await rm(pathOf(directory, term), { force: true });
       continue;
     }
-    const older = (await terms(directory)).filter((each) => each < term);
-    for (const each of older) await rm(pathOf(directory, each), { force: true });
+    for (const each of await terms(directory)) if (each < term) await rm(pathOf(directory, each), { force: true });
     return { release: () => release(directory, term) };
   }
 }

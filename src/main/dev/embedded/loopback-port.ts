@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { EmbeddedError, systemCode } from "./embedded-error.ts";
 
@@ -17,8 +18,10 @@ export async function assertPortFree(port: number): Promise<void> {
 }
 
 export function portTaken(port: number): EmbeddedError {
-  const message = `port ${port} is already in use: choose another one, or stop what listens there`;
-  return new EmbeddedError("PORT_TAKEN", message);
+  return new EmbeddedError(
+    "PORT_TAKEN",
+    `port ${port} is already in use: choose another one, or stop what listens there`,
+  );
 }
 
 /** Of a server that listens on TCP. */
@@ -26,13 +29,10 @@ export function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
 }
 
-function probe(port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(port, LOOPBACK, () => {
-      const bound = portOf(server);
-      server.close(() => resolve(bound));
-    });
-  });
+async function probe(port: number): Promise<number> {
+  const server = createServer().listen(port, LOOPBACK);
+  await once(server, "listening");
+  const bound = portOf(server);
+  await once(server.close(), "close");
+  return bound;
 }

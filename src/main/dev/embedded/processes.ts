@@ -39,8 +39,9 @@ export const CHILD_ENVIRONMENT: Readonly<Record<string, string>> = {
 const EXIT_POLL_MS = 20;
 
 /** Zombies count as gone: in a container without a reaping init they would otherwise stay alive for ever. */
-export function findProcess(pid: number): Promise<LiveProcess | null> {
-  return process.platform === "linux" ? findInProc(pid) : findWithPs(pid);
+export async function findProcess(pid: number): Promise<LiveProcess | null> {
+  if (process.platform === "linux") return findInProc(pid);
+  return parsePsLine((await run("ps", ["-ww", "-o", "stat=,lstart=,command=", "-p", String(pid)])).stdout);
 }
 
 async function findInProc(pid: number): Promise<LiveProcess | null> {
@@ -55,16 +56,7 @@ async function findInProc(pid: number): Promise<LiveProcess | null> {
     readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => ""),
     readlink(`/proc/${pid}/cwd`).catch(() => null),
   ]);
-  return {
-    identity: `${boot.trim()}:${startTicks}`,
-    workingDirectory,
-    command: command.replaceAll("\0", " ").trim(),
-  };
-}
-
-async function findWithPs(pid: number): Promise<LiveProcess | null> {
-  const listing = await run("ps", ["-ww", "-o", "stat=,lstart=,command=", "-p", String(pid)]);
-  return parsePsLine(listing.stdout);
+  return { identity: `${boot.trim()}:${startTicks}`, workingDirectory, command: command.replaceAll("\0", " ").trim() };
 }
 
 /** `Ss   Sun Nov 15 04:23:48 2026     /path/to/postgres -D …` */

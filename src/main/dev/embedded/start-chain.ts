@@ -8,7 +8,7 @@ import { EmbeddedError } from "./embedded-error.ts";
 import { LOOPBACK } from "./loopback-port.ts";
 
 /** The phrase that hardhat and anvil use too: the same ten accounts everywhere, and no secret. */
-export const DEV_MNEMONIC = "test test test test test test test test test test test junk";
+const DEV_MNEMONIC = "test test test test test test test test test test test junk";
 
 export interface DevAccount {
   readonly address: `0x${string}`;
@@ -28,25 +28,24 @@ export interface DevChain {
   stop(): Promise<void>;
 }
 
-/** The options with every default filled in. */
-export interface ChainSettings {
+const DEFAULTS = {
   /** A block every so often, empty or not. Without it, and without `automine`, only `mine` makes blocks. */
-  readonly blockTimeMs: number | null;
+  blockTimeMs: null as number | null,
   /** A block for every transaction as it comes. */
-  readonly automine: boolean;
-  readonly chainId: number;
-  readonly mnemonic: string;
-  readonly accounts: number;
-  readonly balanceEther: number;
-}
+  automine: false,
+  chainId: 31337,
+  mnemonic: DEV_MNEMONIC,
+  accounts: 10,
+  balanceEther: 10_000,
+};
+
+/** The options with every default filled in. */
+export type ChainSettings = Readonly<typeof DEFAULTS>;
 
 export type ChainOptions = { readonly [K in keyof ChainSettings]?: ChainSettings[K] | undefined } & {
   /** A free one is chosen where none is given. */
   readonly port?: number | undefined;
 };
-
-const MINES_BY_HAND = { blockTimeMs: null, automine: false };
-const DEFAULTS = { ...MINES_BY_HAND, chainId: 31337, mnemonic: DEV_MNEMONIC, accounts: 10, balanceEther: 10_000 };
 
 export function chainSettings(options: ChainOptions): ChainSettings {
   return { ...DEFAULTS, ...defined(options) };
@@ -55,10 +54,8 @@ export function chainSettings(options: ChainOptions): ChainSettings {
 /** A real EVM chain in this process behind a JSON-RPC endpoint on the loopback address; gone when it stops. */
 export async function startEmbeddedChain(options: ChainOptions = {}): Promise<DevChain> {
   const settings = chainSettings(options);
-  const { automine, blockTimeMs, chainId } = settings;
-  const accounts = await deriveAccounts(settings.mnemonic, settings.accounts);
-  const balanceWei = BigInt(settings.balanceEther) * 10n ** 18n;
-  const engine = await createEngine({ chainId, accounts, balanceWei, blockTimeMs, automine });
+  const accounts = await deriveAccounts(settings);
+  const engine = await createEngine(settings, accounts);
   const handle = speakLikeANode(spareEdr(engine));
   const stopMining = () => engine("evm_setIntervalMining", [0]);
   const server = await serveRpc(handle, options.port ?? 0).catch(async (error: unknown) => {
@@ -69,7 +66,7 @@ export async function startEmbeddedChain(options: ChainOptions = {}): Promise<De
   return {
     url: `http://${LOOPBACK}:${server.port}`,
     port: server.port,
-    chainId,
+    chainId: settings.chainId,
     accounts,
     rpc,
     mine: async (blocks = 1) => void (await rpc("hardhat_mine", [`0x${blocks.toString(16)}`])),
@@ -84,11 +81,11 @@ export async function startEmbeddedChain(options: ChainOptions = {}): Promise<De
 const DERIVATION_PATH = "m/44'/60'/0'/0";
 
 /** viem's accounts are loaded here and not above, because importing them takes longer than starting the chain. */
-export async function deriveAccounts(mnemonic: string, count: number): Promise<readonly DevAccount[]> {
+export async function deriveAccounts({ mnemonic, accounts }: ChainSettings): Promise<readonly DevAccount[]> {
   const { mnemonicToAccount, privateKeyToAddress } = await import("viem/accounts");
   // Stretching the phrase into a seed is the slow part: done once, not per account.
   const parent = mnemonicToAccount(mnemonic, { path: DERIVATION_PATH }).getHdKey();
-  return Array.from({ length: count }, (_, index) => {
+  return Array.from({ length: accounts }, (_, index) => {
     const key = parent.deriveChild(index).privateKey;
     if (key === null) throw new EmbeddedError("START_FAILED", "the mnemonic yields no private key");
     const privateKey = `0x${Buffer.from(key).toString("hex")}` as const;

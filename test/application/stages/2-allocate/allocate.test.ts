@@ -19,7 +19,7 @@ function items(count: number): readonly NewTransaction[] {
 }
 
 async function run(bench: StageBench, count = 2): Promise<unknown> {
-  const asked = allocate(bench.ports, bench.context, { lane: bench.lane, items: items(count) }).catch((error) => error);
+  const asked = allocate(bench.ports, bench.context, bench.lane, items(count)).catch((error) => error);
   await bench.clock.advance(1_000);
   return asked;
 }
@@ -152,7 +152,7 @@ describe("a write that fails", () => {
     const written = deferred<never>();
     const { write } = bench.ports.writer;
     bench.ports.writer.write = () => written.promise;
-    const failing = allocate(bench.ports, bench.context, { lane: bench.lane, items: items(1) }).catch((error) => error);
+    const failing = allocate(bench.ports, bench.context, bench.lane, items(1)).catch((error) => error);
     await bench.clock.advance(1_000);
     // The cache is stale by now: the next batch compares again, and its question hangs.
     const { rpc, release } = hangCounts(bench);

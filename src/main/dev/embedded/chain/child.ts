@@ -1,4 +1,5 @@
 /** Chains that run in a process of their own. When one ends, we say so, and they all end when we do. */
+import { fileURLToPath } from "node:url";
 import type { Clock } from "../../../../ports/clock.ts";
 import { EmbeddedError, messageOf, systemCode } from "../embedded-error.ts";
 import { assertPortFree, freePort, LOOPBACK } from "../loopback-port.ts";
@@ -6,35 +7,33 @@ import { type Ending, endChild, launch, settlesWithin } from "../processes.ts";
 import { type ChainOptions, type ChainSettings, chainSettings, type DevChain, deriveAccounts } from "../start-chain.ts";
 import { type Answer, resultOf } from "./json-rpc.ts";
 
-export interface ChildSpec {
+interface Kind {
   /** For people. */
   readonly name: string;
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly port: number;
-  readonly settings: ChainSettings;
+  readonly command: readonly string[];
   readonly mineMethod: "anvil_mine" | "hardhat_mine";
   /** Where there is no such command. */
   readonly notInstalled: string;
-  readonly clock: Clock;
 }
+
+type ChildOptions = ChainOptions & { readonly clock: Clock };
 
 const READY_POLL_MS = 50;
 const READY_TIMEOUT_MS = 30_000;
 const STOP_MS = 5_000;
 
-export async function startChildChain(spec: ChildSpec): Promise<DevChain> {
-  const { port, settings, mineMethod, clock } = spec;
+async function startChild(kind: Kind, { clock, ...options }: ChildOptions, port: number): Promise<DevChain> {
+  const settings = chainSettings(options);
   const url = `http://${LOOPBACK}:${port}`;
   const rpc = async (method: string, params: readonly unknown[] = []) =>
     resultOf(method, await post(url, { jsonrpc: "2.0", id: 1, method, params }));
-  const child = launch([spec.command, ...spec.args], { stdio: ["ignore", "ignore", "pipe"] }, "TERM");
+  const child = launch(kind.command, { stdio: ["ignore", "ignore", "pipe"] }, "TERM");
   const ended = child.ended.then(inWords);
   const stop = () => endChild(child, clock, [["SIGTERM", STOP_MS]]);
   try {
-    const accounts = await deriveAccounts(settings.mnemonic, settings.accounts);
-    await waitUntilReady(spec, child.ended, () => rpc("eth_chainId"));
-    const mine = async (blocks = 1) => void (await rpc(mineMethod, [`0x${blocks.toString(16)}`]));
+    const accounts = await deriveAccounts(settings);
+    await waitUntilReady({ ...kind, clock }, child.ended, () => rpc("eth_chainId"));
+    const mine = async (blocks = 1) => void (await rpc(kind.mineMethod, [`0x${blocks.toString(16)}`]));
     return { url, port, chainId: settings.chainId, accounts, ended, rpc, mine, stop };
   } catch (error) {
     await stop();
@@ -50,8 +49,11 @@ function inWords({ how, stderr }: Ending): string {
   return words || how;
 }
 
-async function waitUntilReady(spec: ChildSpec, ended: Promise<Ending>, ask: () => Promise<unknown>): Promise<void> {
-  const { clock, name, notInstalled } = spec;
+async function waitUntilReady(
+  { name, notInstalled, clock }: Kind & Pick<ChildOptions, "clock">,
+  ended: Promise<Ending>,
+  ask: () => Promise<unknown>,
+): Promise<void> {
   const deadlineMs = clock.monotonicMs() + READY_TIMEOUT_MS;
   let problem = "it does not answer";
   while (clock.monotonicMs() < deadlineMs) {
@@ -79,27 +81,37 @@ async function post(url: string, request: unknown): Promise<Answer> {
   return (await response.json()) as Answer;
 }
 
-export type AnvilOptions = ChainOptions & {
-  readonly clock: Clock;
+/** As it is built. */
+const MAIN = fileURLToPath(new URL("./dev-chain-main.ts", import.meta.url)).replace(/\.ts$/, ".js");
+
+/** The embedded chain outside this process: a contract can make EDR panic, which ends the process that EDR runs in. */
+export async function startDevChain({ clock, ...options }: ChildOptions): Promise<DevChain> {
+  const port = options.port ?? (await freePort());
+  const kind: Kind = {
+    name: "the embedded chain",
+    command: [process.execPath, MAIN, JSON.stringify({ ...options, port })],
+    mineMethod: "hardhat_mine",
+    notInstalled: `there is no ${process.execPath} any more: install Node again`,
+  };
+  return startChild(kind, { ...options, clock }, port);
+}
+
+export type AnvilOptions = ChildOptions & {
   /** Looked up on PATH; another name or a path where several are installed. */
   readonly command?: string | undefined;
 };
 
 /** Foundry's anvil, where it is installed, instead of the embedded chain. */
-export async function startAnvil(options: AnvilOptions): Promise<DevChain> {
-  const settings = chainSettings(options);
+export async function startAnvil({ command = "anvil", ...options }: AnvilOptions): Promise<DevChain> {
   if (options.port !== undefined) await assertPortFree(options.port);
   const port = options.port ?? (await freePort());
-  return startChildChain({
+  const kind: Kind = {
     name: "anvil",
-    command: options.command ?? "anvil",
-    args: commandLine(settings, port),
-    port,
-    settings,
+    command: [command, ...commandLine(chainSettings(options), port)],
     mineMethod: "anvil_mine",
     notInstalled: "anvil is not on PATH: install Foundry (https://getfoundry.sh), or use the embedded chain",
-    clock: options.clock,
-  });
+  };
+  return startChild(kind, options, port);
 }
 
 function commandLine(settings: ChainSettings, port: number): string[] {

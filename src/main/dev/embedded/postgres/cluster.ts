@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { EmbeddedError } from "../embedded-error.ts";
 import { CHILD_ENVIRONMENT, launch } from "../processes.ts";
 import type { Binaries } from "./binaries.ts";
-import { handOver, handOverTree, type Place } from "./place.ts";
+import { handOverTree, type Place } from "./place.ts";
 
 export const SUPERUSER = "fencepost";
 
@@ -54,10 +54,8 @@ async function assertUsable(root: string, { binaries, place }: ClusterRequest): 
   const version = await readFile(join(root, "data", "PG_VERSION"), "utf8").catch(() => null);
   if (version === null) throw unusable(`${root} holds no PostgreSQL database: remove it to start afresh`);
   if (Number.parseInt(version, 10) !== binaries.major) {
-    throw new EmbeddedError(
-      "OTHER_VERSION",
-      `the database in ${root} was made by PostgreSQL ${version.trim()}, this is ${binaries.version}: remove it to start afresh, or use the old version`,
-    );
+    const found = `the database in ${root} was made by PostgreSQL ${version.trim()}, this is ${binaries.version}`;
+    throw new EmbeddedError("OTHER_VERSION", `${found}: remove it to start afresh, or use the old version`);
   }
 }
 
@@ -66,12 +64,9 @@ async function create(root: string, request: ClusterRequest): Promise<void> {
   log(`creating a PostgreSQL ${request.binaries.version} database in ${root}`);
   const draft = await mkdtemp(join(place.home, DRAFT));
   try {
-    await handOver(draft, place.account);
     await mkdir(join(draft, "data"), { mode: 0o700 });
-    await handOver(join(draft, "data"), place.account);
-    const passwordFile = join(draft, "password");
-    await writeFile(passwordFile, randomBytes(24).toString("hex"), { mode: 0o600 });
-    await handOver(passwordFile, place.account);
+    await writeFile(join(draft, "password"), randomBytes(24).toString("hex"), { mode: 0o600 });
+    await handOverTree(draft, place.account);
     await initdb(draft, request);
     await rename(draft, root);
   } catch (error) {

@@ -67,10 +67,8 @@ async function chooseAccount(home: string): Promise<Account> {
     const account = await lookUp(name);
     if (account !== null) return account;
   }
-  throw new EmbeddedError(
-    "START_FAILED",
-    "PostgreSQL refuses to run as root and this system has no account 'nobody': run as another user, or bring a database URL",
-  );
+  const found = "PostgreSQL refuses to run as root and this system has no account 'nobody'";
+  throw new EmbeddedError("START_FAILED", `${found}: run as another user, or bring a database URL`);
 }
 
 async function ownerOf(path: string): Promise<Account | null> {
