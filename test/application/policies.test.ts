@@ -106,6 +106,7 @@ describe("a policy", () => {
     const txId = await ops.create(entry, unpriced);
     const counted = (await used(entry))?.hour.cost ?? 0n;
     world.chain.setBaseFee(40n * GWEI);
+    await world.clock.advance(3_000);
     await ops.lane(entry, "resume");
     await ops.settled(txId);
     const [first, second] = ops.row(txId).attempts.map(({ fees, gas }) => gas * feeCap(fees) + 1n);

@@ -128,6 +128,14 @@ describe("a rule of a policy", () => {
     expect(ruleFor(call(TO, 5n).replace("0xa9059cbb0", "0xa9059cbb1") as Hex)).toBe("signer.arguments.to");
     expect(ruleFor("0xdeadbeef")).toBeUndefined();
   });
+
+  it("about a small number counts what a contract may cut off above it as no such number", () => {
+    const level = { calls: [{ function: "setLevel(uint8 level)", arguments: { level: { min: "5" } } }] };
+    const data = (word: bigint): Hex =>
+      `${codec.functions("setLevel(uint8)")[0]?.selector ?? "0x"}${word.toString(16).padStart(64, "0")}`;
+    expect(ruleOf(level, { data: data(5n) })).toBeNull();
+    expect(ruleOf(level, { data: data(0x101n) })).toBe("signer.arguments.level");
+  });
 });
 
 describe("a policy document", () => {
