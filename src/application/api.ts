@@ -1,6 +1,8 @@
 import type { FencepostError } from "../domain/errors.ts";
 import type { Explanation } from "../domain/explain/situation.ts";
-import type { Address, Hash } from "../domain/lane.ts";
+import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
+import type { Forbidden } from "../domain/policy/policy.ts";
+import type { Amounts } from "../domain/policy/use.ts";
 import type { Reservation } from "../domain/reservations.ts";
 import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
 import type { ForwardedAnswer } from "../ports/peers.ts";
@@ -44,6 +46,12 @@ export interface FencepostApi {
   markUsed(reservationId: string, request: unknown): Promise<Created>;
   /** The caller's word that nothing was signed: the nonce is free for the next transaction. */
   releaseNonce(reservationId: string): Promise<Reservation>;
+  /** What policies would say to this create now, and what it would be charged. Nothing is done. */
+  checkPolicy(request: CreateRequest, owner?: string | null): Promise<PolicyVerdict>;
+  /** What this node has in force; null: nothing is limited. */
+  policies(): Promise<{ readonly hash: Hex | null; readonly policies: Readonly<Record<string, unknown>> | null }>;
+  /** Of everybody, or of one key or signer. */
+  policyUsage(query?: { readonly key?: string; readonly signer?: string }): Promise<PolicyUsageView>;
   /** Live instances. */
   nodes(): Promise<readonly InstanceRecord[]>;
   /** Every lane that was ever acquired, with its owner where it has one. */
@@ -54,6 +62,32 @@ export interface FencepostApi {
   act(order: TransactionOrder): Promise<TransactionView>;
   /** The same for a lane as a whole. */
   actOnLane(order: LaneOrder): Promise<readonly SignerView[]>;
+}
+
+/** Of policies: read on any node, decided by none of these. */
+export type PolicyApi = "checkPolicy" | "policies" | "policyUsage";
+
+export interface PolicyVerdict extends Amounts, Partial<Forbidden> {
+  readonly allowed: boolean;
+}
+
+/** What is used in the present hour and day, beside the limits; null: not limited. */
+export interface UsedView {
+  /** When the hour began. */
+  readonly since: Date;
+  readonly hour: UsedWindow;
+  readonly day: UsedWindow;
+}
+
+interface UsedWindow extends Amounts {
+  readonly maxValue: bigint | null;
+  readonly maxCost: bigint | null;
+}
+
+export interface PolicyUsageView {
+  readonly at: Date;
+  readonly signers: readonly (UsedView & { readonly lane: Lane })[];
+  readonly keys: readonly (UsedView & { readonly chainId: number; readonly key: string })[];
 }
 
 export type TransactionAction = "resubmit" | "reprice" | "cancel" | "replace" | "resolve";

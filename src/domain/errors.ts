@@ -75,6 +75,11 @@ export function invalid(path: string, detail: string): FencepostError {
   return new FencepostError("INVALID_REQUEST", `${path === "" ? "body" : path}: ${detail}`, { path });
 }
 
+/** By a policy. Nothing was consumed, or changed. */
+export function forbiddenBy({ rule, detail }: { readonly rule: string; readonly detail: string }): FencepostError {
+  return new FencepostError("FORBIDDEN", detail, { rule });
+}
+
 export function unavailable(detail: string, cause?: unknown): FencepostError {
   return new FencepostError("UNAVAILABLE", detail, { retryAfterSeconds: 1, cause });
 }

@@ -18,6 +18,7 @@ import { noWakeUps } from "../ports/wake-ups.ts";
 import { awaitDatabase, type Patience } from "./await-database.ts";
 import type { ChainConfig, ConfigFor } from "./config/config.ts";
 import type { Extensions } from "./extensions.ts";
+import { loadPolicies } from "./load-policies.ts";
 import { version } from "./version.ts";
 
 export interface NodeParts {
@@ -68,7 +69,8 @@ export async function composeNode(parts: NodeParts) {
     // Begun first: an earlier node's missing lock counts only while we hold one ourselves, and only at the second look that
     // misses it. The first look is made now; the rest of the start is done while the time between the two passes.
     const sessionLock = keep(new PostgresSessionLock(direct));
-    const [signer, chains, url] = await Promise.all([
+    const [policies, signer, chains, url] = await Promise.all([
+      loadPolicies(config),
       createLocalSigner({ keys: config.signers }).then(keep),
       Promise.all(config.chains.map((chain) => openChain(chain, { telemetry, entropy, keep }))),
       parts.url,
@@ -79,14 +81,14 @@ export async function composeNode(parts: NodeParts) {
     const leaseDurationMs = lease.durationMs;
     const store = keep(
       await patiently(() =>
-        openPostgresStore({ databaseUrl, schema, preparedStatements, clock: systemClock, leaseDurationMs }),
+        openPostgresStore({ databaseUrl, schema, preparedStatements, clock: systemClock, leaseDurationMs, policies }),
       ),
     );
     const wakeUps = config.notifications ? keep(new PostgresWakeUps(direct)) : noWakeUps;
     const peers = keep(createHttpPeers({ secret: () => store.clusterSecret(), clock: systemClock }));
     const failpoint = parts.failpoint ?? noFailpoints;
     const resources = { store, chains, signer, peers, wakeUps, sessionLock };
-    const ports = { ...resources, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
+    const ports = { ...resources, policies, codec: createCodec(), clock: systemClock, entropy, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook };
     const settings = { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, url, version };
     const node = new FencepostNode({ ...ports, ...hook }, settings);

@@ -134,6 +134,8 @@ export interface AllocatedRecord
     Partial<Pick<TrackedRecord, "attempts" | "submitAttempts" | "acceptedOrdinal">> {
   /** Set where the payload is not the caller's. */
   readonly changedTo?: QueuedChange["kind"];
+  /** Set where policies count it: the most that they have counted, which its first signature does not exceed. */
+  readonly mostCost?: bigint;
 }
 
 /** Request ids of one lane; the same id of another lane is another request. */

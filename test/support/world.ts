@@ -3,6 +3,7 @@ import { FencepostNode } from "../../src/application/loops/node.ts";
 import type { ChainSettings, NodeSettings } from "../../src/application/settings.ts";
 import { type Ceilings, ceilingsOf } from "../../src/domain/ceilings.ts";
 import type { Address, Hash, Hex } from "../../src/domain/lane.ts";
+import type { Policies } from "../../src/domain/policy/policy.ts";
 import { REPRICING_STRATEGIES } from "../../src/domain/repricing.ts";
 import { isSettled } from "../../src/domain/transitions.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
@@ -95,6 +96,8 @@ export interface WorldOptions {
   readonly sessionLocks?: boolean;
   /** Addresses whose keys the chain node holds. */
   readonly nodeSigners?: readonly Address[];
+  /** Of every node. */
+  readonly policies?: Policies;
 }
 
 export interface WorldNode {
@@ -169,7 +172,8 @@ export class World {
   /** A node that has not started: for those who run time themselves. */
   addNode(options: NodeOptions = {}): WorldNode {
     const index = this.nodes.length + 1;
-    const store = this.database.connect();
+    const { policies = null } = this.options;
+    const store = this.database.connect(policies);
     const faults = new Faults();
     const events: TelemetryEvent[] = [];
     const { elsewhere, latency } = options;
@@ -199,6 +203,7 @@ export class World {
         entropy: createSeededEntropy((this.options.seed ?? 1) * 1_000 + index, this.clock),
         telemetry: { emit: (event) => events.push(event) },
         failpoint: options.failpoint ?? (() => undefined),
+        policies,
         ...(options.stuckHook === undefined ? {} : { stuckHook: options.stuckHook }),
       },
       { ...NODE_SETTINGS, ...this.options.node, nodeId: `node-${index}`, url },

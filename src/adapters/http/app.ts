@@ -14,6 +14,7 @@ import { answerWithProblems, rawProblem, sendProblem } from "./problems.ts";
 import { createRoutes } from "./routes/create.ts";
 import { fileRoutes } from "./routes/files.ts";
 import { laneRoutes, nonceRoutes } from "./routes/lanes.ts";
+import { policyRoutes } from "./routes/limits.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
 import { transactionRoutes } from "./routes/transactions.ts";
@@ -41,6 +42,7 @@ export function createHttpApp(options: HttpServerOptions) {
   transactionRoutes(app, context);
   nonceRoutes(app, context);
   laneRoutes(app, context);
+  policyRoutes(app, context);
   operationRoutes(app, context, options);
   if (options.peer !== undefined) peerRoutes(app, options.peer);
   fileRoutes(app, options.files ?? new Map());

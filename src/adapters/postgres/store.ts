@@ -1,3 +1,4 @@
+import type { Policies } from "../../domain/policy/policy.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
@@ -31,6 +32,7 @@ export interface PostgresStoreOptions {
   /** Connections for reading; writing and the lease have a few of their own. */
   readonly poolSize?: number;
   readonly preparedStatements?: PreparedStatements;
+  readonly policies?: Policies | null;
 }
 
 /** The server is not one that may be entrusted with nonces. One line, with what to change. */
@@ -48,7 +50,7 @@ const RENEWING = 2;
 
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const { databaseUrl, clock, leaseDurationMs, preparedStatements = "auto", poolSize = READING } = options;
-  const { schema = DEFAULT_SCHEMA } = options;
+  const { schema = DEFAULT_SCHEMA, policies = null } = options;
   const deadlineMs = Math.max(1_000, Math.floor(leaseDurationMs / 2));
   const pool = (max: number, session: SessionOptions) =>
     new Connections({ databaseUrl, clock, max, deadlineMs, ...session });
@@ -67,7 +69,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const shared = { clock, history, limits, slots, serverVersion: server.version, patienceMs: deadlineMs };
   return storeOf({
     reading: pool(poolSize, session),
-    writing: { ...shared, connections: pool(WRITING, session), lanes: new RememberedLanes() },
+    writing: { ...shared, connections: pool(WRITING, session), lanes: new RememberedLanes(), policies },
     leasing: { ...shared, connections: pool(LEASING, session) },
     renewing: { ...shared, connections: pool(RENEWING, session) },
     newestMigration: await newestMigration(),
@@ -101,7 +103,7 @@ interface Parts {
 export type PostgresStore = LaneStore & LeaseStore & QueryStore & { close(): Promise<void> };
 
 function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts): PostgresStore {
-  const loads = loadsFrom(reading);
+  const loads = loadsFrom(reading, writing.policies);
   const queries = queriesFrom(reading);
   const takeovers = new Takeovers(leasing);
   /** The highest of the feed that this process has shown a caller: a counter below it has lost commits. */

@@ -90,7 +90,9 @@ async function tendOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane
   }
   happened(lane, blockedBy, hole.nonce, askedAtMs);
   if (askedAtMs - (lane.pace.blocking?.sinceMs ?? askedAtMs) < context.settings.pollIntervalMs) return;
-  await tendBlocking(ports, context, lane, hole);
+  await unlessForbidden(tendBlocking(ports, context, lane, hole), (why) =>
+    stickHead(ports, lane, { ...hole, detail: `${hole.detail}; no placeholder takes it: ${why}` }),
+  );
 }
 
 async function tendBlocking(ports: HolePorts, context: ChainContext, lane: OwnedLane, hole: Hole): Promise<void> {
@@ -101,6 +103,16 @@ async function tendBlocking(ports: HolePorts, context: ChainContext, lane: Owned
     if (fate === "limited") await stickHead(ports, lane, pastLimit(context, hole));
   } else if (heals(ports, context, lane)) await heal(ports, context, lane, hole);
   else await stickHead(ports, lane, hole);
+}
+
+/** A policy may not allow what closing a nonce costs: then it is said aloud, as where nothing may be closed. */
+async function unlessForbidden(work: Promise<unknown>, otherwise: (why: string) => Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!(error instanceof FencepostError && error.code === "FORBIDDEN")) throw error;
+    await otherwise(error.message);
+  }
 }
 
 /** A key that the chain node holds signs nothing of our own making: its holes are said aloud, whatever the policy. */
@@ -228,9 +240,13 @@ async function repairEach(
   for (const tx of refused) {
     const reason = `no node will take it: ${tx.lastError ?? "it was refused"}`;
     const change = { kind: "cancel", fees: {}, reason, decision: CANCELLED } as const;
-    if (heals(ports, context, lane)) await changeTracked(ports, context, { lane, tx, change });
-    else if (tx.nonce === lane.headOfLine()) {
-      await stick(ports, lane, tx, `nonce ${tx.nonce} is blocked: ${reason}`);
+    const blocked = async (why: string): Promise<void> => {
+      if (tx.nonce === lane.headOfLine()) await stick(ports, lane, tx, `nonce ${tx.nonce} is blocked: ${why}`);
+    };
+    if (!heals(ports, context, lane)) await blocked(reason);
+    else {
+      const cancelling = changeTracked(ports, context, { lane, tx, change });
+      await unlessForbidden(cancelling, (why) => blocked(`${reason}; ${why}`));
     }
   }
 }

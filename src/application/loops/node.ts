@@ -21,6 +21,7 @@ import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { createOperations, type OperationPorts } from "../operations/operations.ts";
+import { createPolicyReads, type PolicyPorts, tellPolicies } from "../operations/policies.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
 import { Feed } from "../queries/feed.ts";
 import { readiness } from "../queries/readiness.ts";
@@ -150,6 +151,7 @@ export class FencepostNode {
     const first = (work: () => Promise<void>) => patiently(() => askAgain(work, this.ports.clock, patience));
     await first(() => this.lease.start());
     await first(async () => this.cluster.learn(await this.ports.store.instances()));
+    await first(() => tellPolicies(this.ports, this.settings.nodeId));
     for (const loop of this.loops) loop.start();
     // What cannot be claimed at this moment is owed, and the beat tries again.
     await this.claiming.now();
@@ -223,8 +225,10 @@ export class FencepostNode {
   }
 
   private stagePorts() {
+    const { policies = null, store } = this.ports;
     return {
       ...this.ports,
+      limits: policies === null ? null : { policies, use: store.policyUse.bind(store) },
       chains: this.chains,
       nodeId: this.settings.nodeId,
       feedGrew: () => this.feedGrew(),
@@ -354,10 +358,11 @@ export class FencepostNode {
     for (const each of [intake, intakes, claiming, balancing, reconciling, watch]) await each.settled();
   }
 
-  private makeApi(operationPorts: OperationPorts): FencepostApi {
+  private makeApi(operationPorts: OperationPorts & PolicyPorts): FencepostApi {
     return {
       ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
       ...createOperations(operationPorts, this.cluster.actions),
+      ...createPolicyReads(operationPorts),
       create: async (request, owner) => {
         const [fate] = await this.create([{ request, owner }]);
         if (fate instanceof FencepostError) throw fate;

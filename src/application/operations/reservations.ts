@@ -4,7 +4,8 @@
  * may still say what became of it. To use it, a caller hands in what it signed, or names the hash of what it sent.
  */
 import { bounded } from "../../domain/ceilings.ts";
-import { DatabaseSilent, FencepostError, outcomeUnknown, unavailable } from "../../domain/errors.ts";
+import { DatabaseSilent, FencepostError, forbiddenBy, outcomeUnknown, unavailable } from "../../domain/errors.ts";
+import { feeCap } from "../../domain/fees.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hash, Hex } from "../../domain/lane.ts";
 import { pileSeen } from "../../domain/pace/lane-pace.ts";
@@ -161,9 +162,10 @@ export const submitReserved: Operation<ReservationPorts, Used, Submission, Creat
     const context = ports.chains.get(lane.lane.chainId) as ChainContext;
     refuseImpossibleGas(context, payload);
     const { txHash, rawTransaction } = handedIn;
-    const { gas, fees } = bounded(context.ceilings, handedIn.unsigned, blobCost(handedIn));
+    const blobs = blobCost(handedIn);
+    const { gas, fees } = bounded(context.ceilings, handedIn.unsigned, blobs);
     const attempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction } as const;
-    const intent = intentOf(ports, reservation, payload, gas);
+    const intent = intentOf(ports, reservation, { payload, gas, gasCost: gas * feeCap(fees) + blobs });
     return settle(ports, lane, { reservation, intent, attempt, becomes: "SUBMITTED" });
   },
   answer: (_, __, created) => created,
@@ -180,7 +182,7 @@ export const markUsed: Operation<ReservationPorts, Used, Mark, Created, Created>
   async perform(ports, lane, { txHash, ...reservation }) {
     await refuseAnother(ports.chains.get(lane.lane.chainId) as ChainContext, txHash, reservation);
     const payload: Payload = { to: null, data: "0x", value: 0n };
-    const intent = intentOf(ports, reservation, payload, 0n);
+    const intent = intentOf(ports, reservation, { payload, gas: 0n, gasCost: 0n });
     return settle(ports, lane, { reservation, intent, attempt: hashAlone(txHash), becomes: "USED" });
   },
   answer: (_, __, created) => created,
@@ -214,7 +216,8 @@ async function settle(ports: ReservationPorts, owned: OwnedLane, use: Use): Prom
   const { reservationId, lane, nonce, requestId } = use.reservation;
   const reason = `${becomes === "SUBMITTED" ? "handed in" : "sent"} by the caller for reservation ${reservationId}`;
   const binding: Binding = { nonce, intent, attempt, reason, reservation: { reservationId, becomes } };
-  const fate = await bindOn(ports, owned, binding);
+  const { fate, forbidden } = await bindOn(ports, owned, binding);
+  if (forbidden !== undefined) throw forbiddenBy(forbidden);
   if (fate === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
   if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
   ports.telemetry.emit({ type: "nonce.reserved", lane, reservationId, nonce, state: becomes });
@@ -234,11 +237,11 @@ async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: Binding
 function intentOf(
   ports: ReservationPorts,
   { lane, requestId, owner }: Reservation,
-  payload: Payload,
-  gas: bigint,
+  { payload, ...costs }: Pick<PreparedIntent, "payload" | "gas" | "gasCost">,
 ): PreparedIntent {
   const txId = ports.entropy.uuid();
-  return { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata: null, gas };
+  const fingerprinted = { payload, fingerprint: fingerprint(payload) as Hex };
+  return { txId, lane, requestId, owner, ...fingerprinted, metadata: null, ...costs };
 }
 
 function payloadOf({ unsigned }: HandedIn): Payload {

@@ -1,6 +1,8 @@
 /** A reserved nonce, or a hole, gets its transaction: allocated and signed within one write, so that no reader sees it between the two. */
 import { inSameHour } from "../reservations.ts";
+import type { Charged } from "./changes.ts";
 import type { Draft } from "./draft.ts";
+import { judgeFirst, type Verdict } from "./guard.ts";
 import { isHeld } from "./ledger.ts";
 import { move } from "./move.ts";
 import type { BindWrite, NonceOutcome, SettleFate } from "./nonce-writes.ts";
@@ -12,9 +14,12 @@ export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   const { intent } = write;
   const isTaken = intent.requestId !== null && draft.ledger.requests.get(intent.requestId) !== null;
   const requestId = isTaken ? null : intent.requestId;
+  const verdict = judgeBound(draft, write);
+  const at = { createdAt: draft.at, requestId };
+  if ("forbidden" in verdict) return { status: "bound", fate: "forbidden", ...at, forbidden: verdict.forbidden };
   const fate = isHeld(draft.ledger) ? "held" : takeNonce(draft, write);
-  if (fate === "settled") insertSigned(draft, write, requestId);
-  return { status: "bound", fate, createdAt: draft.at, requestId };
+  if (fate === "settled") insertSigned(draft, write, { requestId, charges: verdict.charges });
+  return { status: "bound", fate, ...at };
 }
 
 /** The nonce is the reservation's, which its caller may still use; or a hole. */
@@ -45,10 +50,20 @@ function repairsInHour({ ledger, at }: Draft): number {
   return repairs.filter((each) => inSameHour(each, at)).length;
 }
 
-function insertSigned(draft: Draft, write: BindWrite, requestId: string | null): void {
+function insertSigned(
+  draft: Draft,
+  write: BindWrite,
+  { requestId, charges }: { readonly requestId: string | null; readonly charges: readonly Charged[] },
+): void {
   const { intent, nonce } = write;
   draft.record({ kind: "allocated", intent: { ...intent, requestId }, nonce, intake: null, at: draft.at });
+  for (const charge of charges) draft.record(charge);
   move(draft, signingOf(write));
+}
+
+/** What a caller sent itself is only followed, and costs what it costs; a placeholder moves nothing, to nobody. */
+function judgeBound(draft: Draft, { intent, attempt: { kind } }: BindWrite): Verdict {
+  return judgeFirst(draft, intent, kind === "initial" ? "payload" : "cost");
 }
 
 export type Signing = Pick<BindWrite, "intent" | "attempt" | "reason" | "decision">;

@@ -3,6 +3,7 @@ import type { Hex, Lane } from "../lane.ts";
 import type { Reservation } from "../reservations.ts";
 import type { Attempt, Receipt } from "../transaction.ts";
 import { isSettled, type State, type Status, type TransitionEvent } from "../transitions.ts";
+import type { Guard } from "./guard.ts";
 import { type Cover, loaded, Part } from "./part.ts";
 import type { ExistingTransaction, SuspendedBy } from "./writes.ts";
 
@@ -37,6 +38,8 @@ export interface Ledger {
   readonly reservedAs: Part<string, string>;
   /** What waits in the intake table. */
   readonly intake: Part<number, WaitingIntent>;
+  /** Null: no policy is in force. */
+  readonly guard: Guard | null;
 }
 
 export interface LedgerTransaction extends Status {
@@ -132,6 +135,7 @@ function empty({ chainId, signer }: Lane, cover: Extract<Cover<string>, { kind: 
     reserved: Part.of("reservation of nonce", cover),
     reservedAs: Part.of("reservation named", cover),
     intake: Part.of("intake row", cover),
+    guard: null,
   };
 }
 

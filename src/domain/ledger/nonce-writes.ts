@@ -1,4 +1,5 @@
 import type { Hole } from "../holes.ts";
+import type { Forbidden } from "../policy/policy.ts";
 import type { Reservation } from "../reservations.ts";
 import type { PreparedIntent, SignedAttempt } from "../transaction.ts";
 import type { Decision, Fenced, WantedNonces } from "./writes.ts";
@@ -67,6 +68,8 @@ export type NonceOutcome =
       readonly fate: SettleFate;
       readonly createdAt: Date;
       readonly requestId: string | null;
+      /** Where the fate is "forbidden". */
+      readonly forbidden?: Forbidden;
     };
 
 export type ReserveFate =
@@ -81,6 +84,6 @@ export type ReserveFate =
 /**
  * "conflict": it was settled before, or the nonce is no hole any more. "limited": the lane repaired as many expired
  * reservations in this hour as it may. "held": the lane has not been compared with the chain since the database's history
- * changed. Nothing was done in any of them.
+ * changed. "forbidden": by a policy. Nothing was done in any of them.
  */
-export type SettleFate = "settled" | "conflict" | "limited" | "held";
+export type SettleFate = "settled" | "conflict" | "limited" | "held" | "forbidden";

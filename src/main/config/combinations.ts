@@ -12,6 +12,7 @@ export function refuseImpossible(resolution: Resolution): void {
   refuseLease(resolution);
   refuseHalfAKeystore(resolution);
   refuseContradictoryAuth(resolution);
+  refuseTwoPolicies(resolution);
   for (const chain of resolution.chains) refuseIdleConfirmations(chain, resolution.mistakes);
 }
 
@@ -46,6 +47,11 @@ function refuseContradictoryAuth({ values, origins, mistakes }: Resolution): voi
   if (values.auth === "keys" && origins.apiKeys === "default") {
     mistakes.refuse("apiKeys", `is required with ${SETTINGS.auth.variable}=keys`);
   }
+}
+
+function refuseTwoPolicies({ origins, mistakes }: Resolution): void {
+  if (origins.policyFile === "default" || origins.policies === "default") return;
+  mistakes.refuse("policyFile", `contradicts ${SETTINGS.policies.variable}; set one of them`);
 }
 
 /** A count that was set beside a tag, and not only inherited from a wider place, would be silently without effect. */

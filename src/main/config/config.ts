@@ -51,6 +51,7 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     /** Null: where no key is asked for, its own names; else any. */
     allowedHosts: values.allowedHosts,
     allowedOrigins: values.allowedOrigins ?? [],
+    policies: { file: values.policyFile, document: values.policies },
     mode: values.mode,
     lease: {
       durationMs: values.leaseDuration,

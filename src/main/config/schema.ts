@@ -9,7 +9,7 @@ import { LONGEST_TTL_MS } from "../../domain/reservations.ts";
 import * as credentials from "./credentials.ts";
 import type { Duration } from "./define.ts";
 import { MASK, maskDatabaseUrl, maskHookPlace, maskRpcUrl } from "./masking.ts";
-import { choice, duration, flag, formatGwei, gwei, integer, list, matching, text, wei } from "./parsers.ts";
+import { choice, document, duration, flag, formatGwei, gwei, integer, list, matching, text, wei } from "./parsers.ts";
 import { BY_CHAIN_ID, oneOf, optional, type Setting, settings, time, timeOrOff, whole } from "./setting.ts";
 
 const MAX_COUNT = 1_000_000;
@@ -134,6 +134,10 @@ export const SETTINGS = {
       show: (keys: readonly credentials.ApiKey[]) => keys.map((key) => `${key.name}:${MASK}`).join(", "),
     }),
     auth: optional({ parse: choice("keys", "none") }),
+    /** What signers and API keys may do, and up to how much: a file of JSON. */
+    policyFile: optional({ parse: text }),
+    /** The same, in the configuration itself. */
+    policies: optional({ parse: document, show: () => "set" }),
     mode: oneOf("worker-queue", "basic"),
     leaseDuration: time(10_000, 500),
     leaseRenewInterval: time(3000, 50),

@@ -48,6 +48,7 @@ describe("the schema", () => {
       "key_decision",
       "migration",
       "node_instance",
+      "policy_change",
     ]);
   });
 });

@@ -165,7 +165,7 @@ export class Teller {
     const fingerprint = `0x0${happening.more % 2}` as const;
     const payload = { to: null, data: "0x", value: 1n } as const;
     const named = { txId: `tx-${String(++this.count).padStart(4, "0")}`, requestId: requestIdOf(happening) };
-    return { ...named, owner: null, lane: LANE, payload, fingerprint, metadata: null, gas: 21_000n };
+    return { ...named, owner: null, lane: LANE, payload, fingerprint, metadata: null, gas: 21_000n, gasCost: 0n };
   }
 
   private attempt(ordinal: number, hasBytes: boolean): SignedAttempt {

@@ -92,6 +92,7 @@ describe("defaults", () => {
       allowedHosts: null,
       allowedOrigins: [],
       apiKeys: "none",
+      policies: { file: null, document: null },
       mode: "worker-queue",
       lease: { durationMs: 10_000, renewIntervalMs: 3000, clockSkewMs: 1000 },
       writer: { batchSize: 200, batchTimeoutMs: 2, shards: 256 },
