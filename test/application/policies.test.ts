@@ -211,3 +211,41 @@ describe("a policy", () => {
     expect([entry, next].map(changed)).toEqual([1, 0]);
   });
 });
+
+describe("a placeholder at the nonce of an expired reservation", () => {
+  const silence = async (most: bigint) => {
+    const entry = await start({}, { policies: policiesOf({ keys: { ann: { maxCost: { perDay: `${most}` } } } }) });
+    const signed: number[] = [];
+    const sign = entry.signer.sign.bind(entry.signer);
+    entry.signer.sign = (signer, transactions) => {
+      signed.push(...transactions.map(({ nonce }) => nonce));
+      return sign(signer, transactions);
+    };
+    const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: "2s" }, "ann"));
+    const behind = await ops.create(entry);
+    return { entry, behind, signed, nonce: reservation.nonce };
+  };
+  const usedByAnn = async ({ node }: WorldNode) => (await world.settle(node.api.policyUsage({ key: "ann" }))).keys[0];
+
+  it("is charged to the key that reserved", async () => {
+    const { entry, behind, nonce } = await silence(10n ** 18n);
+    await world.allSettled(2);
+    expect(ops.outcome(behind)).toBe("CONFIRMED");
+    const placeholder = world.rows().find((row) => row.nonce === nonce);
+    const { gasUsed = 0n, effectiveGasPrice } = placeholder?.receipt ?? {};
+    const paid = gasUsed * (effectiveGasPrice ?? 0n);
+    expect(paid).toBeGreaterThan(0n);
+    expect((await usedByAnn(entry))?.day.cost).toBe(paid);
+    checkInvariants(world);
+  });
+
+  it("is not signed where that key has no room for it: the head is STUCK, and says which rule", async () => {
+    const { entry, behind, signed, nonce } = await silence(1n);
+    await world.until(() => ops.row(behind).state === "STUCK");
+    expect(ops.row(behind).history.at(-1)?.reason).toMatch(
+      new RegExp(`nonce ${nonce} .*expired unused.*no placeholder takes it: .*maxCost.perDay of this key`),
+    );
+    expect(signed).not.toContain(nonce);
+    expect(await usedByAnn(entry)).toBeUndefined();
+  });
+});
