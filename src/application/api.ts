@@ -1,7 +1,9 @@
 import type { FencepostError } from "../domain/errors.ts";
 import type { Explanation } from "../domain/explain/situation.ts";
 import type { Kill } from "../domain/kills.ts";
-import type { Address, Hash } from "../domain/lane.ts";
+import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
+import type { Forbidden } from "../domain/policy/policy.ts";
+import type { Amounts } from "../domain/policy/use.ts";
 import type { Limits } from "../domain/principal.ts";
 import type { Reservation } from "../domain/reservations.ts";
 import type { KeyTerms } from "../ports/key-store.ts";
@@ -51,6 +53,12 @@ export interface FencepostApi {
   markUsed(reservationId: string, request: unknown): Promise<Created>;
   /** The caller's word that nothing was signed: the nonce is free for the next transaction. */
   releaseNonce(reservationId: string): Promise<Reservation>;
+  /** What policies would say to this create now, and what it would be charged. Nothing is done. */
+  checkPolicy(request: CreateRequest, key?: string | null, limits?: Limits): Promise<PolicyVerdict>;
+  /** What this node has in force; null: nothing is limited. */
+  policies(): Promise<{ readonly hash: Hex | null; readonly policies: Readonly<Record<string, unknown>> | null }>;
+  /** Of everybody, or of one key or signer. */
+  policyUsage(query?: { readonly key?: string; readonly signer?: string }): Promise<PolicyUsageView>;
   /** Live instances. */
   nodes(): Promise<readonly InstanceRecord[]>;
   /** Every lane that was ever acquired, with its owner where it has one. */
@@ -82,6 +90,32 @@ export interface NewKey extends KeyTerms {
   /** Told this once. */
   readonly secret: string;
   readonly secretId: string;
+}
+
+/** Of policies: read on any node, decided by none of these. */
+export type PolicyApi = "checkPolicy" | "policies" | "policyUsage";
+
+export interface PolicyVerdict extends Amounts, Partial<Forbidden> {
+  readonly allowed: boolean;
+}
+
+/** What is used in the present hour and day, beside the limits; null: not limited. */
+export interface UsedView {
+  /** When the hour began. */
+  readonly since: Date;
+  readonly hour: UsedWindow;
+  readonly day: UsedWindow;
+}
+
+interface UsedWindow extends Amounts {
+  readonly maxValue: bigint | null;
+  readonly maxCost: bigint | null;
+}
+
+export interface PolicyUsageView {
+  readonly at: Date;
+  readonly signers: readonly (UsedView & { readonly lane: Lane })[];
+  readonly keys: readonly (UsedView & { readonly chainId: number; readonly key: string })[];
 }
 
 export type TransactionAction = "resubmit" | "reprice" | "cancel" | "replace" | "resolve";

@@ -40,6 +40,7 @@ export function limitedTo(principal: Principal, api: FencepostApi): FencepostApi
     ...ownersActions(principal, api),
     ...managing(principal, api),
     ...stopping(principal, api),
+    ...policyReads(principal, api),
     nodes: () => api.nodes(),
     readiness: (chainId) => api.readiness(chainId),
   };
@@ -154,6 +155,42 @@ function stopping(principal: Principal, api: FencepostApi) {
     kill: (order) => ordering(order, (sound) => api.kill(sound)),
     endKill: (order) => ordering(order, (sound) => api.endKill(sound)),
   } satisfies Partial<FencepostApi>;
+}
+
+/** What others may do and have used is for those who act on theirs, or see everything. */
+function policyReads(principal: Principal, api: FencepostApi) {
+  const limited = isLimited(principal);
+  const isMine = (key: string): boolean => key === principal.name;
+  return {
+    checkPolicy: async (request, key) => {
+      const mayAskForOthers = principal.scopes.has("operate") || principal.scopes.has("admin");
+      if (key !== undefined && key !== principal.name && !mayAskForOthers) {
+        throw forbidden("scope:operate", "to ask for another API key takes a key with operate");
+      }
+      return api.checkPolicy(request, key ?? principal.name, principal);
+    },
+    policies: async () => {
+      const { hash, policies } = await api.policies();
+      if (!limited || policies === null) return { hash, policies };
+      const { signers, keys, ...rest } = policies;
+      const isVisible = (signer: string): boolean => principal.signers?.has(signer.toLowerCase() as Address) !== false;
+      const narrowed = { ...only(signers, isVisible, "signers"), ...only(keys, isMine, "keys") };
+      return { hash, policies: { ...rest, ...narrowed } };
+    },
+    policyUsage: async (query) => {
+      const { at, signers, keys } = await api.policyUsage(query);
+      if (!limited) return { at, signers, keys };
+      const mine = keys.filter(({ key, chainId }) => isMine(key) && principal.chains?.has(chainId) !== false);
+      return { at, signers: signers.filter(({ lane }) => isWithin(principal, lane)), keys: mine };
+    },
+  } satisfies Partial<FencepostApi>;
+}
+
+/** Of the policies by name: those for everybody, and those that it may see. */
+function only(policies: unknown, isVisible: (name: string) => boolean, kind: string) {
+  if (policies === undefined) return {};
+  const seen = Object.entries(policies as object).filter(([name]) => name === "*" || isVisible(name));
+  return { [kind]: Object.fromEntries(seen) };
 }
 
 /** `own`: the scope that is enough for what is one's own; null: none is. */

@@ -71,6 +71,12 @@ export interface ChainSettings extends CeilingSettings {
   readonly alertReserved: number;
   /** A nonce that nothing can use: `heal` takes it with a placeholder or a cancel, `move` only moves down what may move. */
   readonly holePolicy: "move" | "heal";
+  /** The nonce of an expired reservation: taken by a placeholder once nothing of its caller's is found, or left to the hole policy. */
+  readonly expiredReservations: "placeholder" | "hole";
+  /** Such placeholders that a lane pays for in one hour. */
+  readonly maxReservationRepairs: number;
+  /** Nonces of a lane that one key may keep from others at a time. */
+  readonly maxReservations: number;
   /** How long a reserved nonce is kept where its caller does not say. */
   readonly reservationTtlMs: number;
 }

@@ -282,3 +282,34 @@ export const keys: Keys = {
     },
   ],
 };
+
+export const policyCheck = {
+  signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+  payload: { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: "1000000000000000" },
+  key: "payments",
+};
+export const policyVerdict = {
+  allowed: false,
+  value: "1000000000000000",
+  cost: "1042000000000000",
+  rule: "signer.maxCost.perDay",
+  detail: "1042000000000000 wei would be above maxCost.perDay of this signer, which is 1000000000000000",
+};
+export const policiesInForce = {
+  hash: "0x2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+  policies: { signers: { "*": { maxCost: { perDay: "1000000000000000" } } } },
+};
+const usedNow = { value: "1000000000000000", cost: "1042000000000000", maxValue: null };
+export const policyUsage = {
+  at: "2026-11-02T09:30:00.000Z",
+  signers: [
+    {
+      chainId: 31337,
+      signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+      since: "2026-11-02T09:00:00.000Z",
+      hour: { ...usedNow, maxCost: null },
+      day: { ...usedNow, maxCost: "1000000000000000000" },
+    },
+  ],
+  keys: [],
+};

@@ -48,6 +48,7 @@ const TAGS: readonly { readonly name: Route["tag"]; readonly description: string
   { name: "Completions", description: "The ordered feed of final outcomes." },
   { name: "Signers", description: "Lanes: nonce cursor, owner, balance, what waits." },
   { name: "Keys", description: "Who may call, and for what." },
+  { name: "Policies", description: "What signers and API keys may do, up to how much, and what is used." },
   { name: "Cluster", description: "Nodes of the same database, and which of them acts for which lane." },
   { name: "Operations", description: "Liveness, readiness, metrics, this reference." },
 ];

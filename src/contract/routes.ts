@@ -8,6 +8,7 @@ import * as examples from "./examples.ts";
 import { AddKey, Keys, NewKey, RevokedKey, RevokeQuery } from "./keys.ts";
 import { KillOrder, KillSwitchState } from "./kill.ts";
 import { NonceReservation, ReserveNonce, SubmitReserved, UseReserved } from "./nonces.ts";
+import { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyUsageQuery, PolicyVerdict } from "./policies.ts";
 import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "./signers.ts";
 import {
   ByRequestQuery,
@@ -46,7 +47,7 @@ export interface Route extends WrittenRoute {
   readonly operationId: string;
   readonly method: string;
   readonly path: string;
-  readonly tag: "Transactions" | "Nonces" | "Completions" | "Signers" | "Keys" | "Cluster" | "Operations";
+  readonly tag: "Transactions" | "Nonces" | "Completions" | "Signers" | "Policies" | "Keys" | "Cluster" | "Operations";
   readonly errors: readonly ErrorCode[];
 }
 
@@ -226,6 +227,36 @@ const keys: Written = {
   },
 };
 
+const policies: Written = {
+  checkPolicy: {
+    at: "post /api/v1/policy/check",
+    summary: "Ask what policies would say to a transaction",
+    description:
+      "A dry run: prepared and priced as a create is, judged by what is used now, and forgotten. `key` asks for another API key than the one that is shown, which takes `operate`.",
+    body: { schema: PolicyCheck, examples: { check: examples.policyCheck } },
+    responses: {
+      200: { description: "Allowed or not.", schema: PolicyVerdict, example: examples.policyVerdict },
+    },
+    errors: ["PAYLOAD_TOO_LARGE", "UNKNOWN_CHAIN", "SUBMISSION_REJECTED"],
+  },
+  getPolicies: {
+    at: "get /api/v1/policy",
+    summary: "Read the policies in force",
+    responses: {
+      200: { description: "Of the node that answers.", schema: PoliciesInForce, example: examples.policiesInForce },
+    },
+  },
+  getPolicyUsage: {
+    at: "get /api/v1/policy/usage",
+    summary: "Read what is used of the limits",
+    description: "In the present hour and day, UTC, by the database's clock.",
+    query: PolicyUsageQuery,
+    responses: {
+      200: { description: "By signer and by key.", schema: PolicyUsage, example: examples.policyUsage },
+    },
+  },
+};
+
 const cluster: Written = {
   listNodes: {
     at: "get /api/v1/nodes",
@@ -324,6 +355,7 @@ export const ROUTES: readonly Route[] = [
   ...tagged("Transactions", transactionActions),
   ...tagged("Signers", laneActions),
   ...tagged("Keys", keys),
+  ...tagged("Policies", policies),
   ...tagged("Cluster", cluster),
   ...tagged("Cluster", killSwitch),
   ...tagged("Operations", operations),

@@ -75,6 +75,11 @@ export function invalid(path: string, detail: string): FencepostError {
   return new FencepostError("INVALID_REQUEST", `${path === "" ? "body" : path}: ${detail}`, { path });
 }
 
+/** By a policy. Nothing was consumed, or changed. */
+export function forbiddenBy({ rule, detail }: { readonly rule: string; readonly detail: string }): FencepostError {
+  return new FencepostError("FORBIDDEN", detail, { rule });
+}
+
 export function unavailable(detail: string, cause?: unknown): FencepostError {
   return new FencepostError("UNAVAILABLE", detail, { retryAfterSeconds: 1, cause });
 }
@@ -95,14 +100,21 @@ export function queueFull(): FencepostError {
   });
 }
 
-/** The database did not answer in time. Told apart, because it may be this process that did not run and heard nothing. */
+/** Of an error of the store: what the database itself said it lacks, a disk with room say. */
+interface Lacking {
+  readonly lacks?: string | null;
+}
+
+/** The database did not answer in time, or said what it lacks. Told apart, because it may be this process that did not run and heard nothing. */
 export class DatabaseSilent extends FencepostError {
   private readonly consequence: string;
 
   /** `consequence`: what that means for what was asked. */
   constructor(consequence: string | null, cause?: unknown) {
     const then = consequence === null ? "" : `; ${consequence}`;
-    super("UNAVAILABLE", `the database does not answer${then}`, { retryAfterSeconds: 1, cause });
+    const lacks = (cause as Lacking | undefined)?.lacks ?? null;
+    const why = lacks === null ? "the database does not answer" : `the database cannot do it: ${lacks}`;
+    super("UNAVAILABLE", `${why}${then}`, { retryAfterSeconds: 1, cause });
     this.consequence = then;
   }
 

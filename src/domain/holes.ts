@@ -4,6 +4,8 @@
  * signed move down into them.
  */
 
+import type { Reservation } from "./reservations.ts";
+
 export const HOLE_CAUSES = ["released", "givenUp", "shiftedDown", "expired"] as const;
 export type HoleCause = (typeof HOLE_CAUSES)[number];
 
@@ -15,6 +17,8 @@ export interface Hole {
   readonly since: Date;
   /** Whose reservation left it behind. */
   readonly reservationId: string | null;
+  /** Of a reservation that expired: whose it was, and how long it was kept. */
+  readonly expired?: Pick<Reservation, "owner" | "ttlMs">;
 }
 
 /**

@@ -14,8 +14,16 @@ export interface Reservation {
   readonly state: ReservationState;
   /** By the database's clock. */
   readonly expiresAt: Date;
+  readonly ttlMs: number;
   /** What stands at the nonce: the caller's transaction, or what closed the hole that an expiry left. */
   readonly txId: string | null;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Windows are whole hours of UTC, by the database's clock: two owners of a lane count in the same one. */
+export function inSameHour(one: Date, other: Date): boolean {
+  return Math.floor(one.getTime() / HOUR_MS) === Math.floor(other.getTime() / HOUR_MS);
 }
 
 export const LONGEST_TTL_MS = 10 * 60_000;

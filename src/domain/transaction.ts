@@ -34,6 +34,8 @@ export interface Intent {
 /** An intent with everything that signing needs besides nonce and price. */
 export interface PreparedIntent extends Intent {
   readonly gas: bigint;
+  /** The most that its gas can cost at the price of that moment, blobs included: what policies count. */
+  readonly gasCost: bigint;
 }
 
 /** What is signed. */

@@ -83,7 +83,9 @@ function createActions(environment: Environment, output: Output): CliActions {
     async migrate(options) {
       const { config } = await load("migrate", options);
       const { migrate } = await import("../adapters/postgres/migrate.ts");
-      return migrate({ databaseUrl: config.databaseUrl });
+      const { grant } = options;
+      const { databaseUrl, databaseSchema: schema } = config;
+      return migrate({ databaseUrl, schema, ...(grant === undefined ? {} : { grant }) });
     },
     async config(options) {
       const { resolution } = await load("config", options);

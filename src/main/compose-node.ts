@@ -21,6 +21,7 @@ import { noWakeUps } from "../ports/wake-ups.ts";
 import { awaitDatabase, type Patience } from "./await-database.ts";
 import type { ChainConfig, ConfigFor } from "./config/config.ts";
 import type { Extensions } from "./extensions.ts";
+import { loadPolicies } from "./load-policies.ts";
 import { maskedHook, maskedSigner } from "./masked-ports.ts";
 import { version } from "./version.ts";
 
@@ -65,24 +66,31 @@ export async function composeNode(parts: NodeParts) {
     const { sinks, stuckHook } = keep(parts.extensions);
     const telemetry = createTelemetry([...parts.sinks, ...sinks], mask);
     const entropy = createEntropy(systemClock);
-    const { databaseUrl, preparedStatements } = config;
+    const { databaseUrl, databaseSchema: schema, preparedStatements } = config;
     // Past any pooler: for what belongs to a session.
-    const direct = { directUrl: config.directDatabaseUrl ?? databaseUrl, clock: systemClock, entropy, telemetry };
+    const direct = {
+      directUrl: config.directDatabaseUrl ?? databaseUrl,
+      schema,
+      clock: systemClock,
+      entropy,
+      telemetry,
+    };
     // Begun first: an earlier node's missing lock counts only while we hold one ourselves, and only at the second look that
     // misses it. The first look is made now; the rest of the start is done while the time between the two passes.
     const sessionLock = keep(new PostgresSessionLock(direct));
-    const [signer, chains, url] = await Promise.all([
+    const [policies, signer, chains, url] = await Promise.all([
+      loadPolicies(config),
       createLocalSigner({ keys: config.signers }).then(keep),
       Promise.all(config.chains.map((chain) => openChain(chain, { telemetry, entropy, mask, keep }))),
       parts.url,
     ]);
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
     const patiently: Patiently = (work) => (patience === null ? work() : awaitDatabase(work, patience));
-    await patiently(() => migrate({ databaseUrl }));
+    await patiently(() => migrate({ databaseUrl, schema }));
     const leaseDurationMs = config.lease.durationMs;
     const store = keep(
       await patiently(() =>
-        openPostgresStore({ databaseUrl, preparedStatements, clock: systemClock, leaseDurationMs }),
+        openPostgresStore({ databaseUrl, schema, preparedStatements, clock: systemClock, leaseDurationMs, policies }),
       ),
     );
     const wakeUps = config.notifications ? keep(new PostgresWakeUps(direct)) : noWakeUps;
@@ -100,7 +108,7 @@ export async function composeNode(parts: NodeParts) {
     const resources = { store, chains, signer: maskedSigner(signer, mask), peers, wakeUps, sessionLock };
     const system = { clock: systemClock, entropy, secrets: systemSecrets, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook: maskedHook(stuckHook, mask) };
-    const ports = { ...resources, codec: createCodec(), ...system, ...hook };
+    const ports = { ...resources, policies, codec: createCodec(), ...system, ...hook };
     const node = new FencepostNode(ports, { ...settingsOf(config), url, version });
     parts.onBuilt?.(node, { gate: peers.gate, store });
     await node.start(patiently);

@@ -127,7 +127,7 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
     patience: null,
   });
   await composed.node.settlingIn.whenOver();
-  return new EmbeddedFencepost(composed);
+  return new EmbeddedFencepost(composed, config.databaseSchema);
 }
 
 /** Who acts where there is no API key: the process that embeds the node. */
@@ -137,6 +137,7 @@ export type Fencepost = Pick<EmbeddedFencepost, keyof EmbeddedFencepost>;
 
 class EmbeddedFencepost {
   private readonly composed: ComposedNode;
+  private readonly schema: string;
   private readonly closing = new AbortController();
   /** Sends the stored bytes again, now. This and the four below answer with the transaction; CONFLICT says what was mined. */
   readonly resubmit = this.acting("resubmit");
@@ -154,8 +155,9 @@ class EmbeddedFencepost {
   /** Lowers a cursor that a lying endpoint pushed too far, to `nonce` or as far as it goes. */
   readonly realign = this.actingOnLane("realign");
 
-  constructor(composed: ComposedNode) {
+  constructor(composed: ComposedNode, schema: string) {
     this.composed = composed;
+    this.schema = schema;
     // Every waiting call listens to this signal, and any number may wait: Node's warning of a leak would be wrong.
     setMaxListeners(0, this.closing.signal);
   }
@@ -168,7 +170,7 @@ class EmbeddedFencepost {
     if (client === undefined) return createdView(await this.composed.node.api.create(intent));
     const entropy = createEntropy(systemClock);
     const normalised = normalise({ codec, entropy, chainIds: this.chainIds() }, intent);
-    await insertIntake(client, normalised);
+    await insertIntake(client, normalised, this.schema);
     this.composed.node.intakeWritten();
     const { txId, lane, requestId } = normalised;
     return createdView({ outcome: "created", txId, lane, requestId, nonce: null, state: "CREATED" });

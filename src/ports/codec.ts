@@ -12,6 +12,8 @@ export interface Codec {
   contractAddress(deployer: Address, nonce: number): Address;
   /** Throws `BadEncoding`. */
   encodeCall(callee: Callee, args: readonly unknown[]): Hex;
+  /** What is called: by a signature it is one, of an ABI every function that fits the name. Throws `BadEncoding`. */
+  functions(callee: Callee): readonly AbiFunction[];
   /** Throws `BadEncoding` where constructor and arguments do not fit. */
   encodeDeploy(bytecode: Hex, abi: readonly unknown[] | undefined, args: readonly unknown[]): Hex;
   /** What a signed payload says, so that it can be signed again at another price. Rejects with `BadEncoding` (path "rawTransaction"). */
@@ -23,6 +25,12 @@ export interface Codec {
  * its signature where overloads would fit too.
  */
 export type Callee = string | readonly unknown[] | { readonly abi: readonly unknown[]; readonly function: string };
+
+export interface AbiFunction {
+  /** Four bytes. */
+  readonly selector: Hex;
+  readonly inputs: readonly { readonly name?: string | undefined; readonly type: string }[];
+}
 
 export interface DecodedTransaction {
   /** Blob and delegation payloads (EIP-4844, EIP-7702) say more than `unsigned` can hold: they cannot be signed again. */

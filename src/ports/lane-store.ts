@@ -134,6 +134,8 @@ export interface AllocatedRecord
     Partial<Pick<TrackedRecord, "attempts" | "submitAttempts" | "acceptedOrdinal">> {
   /** Set where the payload is not the caller's. */
   readonly changedTo?: QueuedChange["kind"];
+  /** Set where policies count it: the most that they have counted, which its first signature does not exceed. */
+  readonly mostCost?: bigint;
 }
 
 /** Request ids of one lane; the same id of another lane is another request. */
@@ -172,10 +174,13 @@ export interface LaneStore {
 /** The database could not be reached or refused the work; nothing of the batch is committed. `busy` = a lock or statement timeout, worth an immediate retry. */
 export class StoreUnavailable extends Error {
   readonly busy: boolean;
-  constructor(message: string, options: ErrorOptions & { readonly busy?: boolean } = {}) {
+  /** In the server's words: a disk with room, memory, a place for another connection. Null: it did not say. */
+  readonly lacks: string | null;
+  constructor(message: string, options: ErrorOptions & { readonly busy?: boolean; readonly lacks?: string } = {}) {
     super(message, options);
     this.name = "StoreUnavailable";
     this.busy = options.busy ?? false;
+    this.lacks = options.lacks ?? null;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Address, Hash, Lane } from "../domain/lane.ts";
-import type { Completion, LedgerAttempt } from "../domain/ledger/index.ts";
+import type { Completion, LedgerAttempt, PolicyUse } from "../domain/ledger/index.ts";
+import type { Use } from "../domain/policy/use.ts";
 import type { Reservation } from "../domain/reservations.ts";
 import type { Intent } from "../domain/transaction.ts";
 import type { State, Status, TransitionEvent } from "../domain/transitions.ts";
@@ -92,6 +93,13 @@ export interface LaneDecisionRecord extends LaneDecision {
   readonly at: Date;
 }
 
+export interface PolicyUsage {
+  /** By the database's clock, which windows are by. */
+  readonly at: Date;
+  readonly signers: readonly { readonly lane: Lane; readonly use: Use }[];
+  readonly keys: readonly { readonly chainId: number; readonly owner: string; readonly use: Use }[];
+}
+
 /** Reads for callers and operators; any node answers them. */
 export interface QueryStore {
   transaction(txId: string): Promise<TransactionRecord | null>;
@@ -111,6 +119,10 @@ export interface QueryStore {
   lanesAfter(after: Lane | null, limit: number): Promise<readonly LaneRecord[]>;
   /** What people decided about a lane, newest first, at most `limit`. */
   laneDecisions(lane: Lane, limit: number): Promise<readonly LaneDecisionRecord[]>;
+  /** What is used of the limits of a lane's signer and of a key: that of the transaction where one is named. */
+  policyUse(lane: Lane, of: { readonly txId?: string; readonly owner?: string }): Promise<PolicyUse>;
+  /** Everything that was counted in the present hour and day, by signer and by key. */
+  policyUsage(): Promise<PolicyUsage>;
   /** Live transactions by state, for the gauge. */
   liveStates(): Promise<ReadonlyMap<State, number>>;
   /** Resolves when the database answers a trivial read. */

@@ -11,6 +11,7 @@ import {
   anIntent,
   apply,
   aReceipt,
+  BY_ANYBODY,
   commitOne,
   confirm,
   holdLane,
@@ -136,7 +137,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       const fence = await holdLane(store);
       await allocate(store, fence, [anIntent(fence.lane)]);
       const reservationId = randomUUID();
-      const reserving = { kind: "reserve", floor: null, requestId: null, owner: null, ttlMs: 60_000 } as const;
+      const reserving = { kind: "reserve", floor: null, requestId: null, ttlMs: 60_000, ...BY_ANYBODY } as const;
       await store.commit([{ ...reserving, fence, reservationId }]);
       const heir = await heirOf(fence);
       const intent = anIntent(fence.lane);

@@ -6,6 +6,7 @@ import { externalContract } from "./lane-store/external.ts";
 import { intakeContract } from "./lane-store/intake.ts";
 import { loadingContract } from "./lane-store/loading.ts";
 import { nonceContract } from "./lane-store/nonces.ts";
+import { policiesContract } from "./lane-store/policies.ts";
 import { queuedChangesContract } from "./lane-store/queued-changes.ts";
 import { transitionContract } from "./lane-store/transition.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
@@ -36,6 +37,7 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
     describe("loading", () => loadingContract(context));
     describe("reserved nonces and holes", () => nonceContract(context));
     describe("use of the key by others", () => externalContract(context));
+    describe("policies", () => policiesContract(context));
     describe("batches", () => batchContract(context));
   });
 }

@@ -1,3 +1,4 @@
+import type { Policies } from "../../src/domain/policy/policy.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
 import type { KeyStore } from "../../src/ports/key-store.ts";
 import type { KillStore } from "../../src/ports/kill-store.ts";
@@ -10,7 +11,7 @@ export type Store = LeaseStore & LaneStore & QueryStore & KeyStore & KillStore &
 
 /** One database, fresh for each suite, that several stores can be connected to. */
 export interface StoreSubject {
-  connect(): Promise<Store>;
+  connect(policies?: Policies): Promise<Store>;
   /** A session with the database past any pooler, and its lock, held. */
   lock(): Promise<SessionLock>;
   /** Puts the heartbeat of an instance into the past, by the database's clock. */

@@ -15,7 +15,7 @@ async function createSubject(): Promise<StoreSubject> {
   const clock = createManualClock();
   const database = new MemoryDatabase(clock);
   return {
-    connect: async () => database.connect(),
+    connect: async (policies) => database.connect(policies),
     lock: async () => new MemorySessionLock(database),
     expire: async (instanceId) => {
       const row = database.state.instances.get(instanceId);

@@ -1,6 +1,7 @@
 import type { Kill } from "../../src/domain/kills.ts";
 import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../src/domain/lane.ts";
 import { reservationAt } from "../../src/domain/ledger/index.ts";
+import type { Policies } from "../../src/domain/policy/policy.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
 import type { State } from "../../src/domain/transitions.ts";
 import type { Clock } from "../../src/ports/clock.ts";
@@ -65,8 +66,8 @@ export class MemoryDatabase {
     this.upSinceMs = this.clock.monotonicMs();
   }
 
-  connect(): MemoryStore {
-    return new MemoryStore(this);
+  connect(policies: Policies | null = null): MemoryStore {
+    return new MemoryStore(this, policies);
   }
 
   /** A failover: writers that knew the history before are refused until they register again. */
@@ -97,14 +98,16 @@ export class MemoryDatabase {
 /** One node's connection, with faults of its own. */
 export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore, KillStore {
   readonly database: MemoryDatabase;
+  private readonly policies: Policies | null;
   private readonly faults: CommitFault[] = [];
   private down = false;
   private gate: { readonly opened: Promise<void>; readonly open: () => void } | null = null;
   private knownHistory: number;
   private seenSeq = 0;
 
-  constructor(database: MemoryDatabase) {
+  constructor(database: MemoryDatabase, policies: Policies | null = null) {
     this.database = database;
+    this.policies = policies;
     this.knownHistory = database.state.history;
   }
 
@@ -153,7 +156,7 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore,
     if (fault === "unavailable") throw new StoreUnavailable("the database is away");
     if (fault === "busy") throw new StoreUnavailable("the database is busy", { busy: true });
     if (fault === "unknown-lost") throw new OutcomeUnknown("the connection died at COMMIT");
-    const committed = commitWrites(this.state, writes, this.now());
+    const committed = commitWrites(this.state, writes, { now: this.now(), policies: this.policies });
     if (fault === "unknown-committed") throw new OutcomeUnknown("the connection died at COMMIT");
     await Promise.resolve();
     return committed;
@@ -189,6 +192,15 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore,
   async signersOf(instanceId: string): Promise<readonly Address[]> {
     await this.reach();
     return this.state.instances.get(instanceId)?.signers ?? [];
+  }
+
+  async notePolicies(_: string, policies: Pick<Policies, "hash"> | null): Promise<boolean> {
+    await this.reach();
+    this.checkHistory();
+    const hash = policies?.hash ?? null;
+    const isOther = hash !== this.state.policiesNoted;
+    this.state.policiesNoted = hash;
+    return isOther;
   }
 
   async instances() {
@@ -370,6 +382,16 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore,
   async lanes(signer: Address) {
     await this.reach();
     return queries.listLanes(this.state, signer, this.now());
+  }
+
+  async policyUse(lane: Lane, of: { readonly txId?: string; readonly owner?: string }) {
+    await this.reach();
+    return queries.policyUse(this.state, lane, { ...of, at: this.now() });
+  }
+
+  async policyUsage() {
+    await this.reach();
+    return queries.policyUsage(this.state, this.now());
   }
 
   async liveStates(): Promise<ReadonlyMap<State, number>> {

@@ -182,8 +182,67 @@ describe("a nonce that nothing holds", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("holds the head up aloud by default, and says which nonce and why", async ({ edr, nodes, database }) => {
+  it("holds nobody up by default: its caller is looked for, then a placeholder takes it", async ({
+    edr,
+    nodes,
+    database,
+  }) => {
     const { client } = await nodes.start(edr.url);
+    const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
+    const behind = await client.send(transfer(1));
+    expect(await client.waitFor(behind.txId)).toMatchObject({ state: "CONFIRMED", nonce: nonce + 1 });
+    const { state, txId } = await client.reservation(reservationId);
+    expect(state).toBe("EXPIRED");
+    expect(await client.waitFor(txId ?? "")).toMatchObject({ nonce, subState: "CANCELLED" });
+    const late = await client.submitReserved(reservationId, await sign(nonce)).catch((error: unknown) => error);
+    expect(late).toMatchObject({ status: 409, code: "CONFLICT", problem: { txId } });
+    await audit({ database, rpcUrl: edr.url });
+  });
+
+  it("goes to its caller after all where that comes late, and nothing stands there yet", async ({
+    edr,
+    nodes,
+    database,
+  }) => {
+    const { client } = await nodes.start(edr.url);
+    const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
+    await waitUntil(async () => (await holesOf(client)).length === 1, "the reservation is a hole");
+    const made = await client.submitReserved(reservationId, await sign(nonce));
+    expect(await client.waitFor(made.txId)).toMatchObject({ state: "CONFIRMED", nonce });
+    expect(await client.reservation(reservationId)).toMatchObject({ state: "SUBMITTED", txId: made.txId });
+    await audit({ database, rpcUrl: edr.url });
+  });
+
+  it("is what its caller sent in silence where that waits in the pool: nothing is signed against it", async ({
+    edr,
+    nodes,
+    database,
+  }) => {
+    const { client } = await nodes.start(edr.url);
+    const { nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
+    await rpcCall(edr.url, "evm_setAutomine", [false]);
+    await rpcCall(edr.url, "evm_setIntervalMining", [0]);
+    const txHash = await rpcCall<string>(edr.url, "eth_sendRawTransaction", [await sign(nonce)]);
+    const behind = await client.send(transfer(1));
+    await waitUntil(async () => (await holesOf(client)).length === 1, "the reservation is a hole");
+    // As long again as it was kept, and a second more: long enough for a placeholder.
+    const over = "SELECT 1 FROM fencepost.hole WHERE since < clock_timestamp() - interval '3 seconds'";
+    await waitUntil(async () => (await database.query(over)).length === 1, "the search is over");
+    await rpcCall(edr.url, "evm_setIntervalMining", [3_000]);
+    expect(await client.waitFor(behind.txId)).toMatchObject({ state: "CONFIRMED" });
+    expect(await rpcCall(edr.url, "eth_getTransactionReceipt", [txHash])).toMatchObject({ status: "0x1" });
+    expect(await database.query("SELECT 1 FROM fencepost.transaction")).toHaveLength(1);
+  });
+
+  it("keeps a key from keeping many: the next reservation is 429, and says which rule", async ({ edr, nodes }) => {
+    const { client } = await nodes.start(edr.url, { FENCEPOST_MAX_RESERVATIONS: "1" });
+    await client.reserveNonce({ signer: SIGNER });
+    const error = await client.reserveNonce({ signer: SIGNER }).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ status: 429, code: "QUOTA_EXCEEDED", problem: { rule: "maxReservations" } });
+  });
+
+  it("holds the head up aloud where that is set, and says which nonce and why", async ({ edr, nodes, database }) => {
+    const { client } = await nodes.start(edr.url, { FENCEPOST_EXPIRED_RESERVATIONS: "hole" });
     const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
     const behind = await client.send(transfer(1));
     const { history = [] } = await waitUntil(async () => {

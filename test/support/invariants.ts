@@ -10,12 +10,15 @@ export function checkInvariants(world: World): void {
   const rows = world.rows().filter(({ nonce }) => nonce !== null);
   expect(world.wire.violations, "I6: stored and claimed before it is sent").toEqual([]);
   for (const signer of SIGNERS) {
-    const nonces = rows.filter(({ lane }) => lane.signer === signer).map(({ nonce }) => nonce as number);
+    const own = rows.filter(({ lane }) => lane.signer === signer).map(({ nonce }) => nonce as number);
+    const nonces = [...own, ...world.hiddenNonces(signer)].sort((a, b) => a - b);
     const first = nonces[0] ?? 0;
     expect(nonces, "I3: consecutive, one transaction each").toEqual(nonces.map((_, index) => first + index));
   }
   const known = new Set(rows.flatMap(({ attempts }) => attempts.map(({ txHash }) => txHash)));
-  const unknown = world.chain.witness.filter(({ hash }) => hash === null || !known.has(hash));
+  const unknown = world.chain.witness.filter(
+    ({ hash }) => hash === null || !(known.has(hash) || world.hidden.has(hash)),
+  );
   expect(unknown, "I6: what was on the wire is in the database").toEqual([]);
   const requestIds = rows.flatMap(({ requestId, lane }) => (requestId === null ? [] : [`${lane.signer} ${requestId}`]));
   expect(new Set(requestIds).size, "I5: one transaction per request id").toBe(requestIds.length);
@@ -35,7 +38,7 @@ function outcomeTroubles(world: World, row: TransactionRow): readonly string[] {
   const mined = hashesOf(row.attempts).flatMap((txHash) => world.chain.receipt(txHash) ?? []);
   const attempt = row.attempts.find(({ txHash }) => txHash === mined[0]?.txHash);
   const used = attempt?.kind === "cancel" || attempt?.kind === "placeholder";
-  const succeeded = mined[0]?.status === "success" && !used;
+  const succeeded = mined[0]?.status === "success" && !used && attempt?.foreign !== true;
   const replaced = succeeded && attempt?.kind === "replace";
   return broken({
     [`I3: ${row.txId} is mined once, not ${mined.length} times`]: mined.length === 1,

@@ -4,7 +4,7 @@ import { fingerprint } from "../../src/domain/fingerprint.ts";
 import type { Address, Fence, Hash, Lane } from "../../src/domain/lane.ts";
 import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../../src/domain/transaction.ts";
 import { type State, type Status, type TransitionEvent, transition } from "../../src/domain/transitions.ts";
-import type { AllocateFate, LaneStore, TransitionItem, WriteOutcome } from "../../src/ports/lane-store.ts";
+import type { AllocateFate, LaneStore, MoveFate, TransitionItem, WriteOutcome } from "../../src/ports/lane-store.ts";
 import type { InstanceRegistration, LeaseStore } from "../../src/ports/lease-store.ts";
 
 /** Everything a store test needs to say what it is about and nothing more. Names are unique within a process. */
@@ -14,6 +14,9 @@ const nextUuid = createUuidSequence(
   (bytes) => crypto.getRandomValues(bytes),
 );
 let counter = 0;
+
+/** A reservation where no key is asked for, and nobody keeps too many. */
+export const BY_ANYBODY = { owner: null, most: 1_000 } as const;
 
 export function uniqueAddress(): Address {
   return `0x${createHash("sha1").update(randomUUID()).digest("hex")}`;
@@ -64,6 +67,7 @@ export interface IntentWishes {
   readonly payload?: Partial<Payload>;
   readonly metadata?: Readonly<Record<string, unknown>> | null;
   readonly gas?: bigint;
+  readonly gasCost?: bigint;
 }
 
 export function anIntent(lane: Lane, wishes: IntentWishes = {}): PreparedIntent {
@@ -77,6 +81,7 @@ export function anIntent(lane: Lane, wishes: IntentWishes = {}): PreparedIntent 
     fingerprint: fingerprint(payload),
     metadata: wishes.metadata ?? null,
     gas: wishes.gas ?? 21_000n,
+    gasCost: wishes.gasCost ?? 0n,
   };
 }
 
@@ -164,7 +169,7 @@ export async function apply(
   store: Pick<LaneStore, "commit">,
   fence: Fence,
   items: readonly TransitionItem[],
-): Promise<readonly ("applied" | "conflict")[]> {
+): Promise<readonly MoveFate[]> {
   const outcome = await commitOne(store, { kind: "transition", fence, items });
   if (outcome.status !== "applied") throw new Error(`the transition ended as ${outcome.status}`);
   return outcome.items;

@@ -2,7 +2,8 @@ import type { CreateRequest } from "../../src/application/api.ts";
 import { FencepostNode } from "../../src/application/loops/node.ts";
 import type { ChainSettings, NodeSettings } from "../../src/application/settings.ts";
 import { type Ceilings, ceilingsOf } from "../../src/domain/ceilings.ts";
-import type { Address } from "../../src/domain/lane.ts";
+import type { Address, Hash, Hex } from "../../src/domain/lane.ts";
+import type { Policies } from "../../src/domain/policy/policy.ts";
 import { REPRICING_STRATEGIES } from "../../src/domain/repricing.ts";
 import { isSettled } from "../../src/domain/transitions.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
@@ -68,6 +69,9 @@ export const CHAIN_SETTINGS: ChainSettings = {
   alertHeadAgeMs: 300_000,
   alertReserved: 100,
   holePolicy: "move",
+  expiredReservations: "placeholder",
+  maxReservationRepairs: 16,
+  maxReservations: 16,
   reservationTtlMs: 60_000,
 };
 
@@ -92,6 +96,8 @@ export interface WorldOptions {
   readonly sessionLocks?: boolean;
   /** Addresses whose keys the chain node holds. */
   readonly nodeSigners?: readonly Address[];
+  /** Of every node. */
+  readonly policies?: Policies;
 }
 
 export interface WorldNode {
@@ -137,6 +143,8 @@ export class World {
   /** Of every node that has no settings of its own. */
   readonly ceilings: Ceilings;
   readonly settings: ChainSettings;
+  /** What callers sent past every node, by hash. */
+  readonly hidden = new Map<Hash, { readonly signer: Address; readonly nonce: number }>();
   private readonly options: WorldOptions;
   private mining = true;
 
@@ -164,7 +172,8 @@ export class World {
   /** A node that has not started: for those who run time themselves. */
   addNode(options: NodeOptions = {}): WorldNode {
     const index = this.nodes.length + 1;
-    const store = this.database.connect();
+    const { policies = null } = this.options;
+    const store = this.database.connect(policies);
     const faults = new Faults();
     const events: TelemetryEvent[] = [];
     const { elsewhere, latency } = options;
@@ -195,6 +204,7 @@ export class World {
         entropy: createSeededEntropy((this.options.seed ?? 1) * 1_000 + index, this.clock),
         telemetry: { emit: (event) => events.push(event) },
         failpoint: options.failpoint ?? (() => undefined),
+        policies,
         ...(options.stuckHook === undefined ? {} : { stuckHook: options.stuckHook }),
       },
       { ...NODE_SETTINGS, ...this.options.node, nodeId: `node-${index}`, url },
@@ -209,6 +219,22 @@ export class World {
     const entry = { node, store, faults, events, url, wakeUps, lock, signer, rpc: chain };
     this.nodes.push(entry);
     return entry;
+  }
+
+  /** A caller sends what it signed past every node, and tells nobody. */
+  async sendHidden(rawTransaction: Hex): Promise<void> {
+    const { txHash, signer, unsigned } = await createFakeCodec().decodeTransaction(rawTransaction);
+    this.hidden.set(txHash, { signer, nonce: unsigned.nonce });
+    this.wire.duringOthers(() => this.chain.submit(rawTransaction));
+  }
+
+  /** Nonces that such transactions used, and no transaction of ours has. */
+  hiddenNonces(signer: Address): readonly number[] {
+    const ours = new Set(this.rows().flatMap((row) => (row.lane.signer === signer ? [row.nonce] : [])));
+    const mined = [...this.hidden].filter(
+      ([hash, sent]) => sent.signer === signer && this.chain.receipt(hash) !== null,
+    );
+    return mined.map(([, { nonce }]) => nonce).filter((nonce) => !ours.has(nonce));
   }
 
   /** Kill −9: from this instant nothing of the node reaches the database or the chain. */

@@ -26,7 +26,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   "28000": "the server does not let this user in: see FENCEPOST_DATABASE_URL and its pg_hba.conf",
   "3D000": "create it first, or correct the name in FENCEPOST_DATABASE_URL",
   "42501":
-    "the database user lacks a right: let it create the schema fencepost, or run `fencepost migrate` as its owner",
+    "the database user lacks a right: let it create the schema fencepost, or run `fencepost migrate --grant` with its name as the schema's owner",
 };
 
 /** One readable line. */

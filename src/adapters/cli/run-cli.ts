@@ -23,12 +23,16 @@ export interface DevOptions extends ServeOptions {
   readonly dataDir: string;
 }
 
+export interface MigrateOptions extends present.CommandOptions {
+  readonly grant?: string;
+}
+
 /** What the commands do. `dev` and `start` call `ready` once and resolve when the node has stopped. */
 export interface CliActions extends RemoteActions {
   dev(options: DevOptions, ready: (node: present.ReadyDevNode) => void): Promise<void>;
   start(options: StartOptions, ready: (node: present.ReadyNode) => void): Promise<void>;
   demo(options: DemoOptions): Promise<present.DemoReport>;
-  migrate(options: present.CommandOptions): Promise<{ readonly applied: readonly string[] }>;
+  migrate(options: MigrateOptions): Promise<{ readonly applied: readonly string[] }>;
   config(options: present.CommandOptions): Promise<readonly present.ConfigRow[]>;
 }
 
@@ -106,9 +110,12 @@ function addOneShot(program: Command, actions: CliActions, io: CliIo): void {
     show: present.demoTable,
     judge: refuseLosses,
   });
-  const migrate = program.command("migrate").description("bring the database's schema up to this version");
+  const migrate = program
+    .command("migrate")
+    .description("bring the database's schema up to this version")
+    .option("--grant <role>", "let this role run nodes on it, without the right to change a table");
   present.answerWith(migrate, io, {
-    ask: async (options) => ({ applied: (await actions.migrate(options)).applied }),
+    ask: async (options: MigrateOptions) => ({ applied: (await actions.migrate(options)).applied }),
     show: present.migrationReport,
   });
   const config = program

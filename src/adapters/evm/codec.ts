@@ -38,6 +38,7 @@ export function createCodec(): Codec {
       typeof callee === "string"
         ? encodeFunction(bySignature(callee), args)
         : encodeFitting(candidates(callee, bySignature), args),
+    functions: (callee) => (typeof callee === "string" ? [bySignature(callee)] : candidates(callee, bySignature)),
     encodeDeploy,
     decodeTransaction,
   };

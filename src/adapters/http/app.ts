@@ -18,6 +18,7 @@ import { fileRoutes } from "./routes/files.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { killRoutes } from "./routes/kill.ts";
 import { laneRoutes, nonceRoutes } from "./routes/lanes.ts";
+import { policyRoutes } from "./routes/limits.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
 import { transactionRoutes } from "./routes/transactions.ts";
@@ -47,6 +48,7 @@ export function createHttpApp(options: HttpServerOptions) {
   laneRoutes(app, context);
   keyRoutes(app, context);
   killRoutes(app, context);
+  policyRoutes(app, context);
   operationRoutes(app, context, options);
   if (options.peer !== undefined) peerRoutes(app, options.peer);
   fileRoutes(app, options.files ?? new Map());

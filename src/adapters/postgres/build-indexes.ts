@@ -8,10 +8,10 @@ import pg from "pg";
 
 const CONCURRENT = /^CREATE INDEX CONCURRENTLY IF NOT EXISTS (\w+)\s+ON (fencepost\.\w+) [^;]+;/gm;
 
-const STATE = `
+const stateOf = (name: string) => `
   SELECT i.indisvalid AS valid,
     (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_progress_create_index AS p WHERE p.index_relid = i.indexrelid)::int AS builders
-  FROM pg_catalog.pg_index AS i WHERE i.indexrelid = pg_catalog.to_regclass($1)`;
+  FROM pg_catalog.pg_index AS i WHERE i.indexrelid = pg_catalog.to_regclass('${name}')`;
 
 const PAUSE = "SELECT pg_catalog.pg_sleep(0.2)";
 
@@ -27,7 +27,7 @@ export function inTransaction(sql: string): string {
 export async function buildIndexes(client: pg.Client, pending: readonly { readonly sql: string }[]): Promise<void> {
   for (const { sql } of pending) {
     for (const [create, name, table] of sql.matchAll(CONCURRENT)) {
-      const { rows } = await client.query("SELECT pg_catalog.to_regclass($1) IS NOT NULL AS found", [table]);
+      const { rows } = await client.query(`SELECT pg_catalog.to_regclass('${table}') IS NOT NULL AS found`);
       if (rows[0]?.found === true) await build(client, create, `fencepost.${name}`);
     }
   }
@@ -35,7 +35,7 @@ export async function buildIndexes(client: pg.Client, pending: readonly { readon
 
 async function build(client: pg.Client, create: string, name: string): Promise<void> {
   for (;;) {
-    const { rows } = await client.query<{ valid: boolean; builders: number }>(STATE, [name]);
+    const { rows } = await client.query<{ valid: boolean; builders: number }>(stateOf(name));
     const [found] = rows;
     if (found?.valid === true) return;
     if (found === undefined) {

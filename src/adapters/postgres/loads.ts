@@ -1,5 +1,7 @@
 /** The reads of a lane's owner: everything it takes up, or needs to go on, comes from here. */
 import { compareLanes, type Lane, laneKey } from "../../domain/lane.ts";
+import { standing } from "../../domain/policy/charges.ts";
+import type { Policies } from "../../domain/policy/policy.ts";
 import type { ExistingTransaction, LaneStore, StoredPayload, TrackedRecord } from "../../ports/lane-store.ts";
 import { laneOf, recordset, withLane, withPayload } from "./columns.ts";
 import { chainIds, requestKeys, signers } from "./commit/lookup.ts";
@@ -10,6 +12,7 @@ import { readHoles } from "./statements/hole.ts";
 import { findAnyIntake, findWaitingRequests, loadIntake } from "./statements/intake.ts";
 import { readLane } from "./statements/lane.ts";
 import { type PayloadRow, readPayloads, readQueuedChanges } from "./statements/payload.ts";
+import { readCharges } from "./statements/policy.ts";
 import { type ReceiptRow, readReceipts, readTrackedReceipts, readWatchedBlocks } from "./statements/receipt.ts";
 import { findOpenReservations } from "./statements/reservation.ts";
 import {
@@ -23,11 +26,11 @@ import {
 
 type LaneLoads = Pick<LaneStore, "loadLane" | "loadAllocated" | "loadWatched" | "settledBelow">;
 
-export function loadsFrom(reading: Reading): Omit<LaneStore, "commit"> {
-  return { ...laneLoads(reading), ...otherLoads(reading) };
+export function loadsFrom(reading: Reading, policies: Policies | null = null): Omit<LaneStore, "commit"> {
+  return { ...laneLoads(reading, policies), ...otherLoads(reading) };
 }
 
-function laneLoads(reading: Reading): LaneLoads {
+function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
   return {
     async loadLane({ lane, instanceId, token }) {
       const key = [lane.chainId, lane.signer];
@@ -59,15 +62,20 @@ function laneLoads(reading: Reading): LaneLoads {
       // Few were signed at another nonce before.
       const signed = rows.filter((row) => row.attemptCount > 0).map((row) => row.txId);
       const attemptsOf = groupByTransaction(signed.length === 0 ? [] : await ask(reading, readAttempts, [signed]));
+      const chargesOf = groupByTransaction(
+        policies === null ? [] : await ask(reading, readCharges, [rows.map((row) => row.txId)]),
+      );
       return rows.map(({ attemptCount, submitAttempts, acceptedOrdinal, ...row }) => {
         const { gasLimit, ...record } = withPayload(row);
         const change = changeOf.get(row.txId);
         const attempts = (attemptsOf.get(row.txId) ?? []).map(attemptOf);
+        const charges = chargesOf.get(row.txId);
         return {
           ...record,
           gas: gasLimit,
           ...(change === undefined ? {} : { ...storedPayload(change), changedTo: change.kind }),
           ...(attemptCount === 0 ? {} : { attempts, submitAttempts, acceptedOrdinal }),
+          ...(charges === undefined ? {} : { mostCost: standing(charges).cost }),
         };
       });
     },

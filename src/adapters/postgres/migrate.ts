@@ -9,6 +9,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { buildIndexes, inTransaction } from "./build-indexes.ts";
+import { DEFAULT_SCHEMA, speakingIn } from "./schema-name.ts";
 import { type Applied, leftBehind, type RunningNode, suits, tooNew, worksWithOf } from "./schema-skew.ts";
 import { BEGIN, PINNED_PATH } from "./session/opening.ts";
 
@@ -18,7 +19,7 @@ export interface Migration {
   readonly checksum: string;
 }
 
-export type SchemaProblem = "changed" | "newer" | "inUse";
+export type SchemaProblem = "changed" | "newer" | "inUse" | "noRole" | "badName";
 
 /** One line for an operator; the schema and this program do not belong together. */
 export class SchemaMismatch extends Error {
@@ -33,6 +34,10 @@ export class SchemaMismatch extends Error {
 
 export interface SchemaOptions {
   readonly databaseUrl: string;
+  /** Unset: `fencepost`. */
+  readonly schema?: string;
+  /** A role that nodes run as, and that may change no table: it gets the rights that they need. */
+  readonly grant?: string;
   /** Another set than the one that ships with this program. */
   readonly migrations?: readonly Migration[];
 }
@@ -51,7 +56,8 @@ const LET_OTHERS_PASS = new Set(["55P03", "40P01"]);
  * Locked before the first file, in the order in which nodes lock: a lane first. A file that takes `transaction` before
  * `lane` would else hold what every writer needs, and wait for what every writer holds.
  */
-const WRITERS_ORDER = ["fencepost.lane", "fencepost.transaction"];
+const WRITERS_ORDER = ["fencepost.lane", "fencepost.transaction"] as const;
+type OurTable = (typeof WRITERS_ORDER)[number] | "fencepost.migration" | "fencepost.node_instance";
 /** A host that swallows packets would else keep us for as long as the operating system tries: minutes. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
@@ -80,9 +86,11 @@ const RUNNING = `
 /** Brings the schema up to this program. Safe to run at every start, by any number of nodes at once. */
 export async function migrate(options: SchemaOptions): Promise<{ readonly applied: readonly string[] }> {
   const migrations = options.migrations ?? (await shippedMigrations());
-  return withClient(options.databaseUrl, async (client) => {
+  return withClient(options, async (client) => {
+    await refuseUnquotable(client, options.schema ?? DEFAULT_SCHEMA);
     const applied = await applyPatiently(client, migrations);
     if (applied.length > 0) await analyse(client);
+    if (options.grant !== undefined) await grantTo(client, options.grant);
     return { applied };
   });
 }
@@ -220,12 +228,12 @@ async function ledgerIfAny(client: pg.Client): Promise<Ledger> {
  * Read from the catalog, which shows what is committed when the statement begins. `to_regclass` answers from a cache that
  * a session brings up to date only when it locks a table: asked before and after another runner's commit, it says no twice.
  */
-const EXISTS = `
+const existing = (table: string) => `
   SELECT FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-  WHERE pg_catalog.format('%s.%s', n.nspname, c.relname) OPERATOR(pg_catalog.=) $1`;
+  WHERE pg_catalog.format('%s.%s', n.nspname, c.relname) OPERATOR(pg_catalog.=) '${table}'`;
 
-async function exists(client: pg.Client, table: string): Promise<boolean> {
-  const { rowCount } = await client.query(EXISTS, [table]);
+async function exists(client: pg.Client, table: OurTable): Promise<boolean> {
+  const { rowCount } = await client.query(existing(table));
   return rowCount !== 0;
 }
 
@@ -237,12 +245,47 @@ async function analyse(client: pg.Client): Promise<void> {
   await client.query(`ANALYZE ${rows.map((row) => row.name).join(", ")}`);
 }
 
-/** Removes everything Fencepost keeps in this database. For `dev`, whose chain starts anew each time. */
-export async function dropSchema(databaseUrl: string): Promise<void> {
-  await withClient(databaseUrl, (client) => client.query("DROP SCHEMA IF EXISTS fencepost CASCADE"));
+/**
+ * What a node needs to run, and nothing that changes a table. Tables of later migrations as well, where the same role
+ * applies them. In one transaction: a role with half of the rights would start, and fail later.
+ */
+async function grantTo(client: pg.Client, role: string): Promise<void> {
+  const { rowCount } = await client.query("SELECT FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) $1", [
+    role,
+  ]);
+  if (rowCount === 0)
+    throw new SchemaMismatch("noRole", `there is no role ${role} to grant anything to: create it first`);
+  const to = `TO ${client.escapeIdentifier(role)}`;
+  const ours = "IN SCHEMA fencepost";
+  const later = `ALTER DEFAULT PRIVILEGES ${ours} GRANT`;
+  await client.query(`
+    BEGIN;
+    GRANT USAGE ON SCHEMA fencepost ${to};
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES ${ours} ${to};
+    GRANT USAGE ON ALL SEQUENCES ${ours} ${to};
+    GRANT EXECUTE ON ALL FUNCTIONS ${ours} ${to};
+    ${later} SELECT, INSERT, UPDATE, DELETE ON TABLES ${to};
+    ${later} USAGE ON SEQUENCES ${to};
+    ${later} EXECUTE ON FUNCTIONS ${to};
+    COMMIT`);
 }
 
-async function withClient<T>(databaseUrl: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+/** Removes everything Fencepost keeps in this database. For `dev`, whose chain starts anew each time. */
+export async function dropSchema(options: Pick<SchemaOptions, "databaseUrl" | "schema">): Promise<void> {
+  await withClient(options, (client) => client.query("DROP SCHEMA IF EXISTS fencepost CASCADE"));
+}
+
+/** Names stand in statements as they are: a word of SQL, `user` say, would be read as that word. */
+async function refuseUnquotable(client: pg.Client, schema: string): Promise<void> {
+  const asked = "SELECT pg_catalog.quote_ident($1) OPERATOR(pg_catalog.=) $1 AS plain";
+  const { rows } = await client.query<{ plain: boolean }>(asked, [schema]);
+  if (rows[0]?.plain !== true) throw new SchemaMismatch("badName", `${schema} is a word of SQL: choose another schema`);
+}
+
+async function withClient<T>(
+  { databaseUrl, schema = DEFAULT_SCHEMA }: Pick<SchemaOptions, "databaseUrl" | "schema">,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
   const client = new pg.Client({
     connectionString: databaseUrl,
     application_name: "fencepost migrate",
@@ -252,7 +295,7 @@ async function withClient<T>(databaseUrl: string, work: (client: pg.Client) => P
   client.on("error", () => undefined);
   await client.connect();
   try {
-    return await work(client);
+    return await work(speakingIn(client, schema));
   } finally {
     await client.end();
   }

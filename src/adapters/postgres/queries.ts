@@ -1,9 +1,19 @@
 /** QueryStore on PostgreSQL: reads for callers and operators. Pages are found as ids first, then read by key. */
 import { reservationAt } from "../../domain/ledger/index.ts";
+import { UNUSED, within } from "../../domain/policy/use.ts";
 import { isSettled, type State } from "../../domain/transitions.ts";
 import type { HistoryRecord, LaneRecord, ListFilter, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
-import { withLane, withOwner, withPayload } from "./columns.ts";
-import { ACCEPTED, attemptRecord, groupByTransaction, holeOf, receiptsOf, reservationOf } from "./rows.ts";
+import { laneOf, withLane, withOwner, withPayload } from "./columns.ts";
+import {
+  ACCEPTED,
+  attemptRecord,
+  chargeOf,
+  groupByTransaction,
+  holeOf,
+  receiptsOf,
+  reservationOf,
+  useOf,
+} from "./rows.ts";
 import { ask, type Reading, type Run } from "./session/connections.ts";
 import { findByHash, readAttempts } from "./statements/attempt.ts";
 import { readConfirmations } from "./statements/confirmation.ts";
@@ -12,6 +22,7 @@ import { type HistoryRow, readHistory } from "./statements/history.ts";
 import { type HoleRow, listHoles } from "./statements/hole.ts";
 import { readIntakeRecords } from "./statements/intake.ts";
 import { type LaneListRow, listLanes, readLaneDecisions } from "./statements/lane.ts";
+import { listKeyUse, listLaneUse, readCharges, readKeyUse, readLaneUse, readPolicyClock } from "./statements/policy.ts";
 import { readReceipts } from "./statements/receipt.ts";
 import { readReservation } from "./statements/reservation.ts";
 import { ping } from "./statements/session.ts";
@@ -53,6 +64,7 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
       : history(intake.aliasOf);
   };
   return {
+    ...policyReads(reading),
     transaction,
     history,
     async transactionAt({ chainId, signer }, nonce) {
@@ -95,6 +107,41 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
     },
     liveStates: async () => new Map((await ask(reading, countLiveStates)).map(({ state, count }) => [state, count])),
     ping: async () => void (await ask(reading, ping)),
+  };
+}
+
+function policyReads(reading: Reading): Pick<QueryStore, "policyUse" | "policyUsage"> {
+  return {
+    async policyUse(lane, { txId, owner }) {
+      const txIds = txId === undefined ? [] : [txId];
+      const [[row], [asked], charges, [key]] = await reading.read((run) =>
+        Promise.all([
+          run(readLaneUse, [[lane.signer], [lane.chainId]]),
+          run(readPolicyClock, [txIds]),
+          run(readCharges, [txIds]),
+          run(readKeyUse, [owner === undefined ? [] : [owner], txIds, [lane.chainId]]),
+        ]),
+      );
+      return {
+        lane,
+        at: asked?.at ?? new Date(Number.NaN),
+        owner: owner ?? asked?.owner ?? null,
+        signer: row === undefined ? UNUSED : useOf(row),
+        key: key === undefined ? UNUSED : useOf(key),
+        charges: charges.map(chargeOf),
+      };
+    },
+    async policyUsage() {
+      const [[clock], lanes, keys] = await reading.read((run) =>
+        Promise.all([run(readPolicyClock, [[]]), run(listLaneUse, []), run(listKeyUse, [])]),
+      );
+      const at = clock?.at ?? new Date(Number.NaN);
+      return {
+        at,
+        signers: lanes.map((row) => ({ lane: laneOf(row), use: within(useOf(row), at) })),
+        keys: keys.map((row) => ({ chainId: row.chainId, owner: row.owner, use: within(useOf(row), at) })),
+      };
+    },
   };
 }
 

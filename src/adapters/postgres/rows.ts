@@ -2,12 +2,15 @@
 import { grouped } from "../../domain/grouped.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { LedgerAttempt } from "../../domain/ledger/index.ts";
-import type { Reservation } from "../../domain/reservations.ts";
+import type { Charge } from "../../domain/policy/charges.ts";
+import { UNUSED, type Use } from "../../domain/policy/use.ts";
+import { LONGEST_TTL_MS, type Reservation } from "../../domain/reservations.ts";
 import type { Attempt, Receipt } from "../../domain/transaction.ts";
 import type { AttemptRecord, HistoryRecord } from "../../ports/query-store.ts";
 import { feesOf, withLane } from "./columns.ts";
 import type { AttemptRow } from "./statements/attempt.ts";
 import type { HoleRow } from "./statements/hole.ts";
+import type { ChargeRow, UseColumns } from "./statements/policy.ts";
 import type { ReceiptRow } from "./statements/receipt.ts";
 import type { ReservationRow } from "./statements/reservation.ts";
 
@@ -44,8 +47,8 @@ export function attemptRecord(row: AttemptRow): AttemptRecord {
   return { ...ledgerAttempt(row), createdAt: row.createdAt };
 }
 
-export function holeOf({ chainId, signer, ...hole }: HoleRow): Hole {
-  return hole;
+export function holeOf({ chainId, signer, owner, ttlMs, ...hole }: HoleRow): Hole {
+  return hole.why === "expired" ? { ...hole, expired: { owner, ttlMs: ttlMs ?? LONGEST_TTL_MS } } : hole;
 }
 
 /** As it is stored: whether it is past, `reservationAt` says. */
@@ -55,6 +58,16 @@ export function reservationOf({ askedAt, leftMs, ...row }: ReservationRow): Rese
 
 export function receiptsOf(rows: readonly ReceiptRow[]): ReadonlyMap<string, Receipt> {
   return new Map(rows.map(({ txId, ...receipt }) => [txId, receipt]));
+}
+
+export function useOf({ useHour, hourValue, hourCost, dayValue, dayCost }: UseColumns): Use {
+  if (useHour === null) return UNUSED;
+  const amounts = (value: bigint | null, cost: bigint | null) => ({ value: value ?? 0n, cost: cost ?? 0n });
+  return { hourMs: useHour.getTime(), hour: amounts(hourValue, hourCost), day: amounts(dayValue, dayCost) };
+}
+
+export function chargeOf({ txId, countedIn, ...charge }: ChargeRow): Charge {
+  return { ...charge, hourMs: countedIn.getTime() };
 }
 
 export function groupByTransaction<Row extends { readonly txId: string }>(

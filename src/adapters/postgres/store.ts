@@ -1,3 +1,4 @@
+import type { Policies } from "../../domain/policy/policy.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { KeyStore } from "../../ports/key-store.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
@@ -13,6 +14,7 @@ import { loadsFrom } from "./loads.ts";
 import { newestMigration } from "./migrate.ts";
 import { queriesFrom } from "./queries.ts";
 import { registerInstance } from "./register-instance.ts";
+import { DEFAULT_SCHEMA } from "./schema-name.ts";
 import { CommitSlots } from "./session/commit-slots.ts";
 import { ask, Connections, type SessionOptions } from "./session/connections.ts";
 import { type DurableRuntime, settleDoubts } from "./session/durably.ts";
@@ -26,12 +28,15 @@ export type PreparedStatements = "auto" | "on" | "off";
 
 export interface PostgresStoreOptions {
   readonly databaseUrl: string;
+  /** Unset: `fencepost`. */
+  readonly schema?: string;
   readonly clock: Clock;
   /** Every transaction is over within a third of it. */
   readonly leaseDurationMs: number;
   /** Connections for reading; writing and the lease have a few of their own. */
   readonly poolSize?: number;
   readonly preparedStatements?: PreparedStatements;
+  readonly policies?: Policies | null;
 }
 
 /** The server is not one that may be entrusted with nonces. One line, with what to change. */
@@ -49,14 +54,16 @@ const RENEWING = 2;
 
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const { databaseUrl, clock, leaseDurationMs, preparedStatements = "auto", poolSize = READING } = options;
+  const { schema = DEFAULT_SCHEMA, policies = null } = options;
   const deadlineMs = Math.max(1_000, Math.floor(leaseDurationMs / 2));
   const pool = (max: number, session: SessionOptions) =>
     new Connections({ databaseUrl, clock, max, deadlineMs, ...session });
-  const first = pool(1, { preparedStatements: false, hasTransactionTimeout: false });
+  const first = pool(1, { preparedStatements: false, hasTransactionTimeout: false, schema });
   const { server, pooled } = await inspect(first).finally(() => first.close());
   const session = {
     preparedStatements: preparedStatements === "on" || (preparedStatements === "auto" && !pooled),
     hasTransactionTimeout: hasTransactionTimeout(server.version),
+    schema,
   };
   const history = new KnownHistory();
   const { systemIdentifier, timeline, walPosition } = server;
@@ -66,7 +73,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const shared = { clock, history, limits, slots, serverVersion: server.version, patienceMs: deadlineMs };
   return storeOf({
     reading: pool(poolSize, session),
-    writing: { ...shared, connections: pool(WRITING, session), lanes: new RememberedLanes() },
+    writing: { ...shared, connections: pool(WRITING, session), lanes: new RememberedLanes(), policies },
     leasing: { ...shared, connections: pool(LEASING, session) },
     renewing: { ...shared, connections: pool(RENEWING, session) },
     newestMigration: await newestMigration(),
@@ -100,7 +107,7 @@ interface Parts {
 export type PostgresStore = LaneStore & LeaseStore & QueryStore & KeyStore & KillStore & { close(): Promise<void> };
 
 function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts): PostgresStore {
-  const loads = loadsFrom(reading);
+  const loads = loadsFrom(reading, writing.policies);
   const queries = queriesFrom(reading);
   const takeovers = new Takeovers(leasing);
   /** The highest of the feed that this process has shown a caller: a counter below it has lost commits. */

@@ -9,14 +9,16 @@
 import type { Bounded } from "../../domain/ceilings.ts";
 import { NO_DOUBT } from "../../domain/doubt.ts";
 import { laidDown, signedAnew, takenInHand } from "../../domain/pace/transaction-pace.ts";
-import type { Decision } from "../../ports/lane-store.ts";
+import type { Forbidden } from "../../domain/policy/policy.ts";
+import type { Decision, Spending } from "../../ports/lane-store.ts";
 import type { BoundedSigner, SignedTransaction } from "../../ports/signer.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
+import { forbiddenNow, type LimitPorts, spendingOf } from "../lane/limits.ts";
 import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
 import { happened } from "../lane/tracked.ts";
 import { canStick } from "./stuck.ts";
 
-export interface AnotherAttemptPorts extends LaneWriterPorts {
+export interface AnotherAttemptPorts extends LaneWriterPorts, LimitPorts {
   readonly signer: Pick<BoundedSigner, "sign">;
 }
 
@@ -25,6 +27,10 @@ export interface AnotherPayload {
   readonly unsigned: Bounded;
   /** How many attempts there were when it was made: one more since then, and it was made of what is no more. */
   readonly over: number;
+  /** What of it policies judge: all of it where it is another payload, else its cost. */
+  readonly about: Spending["about"];
+  /** EIP-4844: the most that its blobs can cost. */
+  readonly blobCost?: bigint;
   /** Where the decider brought it signed. */
   readonly signed?: SignedTransaction;
   readonly reason: string;
@@ -34,8 +40,11 @@ export interface AnotherPayload {
   readonly thenStuck?: boolean;
 }
 
-/** But for "committed", the transaction moved on meanwhile: it is being sent, or was mined. Nothing was written. */
-export type AnotherAttemptFate = "committed" | "busy" | "mined";
+/**
+ * But for "committed", nothing was written: the transaction moved on meanwhile, because it is being sent or was mined, or
+ * a policy does not allow it.
+ */
+export type AnotherAttemptFate = "committed" | "busy" | "mined" | Forbidden;
 
 export async function signAnother(
   ports: AnotherAttemptPorts,
@@ -44,6 +53,10 @@ export async function signAnother(
   payload: AnotherPayload,
 ): Promise<AnotherAttemptFate> {
   // Without the second half, a payload that was cancelled meanwhile could be signed again behind its cancel.
+  const { about, blobCost, unsigned } = payload;
+  const spends = spendingOf(unsigned, about, blobCost);
+  const forbidden = await forbiddenNow(ports, lane, { txId: tx.txId, spends });
+  if (forbidden !== null) return forbidden;
   if (lane.pace.doubt !== NO_DOUBT) return "busy";
   if (tx.pace.inHand || tx.attempts.length !== payload.over) return "busy";
   // Holds off the sender: what it is answered must be noted on the attempt it sent.
@@ -56,7 +69,7 @@ export async function signAnother(
     const attempt = { ...signed, ordinal: tx.attempts.length + 1, kind: payload.kind, gas, fees };
     const decided = payload.decision === undefined ? {} : { decision: payload.decision };
     const { kind, reason, thenStuck } = payload;
-    const planned = [plan(tx, kind, { attempt, claim: { ordinal: attempt.ordinal }, reason, ...decided })];
+    const planned = [plan(tx, kind, { attempt, claim: { ordinal: attempt.ordinal }, spends, reason, ...decided })];
     if (thenStuck === true && canStick(lane, tx))
       planned.push(plan(tx, "stick", { reason, lastError: reason, ...decided }));
     await commitPlanned(ports, lane, planned);

@@ -14,16 +14,16 @@ import {
   signedPace,
   type TransactionPace,
 } from "../../domain/pace/transaction-pace.ts";
-import type { SettleFate, Unfenced } from "../../ports/lane-store.ts";
+import type { OutcomeOf, Unfenced } from "../../ports/lane-store.ts";
 import { type LaneWriterPorts, reportMove } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { Tracked } from "../lane/tracked.ts";
 
 export type Binding = Omit<Unfenced<"bind">, "kind">;
 
-export async function bind(ports: LaneWriterPorts, lane: OwnedLane, binding: Binding): Promise<SettleFate> {
+export async function bind(ports: LaneWriterPorts, lane: OwnedLane, binding: Binding): Promise<OutcomeOf<"bind">> {
   const outcome = await lane.term.write({ kind: "bind", ...binding });
-  if (outcome.fate !== "settled") return outcome.fate;
+  if (outcome.fate !== "settled") return outcome;
   await ports.failpoint("bind.committed");
   const { createdAt, requestId } = outcome;
   const { nonce, intent } = binding;
@@ -36,7 +36,7 @@ export async function bind(ports: LaneWriterPorts, lane: OwnedLane, binding: Bin
   const txHash = binding.attempt.txHash ?? null;
   reportMove(ports, lane, { txId: tx.txId, nonce: tx.nonce, event: "sign", from: "ALLOCATED", ...tx.status, txHash });
   lane.broadcasting?.kick();
-  return outcome.fate;
+  return outcome;
 }
 
 /** A hash without bytes is only looked for: it may be mined already. */

@@ -16,13 +16,13 @@ import {
   refuseOverCeiling,
   repricingLimit,
 } from "../../domain/ceilings.ts";
-import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
+import { FencepostError, forbiddenBy, invalid, unavailable } from "../../domain/errors.ts";
 import { envelopeFor, type Fees, type FeeWishes, feeCap } from "../../domain/fees.ts";
 import { withMargin } from "../../domain/gas.ts";
 import type { Address } from "../../domain/lane.ts";
 import { leastInPlaceOf, leastReplacement, type Offer, reaches, replacementFees } from "../../domain/replacement.ts";
 import { covers, highestOffer } from "../../domain/repricing.ts";
-import type { Attempt, Payload, Receipt, UnsignedTransaction } from "../../domain/transaction.ts";
+import type { Attempt, Payload, PreparedIntent, Receipt, UnsignedTransaction } from "../../domain/transaction.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../domain/transitions.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { DecodedTransaction } from "../../ports/codec.ts";
@@ -32,6 +32,7 @@ import { SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { confirmEstimate, simulateWithin } from "../chain/gas-needed.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import { forbiddenNow } from "../lane/limits.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { decodedNewest, rebuildable, type StoredBytes, type Tracked } from "../lane/tracked.ts";
@@ -74,8 +75,10 @@ export async function changeTracked(ports: ChangePorts, context: ChainContext, w
   refuseMined(tx);
   refuseImpossible(tx, payload.kind);
   const { thenStuck = false } = change;
-  const another = { ...payload, over, thenStuck, ...decided(change) };
+  const about = change.kind === "replace" ? "payload" : "cost";
+  const another = { ...payload, over, about, thenStuck, ...decided(change) } as const;
   const fate = await signing(() => signAnother(ports, lane, tx, another));
+  if (typeof fate !== "string") throw forbiddenBy(fate);
   if (fate === "mined") refuseMined(tx);
   return fate === "committed" ? "done" : "movedOn";
 }
@@ -89,14 +92,20 @@ export async function changeQueued(
   const { lane, record, change } = work;
   if (change.kind === "reprice") throw conflict(record.txId, "is not signed yet: it is priced when its turn comes");
   if (change.signed !== undefined) throw conflict(record.txId, "is not signed yet: give a payload, and it is signed");
-  const { payload, gas } = await lane.term.during(askingChain(() => queuedPayload(context, lane, record, change)));
+  const asked = askingChain(() => queuedPayload(context, lane, record, change));
+  const { payload, gas, gasCost } = await lane.term.during(asked);
+  const { to, data, value } = payload;
+  const about = change.kind === "replace" ? "payload" : "cost";
+  const spends = { to, data, value, gasCost, about } as const;
+  const forbidden = await forbiddenNow(ports, lane, { txId: record.txId, spends });
+  if (forbidden !== null) throw forbiddenBy(forbidden);
   lane.count("amending", 1);
   try {
     if (lane.signing !== null) await lane.term.during(lane.signing.settled());
     if (lane.find(record.txId) !== null) return "movedOn";
     const amended = { kind: change.kind, payload, gas };
     const tx = queued({ ...record, nonce: record.nonce as number });
-    const planned = plan(tx, "amend", { change: amended, ...decided(change) });
+    const planned = plan(tx, "amend", { change: amended, spends, ...decided(change) });
     await commitPlanned(ports, lane, [planned]);
     // A row at hand, or on its way here from an allocation, still has the payload from before.
     lane.term.readAgain(`${record.txId} is to be signed with another payload`);
@@ -138,15 +147,16 @@ async function queuedPayload(
   lane: OwnedLane,
   record: TransactionRecord,
   change: PayloadChange,
-): Promise<{ readonly payload: Payload; readonly gas: bigint }> {
+): Promise<Pick<PreparedIntent, "payload" | "gas" | "gasCost">> {
   const { signer } = lane.lane;
   if (change.kind !== "replace" || change.payload === undefined) {
     const gas = await gasOfNothing(context, signer);
     refuseOverCeiling(context.ceilings, { gas, value: 0n }, change.fees);
-    return { payload: { ...nothing(signer), ...change.fees }, gas };
+    const { fees } = await context.price(change.fees, { gas, value: 0n });
+    return { payload: { ...nothing(signer), ...change.fees }, gas, gasCost: gas * feeCap(fees) };
   }
   const behindPending = lane.cursor === null || record.nonce !== lane.headOfLine();
-  return { payload: change.payload, gas: await gasOf(context, lane, change.payload, behindPending) };
+  return prepared(context, lane, change.payload, behindPending);
 }
 
 /** A transfer of nothing to oneself: the cheapest way to use up a nonce. */
@@ -174,27 +184,27 @@ export async function gasOfNothing(context: ChainContext, signer: Address): Prom
   return isConfirmed ? withMargin(gas, { to, data }, context.gasLimits.most?.gas ?? null) : TRANSFER_GAS;
 }
 
-async function gasOf(
+function prepared(
   context: ChainContext,
   { lane }: OwnedLane,
   payload: Payload,
   behindPending: boolean,
-): Promise<bigint> {
+): Promise<PreparedIntent> {
   const unnamed = { txId: "", requestId: null, owner: null, fingerprint: "0x", metadata: null } as const;
-  const intent = { ...unnamed, lane, payload };
-  return (await prepare(context, intent, { behindPending, laneKnown: true })).gas;
+  return prepare(context, { ...unnamed, lane, payload }, { behindPending, laneKnown: true });
 }
 
-type Unsigned = Pick<AnotherPayload, "kind" | "unsigned" | "signed">;
+type Unsigned = Pick<AnotherPayload, "kind" | "unsigned" | "signed" | "blobCost">;
 
 async function anotherPayload(ports: ChangePorts, context: ChainContext, work: TrackedWork): Promise<Unsigned> {
   const { lane, tx, change } = work;
   if (change.signed !== undefined) {
     const { rawTransaction, txHash } = change.signed;
     refuseImpossibleGas(context, change.signed.unsigned);
-    const unsigned = bounded(context.ceilings, change.signed.unsigned, blobCost(change.signed));
+    const blobs = blobCost(change.signed);
+    const unsigned = bounded(context.ceilings, change.signed.unsigned, blobs);
     await refuseTooLittle(ports, tx, change.signed);
-    return { kind: change.kind, unsigned, signed: { rawTransaction, txHash } };
+    return { kind: change.kind, unsigned, signed: { rawTransaction, txHash }, blobCost: blobs };
   }
   if (attemptToSend(tx.attempts)?.nodeSigned === true) {
     throw conflict(tx.txId, "is signed by the chain node itself, which makes one payload of it and no other");
@@ -202,7 +212,7 @@ async function anotherPayload(ports: ChangePorts, context: ChainContext, work: T
   if (change.kind === "replace" && change.payload !== undefined) {
     const { to, data, value, accessList = [] } = change.payload;
     const behindPending = tx.nonce !== lane.headOfLine();
-    const gas = await gasOf(context, lane, change.payload, behindPending);
+    const { gas } = await prepared(context, lane, change.payload, behindPending);
     return finished(context, { ...work, kind: "replace", content: { to, data, value, accessList, gas } });
   }
   if (change.kind === "cancel" || change.kind === "placeholder") {

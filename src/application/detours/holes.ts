@@ -1,7 +1,8 @@
 /**
  * Detour: nonces that nothing holds, and nonces that no node will ever take. Everything above one waits, so it is closed
  * by policy or said aloud: under `heal` a placeholder takes the nonce and a refused payload is cancelled; under `move` the
- * head of the lane is STUCK, and its reason names the nonce.
+ * head of the lane is STUCK, and its reason names the nonce. What an expired reservation left is repaired under either
+ * (expired-reservations.ts).
  *
  * Reads: the lane's holes, the chain's count. Writes: expiries, a placeholder with its claim, STUCK and back. Invariants: I9
  * (never silent), I7 (a hole is acted on only after two looks in which a healthy endpoint had not passed it).
@@ -23,6 +24,7 @@ import { commitPlanned, type FeedWriterPorts, type LaneWriterPorts, plan } from 
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { establish, happened, isRefusedForGood, type Tracked } from "../lane/tracked.ts";
 import { type ChangePorts, changeTracked } from "./change-payload.ts";
+import { repairExpired } from "./expired-reservations.ts";
 import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
 import { awaitsLessGas } from "./reprice.ts";
 import { stick } from "./stuck.ts";
@@ -87,13 +89,47 @@ async function tendOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane
   }
   happened(lane, blockedBy, hole.nonce, askedAtMs);
   if (askedAtMs - (lane.pace.blocking?.sinceMs ?? askedAtMs) < context.settings.pollIntervalMs) return;
-  if (heals(ports, context, lane)) await heal(ports, context, lane, hole);
+  await unlessForbidden(tendBlocking(ports, context, lane, hole), (why) =>
+    stickHead(ports, lane, { ...hole, detail: `${hole.detail}; no placeholder takes it: ${why}` }),
+  );
+}
+
+async function tendBlocking(ports: HolePorts, context: ChainContext, lane: OwnedLane, hole: Hole): Promise<void> {
+  const { expired } = hole;
+  if (expired !== undefined && repairsExpired(ports, context, lane)) {
+    const fate = await repairExpired(ports, context, { lane, hole, expired });
+    if (fate === "searching") explainHead(ports, lane, hole);
+    if (fate === "limited") await stickHead(ports, lane, pastLimit(context, hole));
+  } else if (heals(ports, context, lane)) await heal(ports, context, lane, hole);
   else await stickHead(ports, lane, hole);
 }
 
+/** A policy may not allow what closing a nonce costs: then it is said aloud, as where nothing may be closed. */
+async function unlessForbidden(work: Promise<unknown>, otherwise: (why: string) => Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!(error instanceof FencepostError && error.code === "FORBIDDEN")) throw error;
+    await otherwise(error.message);
+  }
+}
+
 /** A key that the chain node holds signs nothing of our own making: its holes are said aloud, whatever the policy. */
-function heals({ signer }: HolePorts, { settings }: ChainContext, { lane }: OwnedLane): boolean {
-  return settings.holePolicy === "heal" && signer.custody(lane.signer) === "local";
+function heals(ports: HolePorts, { settings }: ChainContext, lane: OwnedLane): boolean {
+  return settings.holePolicy === "heal" && isLocal(ports, lane);
+}
+
+function repairsExpired(ports: HolePorts, { settings }: ChainContext, lane: OwnedLane): boolean {
+  return settings.expiredReservations === "placeholder" && isLocal(ports, lane);
+}
+
+function isLocal({ signer }: HolePorts, { lane }: OwnedLane): boolean {
+  return signer.custody(lane.signer) === "local";
+}
+
+function pastLimit({ settings }: ChainContext, hole: Hole): Hole {
+  const limit = `${settings.maxReservationRepairs} such nonces were filled in this hour, which is the limit`;
+  return { ...hole, detail: `${hole.detail}; ${limit} (FENCEPOST_MAX_RESERVATION_REPAIRS)` };
 }
 
 async function heal(ports: HolePorts, context: ChainContext, lane: OwnedLane, hole: Hole): Promise<void> {
@@ -109,7 +145,8 @@ async function heal(ports: HolePorts, context: ChainContext, lane: OwnedLane, ho
 async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane) {
   const { holes } = lane.nonces;
   // What is about to be paid for is looked at once more.
-  const atMostMs = heals(ports, context, lane) ? 0 : context.settings.pollIntervalMs;
+  const pays = heals(ports, context, lane) || repairsExpired(ports, context, lane);
+  const atMostMs = pays ? 0 : context.settings.pollIntervalMs;
   const { count, askedAtMs } = await lane.term.during(context.counts.mined(lane.lane.signer, { atMostMs }));
   happened(lane, countSeen, count);
   const passed = holes.filter(({ nonce }) => nonce < count).map(({ nonce }) => nonce);
@@ -156,12 +193,17 @@ function hasAbove(lane: OwnedLane, nonce: number): boolean {
   return lane.backlog.atHand.some((record) => record.nonce > nonce);
 }
 
-async function stickHead(ports: HolePorts, lane: OwnedLane, { nonce, detail }: Hole): Promise<void> {
+async function stickHead(ports: HolePorts, lane: OwnedLane, hole: Hole): Promise<void> {
+  const explained = explainHead(ports, lane, hole);
+  if (explained !== null) await stick(ports, lane, explained.tx, explained.reason);
+}
+
+function explainHead(ports: HolePorts, lane: OwnedLane, { nonce, detail }: Hole) {
   const head = lane.unmined.get(lane.headOfLine() ?? -1);
-  if (head === undefined) return;
-  const text = `nonce ${nonce} below it is held by nothing: ${detail}`;
-  establish(head, "NONCE_HOLE", { text, since: ports.clock.now() });
-  await stick(ports, lane, head, text);
+  if (head === undefined) return null;
+  const reason = `nonce ${nonce} below it is held by nothing: ${detail}`;
+  establish(head, "NONCE_HOLE", { text: reason, since: ports.clock.now() });
+  return { tx: head, reason };
 }
 
 /** Nothing below the head of the line is missing. */
@@ -200,9 +242,13 @@ async function repairEach(
   for (const tx of refused) {
     const reason = `no node will take it: ${tx.lastError ?? "it was refused"}`;
     const change = { kind: "cancel", fees: {}, reason, decision: CANCELLED } as const;
-    if (heals(ports, context, lane)) await changeTracked(ports, context, { lane, tx, change });
-    else if (tx.nonce === lane.headOfLine()) {
-      await stick(ports, lane, tx, `nonce ${tx.nonce} is blocked: ${reason}`);
+    const blocked = async (why: string): Promise<void> => {
+      if (tx.nonce === lane.headOfLine()) await stick(ports, lane, tx, `nonce ${tx.nonce} is blocked: ${why}`);
+    };
+    if (!heals(ports, context, lane)) await blocked(reason);
+    else {
+      const cancelling = changeTracked(ports, context, { lane, tx, change });
+      await unlessForbidden(cancelling, (why) => blocked(`${reason}; ${why}`));
     }
   }
 }

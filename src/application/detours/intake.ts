@@ -165,6 +165,9 @@ async function existingFate(ports: IntakePorts, { intakeId, intent }: IntakeRow)
 function duplicateFate(fate: AllocateFate, { intakeId, intent }: NewTransaction): readonly IntakeFate[] {
   if (intakeId === undefined) return [];
   if (fate.fate === "duplicate") return [fateBeside({ intakeId, intent }, fate.existing, fate.samePayload)];
+  if (fate.fate === "forbidden") {
+    return [{ intakeId, fate: "refused", event: "refuse", reason: `${fate.detail} (${fate.rule})` }];
+  }
   if (fate.fate === "refused") {
     return [{ intakeId, fate: "refused", event: "refuse", reason: `the database cannot store ${intent.txId}` }];
   }

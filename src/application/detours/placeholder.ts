@@ -6,13 +6,16 @@
  * whichever is mined is what the transaction reports. A crash before the commit leaves the hole, after it a claimed attempt.
  */
 import { bounded } from "../../domain/ceilings.ts";
+import { forbiddenBy } from "../../domain/errors.ts";
+import { feeCap } from "../../domain/fees.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { PreparedIntent } from "../../domain/transaction.ts";
-import type { Decision } from "../../ports/lane-store.ts";
+import type { Decision, SettleFate } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { holdAtCeiling } from "../lane/hold.ts";
+import { forbiddenNow, spendingOf } from "../lane/limits.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { type AnotherAttemptPorts, signOne } from "./another-attempt.ts";
 import { type Binding, bind } from "./bind.ts";
@@ -25,10 +28,16 @@ export interface Placing {
   readonly hole: Hole;
   readonly reason: string;
   readonly decision: Decision;
+  /** Of placeholders that nobody decided: no more than so many for expired reservations of a lane. */
+  readonly mostPerHour?: number;
 }
 
-/** False: the nonce is no hole any more. */
-export async function placeHolder(ports: PlaceholderPorts, context: ChainContext, placing: Placing): Promise<boolean> {
+/** "conflict": the nonce is no hole any more. Throws FORBIDDEN where a policy does not allow what it costs. */
+export async function placeHolder(
+  ports: PlaceholderPorts,
+  context: ChainContext,
+  placing: Placing,
+): Promise<SettleFate> {
   const { lane, hole } = placing;
   const { signer, chainId } = lane.lane;
   const payload = nothing(signer);
@@ -37,26 +46,33 @@ export async function placeHolder(ports: PlaceholderPorts, context: ChainContext
   const { fees, reached } = await lane.term.during(context.price({}, { gas, value }));
   const nonce = hole.nonce;
   const unsigned = bounded(context.ceilings, { chainId, nonce, to, data, value, gas, fees, accessList: [] });
+  // Whoever let its reservation expire pays for what closes its nonce.
+  const owner = hole.expired?.owner ?? null;
+  const spends = spendingOf(unsigned, "cost");
+  const refused = await forbiddenNow(ports, lane, { spends, ...(owner === null ? {} : { owner }) });
+  if (refused !== null) throw forbiddenBy(refused);
   const made = await signOne(ports, lane, unsigned);
   const metadata = { placeholder: hole.why };
   const txId = ports.entropy.uuid();
   const intent: PreparedIntent = {
-    ...{ txId, lane: lane.lane, requestId: null, owner: null, payload },
-    ...{ fingerprint: fingerprint(payload), metadata, gas },
+    ...{ txId, lane: lane.lane, requestId: null, owner, payload },
+    ...{ fingerprint: fingerprint(payload), metadata, gas, gasCost: gas * feeCap(fees) },
   };
   const attempt = { ...made, ordinal: 1, kind: "placeholder", gas, fees } as const;
-  const fate = await bind(ports, lane, { ...bindingOf(placing), intent, attempt });
-  if (fate !== "settled") return false;
+  const { fate, forbidden } = await bind(ports, lane, { ...bindingOf(placing), intent, attempt });
+  if (forbidden !== undefined) throw forbiddenBy(forbidden);
+  if (fate !== "settled") return fate;
   const tx = lane.find(txId);
   if (reached !== null && tx !== null) holdAtCeiling(ports, lane, tx, reached);
   const message = `a placeholder takes nonce ${hole.nonce} of ${signer}: ${hole.detail}`;
   ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_FILLED", message, lane: lane.lane, txId });
-  return true;
+  return fate;
 }
 
-function bindingOf({ hole, reason, decision }: Placing): Omit<Binding, "intent" | "attempt"> {
+function bindingOf({ hole, reason, decision, mostPerHour }: Placing): Omit<Binding, "intent" | "attempt"> {
   const { nonce, why, reservationId } = hole;
   const base = { nonce, reason, decision };
   if (why !== "expired" || reservationId === null) return base;
-  return { ...base, reservation: { reservationId, becomes: "EXPIRED" } };
+  const limit = mostPerHour === undefined ? {} : { mostPerHour };
+  return { ...base, reservation: { reservationId, becomes: "EXPIRED", ...limit } };
 }

@@ -100,7 +100,12 @@ async function signAt(ports: RepricePorts, { context, lane, tx }: Work, fees: Fe
     return "kept";
   }
   const fate = tx.receipt === null ? await signAnother(ports, lane, tx, payload) : "mined";
-  return fate === "committed" ? "signed" : "kept";
+  if (typeof fate === "string") {
+    tx.facts.delete("POLICY_LIMIT_REACHED");
+    return fate === "committed" ? "signed" : "kept";
+  }
+  hold(ports, lane, tx, { code: "POLICY_LIMIT_REACHED", text: `${fate.detail} (${fate.rule})` });
+  return "kept";
 }
 
 /** The newest payload at another price: a cancel stays a cancel. Null: it says more than can be signed here. */
@@ -111,7 +116,7 @@ async function payloadAt(ports: RepricePorts, { context, tx }: Work, fees: Fees)
   if (content === null) return null;
   const unsigned = bounded(context.ceilings, { ...content, fees });
   const reason = tx.pace.answer === "underpriced" ? "a node called it underpriced" : "the last blocks took more";
-  return { kind: repricedKind(tx.attempts), unsigned, over, reason };
+  return { kind: repricedKind(tx.attempts), unsigned, over, about: "cost", reason };
 }
 
 export interface LowerGasPorts extends AnotherAttemptPorts, StoredBytes {
@@ -162,7 +167,7 @@ async function lowerOne(ports: LowerGasPorts, context: ChainContext, lane: Owned
   happened(tx, gasJudged, rejections);
   if (unsigned === null) return;
   const reason = `the chain takes no more than ${context.gasLimits.cap} gas in one transaction`;
-  await signAnother(ports, lane, tx, { kind: "reprice", unsigned, over, reason });
+  await signAnother(ports, lane, tx, { kind: "reprice", unsigned, over, about: "cost", reason });
 }
 
 /** Null: the caller named the gas, what it needs does not fit, or a ceiling was lowered below its price since. */

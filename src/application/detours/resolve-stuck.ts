@@ -79,7 +79,7 @@ async function fillBelow(
   work: Resolution & { readonly tx: Tracked; readonly hole: Hole },
 ): Promise<ResolutionFate> {
   const { lane, tx, hole, reason, decision } = work;
-  if (!(await placeHolder(ports, context, work))) {
+  if ((await placeHolder(ports, context, work)) !== "settled") {
     throw conflict(tx.txId, `waits for nonce ${hole.nonce} no more, which is held again: look at it before you decide`);
   }
   // Done, and kept there who decided it, also where it cannot be noted here: looked at anew, with no hole below it any

@@ -85,9 +85,12 @@ function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly P
       planned.forEach((move, index) => {
         if (items[index] === "applied") reportPlanned(ports, lane, move);
       });
-      const conflict = planned[items.indexOf("conflict")]?.item;
-      if (conflict !== undefined)
-        readAgain(lane, `${conflict.txId} was not ${conflict.from} when it was to ${conflict.event}`);
+      const at = items.findIndex((fate) => fate !== "applied");
+      const conflict = planned[at]?.item;
+      if (conflict === undefined) return;
+      const { txId, from, event } = conflict;
+      const why = items[at] === "forbidden" ? "was not allowed by a policy" : `was not ${from}`;
+      readAgain(lane, `${txId} ${why} when it was to ${event}`);
     },
     (error: unknown) => {
       lane.mayStillCommit ||= error instanceof OutcomeUnknown;

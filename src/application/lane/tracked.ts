@@ -83,6 +83,8 @@ export class Tracked {
 export const FACT_CODES = [
   /** More is wanted than the ceiling of its fee allows. */
   "FEE_CEILING_REACHED",
+  /** A policy does not allow it to cost more. */
+  "POLICY_LIMIT_REACHED",
   /** As many payloads were signed as the settings allow; it is still tracked and sent. */
   "MAX_ATTEMPTS_REACHED",
   /** Its bytes cannot be signed again at another price. */

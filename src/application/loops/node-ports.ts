@@ -1,3 +1,4 @@
+import type { Policies } from "../../domain/policy/policy.ts";
 import type { Chain } from "../../ports/chain.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { StuckResolutionHook } from "../../ports/stuck-hook.ts";
@@ -8,6 +9,8 @@ export interface NodePorts extends Ports {
   readonly chains: readonly { readonly chain: Chain; readonly settings: ChainSettings }[];
   /** Absent: without an operator no CANCEL, REPLACE or PLACEHOLDER is ever signed. */
   readonly stuckHook?: StuckResolutionHook;
+  /** Absent: nothing is limited. */
+  readonly policies?: Policies | null;
 }
 
 /** What only memory knows, for the gauges. */

@@ -23,6 +23,7 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 import { createKeyOperations } from "../operations/keys.ts";
 import { killOperations } from "../operations/kill.ts";
 import { createOperations, type OperationPorts } from "../operations/operations.ts";
+import { createPolicyReads, type PolicyPorts, tellPolicies } from "../operations/policies.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
 import { Feed } from "../queries/feed.ts";
 import { readiness } from "../queries/readiness.ts";
@@ -153,6 +154,7 @@ export class FencepostNode {
     const first = (work: () => Promise<void>) => patiently(() => askAgain(work, this.ports.clock, patience));
     await first(() => this.lease.start());
     await first(async () => this.cluster.learn(await this.ports.store.instances()));
+    await first(() => tellPolicies(this.ports, this.settings.nodeId));
     for (const loop of this.loops) loop.start();
     // What cannot be claimed at this moment is owed, and the beat tries again.
     await this.claiming.now();
@@ -227,8 +229,10 @@ export class FencepostNode {
   }
 
   private stagePorts() {
+    const { policies = null, store } = this.ports;
     return {
       ...this.ports,
+      limits: policies === null ? null : { policies, use: store.policyUse.bind(store) },
       chains: this.chains,
       nodeId: this.settings.nodeId,
       feedGrew: () => this.feedGrew(),
@@ -359,11 +363,12 @@ export class FencepostNode {
     for (const each of [intake, intakes, claiming, balancing, reconciling, watch]) await each.settled();
   }
 
-  private makeApi(operationPorts: OperationPorts): FencepostApi {
+  private makeApi(operationPorts: OperationPorts & PolicyPorts): FencepostApi {
     return {
       ...createReads({ ...this.ports, chains: this.chains, feed: this.feed, kills: this.kills }),
       ...killOperations(this.ports.codec, this.kills),
       ...createOperations(operationPorts, this.cluster.actions),
+      ...createPolicyReads(operationPorts),
       ...createKeyOperations(this.ports),
       create: async (request, owner, limits) => {
         const [fate] = await this.create([{ request, owner, limits }]);

@@ -1,10 +1,11 @@
 /**
  * Nonces for callers that sign themselves: kept under a time to live, then used, or given back. Only a release makes a
- * nonce free; one that expires is a hole, which the lane's policy closes (detours/holes.ts). To use it, a caller hands in
- * what it signed, or names the hash of what it sent.
+ * nonce free; one that expires is a hole, and gets a placeholder (detours/expired-reservations.ts). Until then its caller
+ * may still say what became of it. To use it, a caller hands in what it signed, or names the hash of what it sent.
  */
 import { bounded } from "../../domain/ceilings.ts";
-import { DatabaseSilent, FencepostError, outcomeUnknown, unavailable } from "../../domain/errors.ts";
+import { DatabaseSilent, FencepostError, forbiddenBy, outcomeUnknown, unavailable } from "../../domain/errors.ts";
+import { feeCap } from "../../domain/fees.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hash, Hex } from "../../domain/lane.ts";
 import { pileSeen } from "../../domain/pace/lane-pace.ts";
@@ -25,6 +26,7 @@ import { TermOver } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
 import type { NormalisePorts } from "../requests/normalise.ts";
 import { type HandedIn, parseReserve, parseSubmission, parseUsed, type ReserveOrder } from "../requests/reservation.ts";
+import type { ChainSettings } from "../settings.ts";
 import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
@@ -44,11 +46,12 @@ export const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOr
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
   async perform(ports, lane, { requestId, owner, ttlMs }) {
     const context = ports.chains.get(lane.lane.chainId) as ChainContext;
+    const { reservationTtlMs, maxReservations: most } = context.settings;
     const reservationId = ports.entropy.uuid();
-    const wanted = { requestId, owner, ttlMs: ttlMs ?? context.settings.reservationTtlMs, reservationId };
+    const wanted = { requestId, ttlMs: ttlMs ?? reservationTtlMs, reservationId, owner, most };
     // Lost while it waited: nothing was consumed, and the lane may be had again.
     const reserving = (owned: OwnedLane) => reserveOn(ports, context, owned, wanted);
-    return given(await underNextTerm(ports.lanes, lane, reserving), wanted);
+    return given(await underNextTerm(ports.lanes, lane, reserving), wanted, context.settings);
   },
   answer: async (ports, _, { outcome, reservationId }) => ({
     outcome,
@@ -82,8 +85,9 @@ export async function findReservation(
   return found;
 }
 
-function overAlready({ reservationId, state, txId }: Reservation): FencepostError {
-  const detail = `reservation ${reservationId} is ${state}, so nothing more can be done with it`;
+function overAlready({ reservationId, nonce, state, txId }: Reservation): FencepostError {
+  const taken = state === "EXPIRED" && txId !== null ? `, and transaction ${txId} took its nonce ${nonce}` : "";
+  const detail = `reservation ${reservationId} is ${state}${taken}, so nothing more can be done with it`;
   return new FencepostError("CONFLICT", detail, txId === null ? {} : { txId });
 }
 
@@ -134,8 +138,12 @@ function storeFailure(ports: Pick<ReservationPorts, "chains">, lane: OwnedLane, 
   return outcomeUnknown(detail, { cause: error });
 }
 
-function given(fate: ReserveFate, { requestId, owner }: Wanted): Given {
+function given(fate: ReserveFate, { requestId, owner }: Wanted, { maxReservations }: ChainSettings): Given {
   if (fate.fate === "noCursor") throw unavailable("this signer's nonce is not known yet; nothing was reserved");
+  if (fate.fate === "tooMany") {
+    const detail = `this key keeps ${maxReservations} nonces of this signer from others already: use or release one first`;
+    throw new FencepostError("QUOTA_EXCEEDED", detail, { rule: "maxReservations", retryAfterSeconds: 1 });
+  }
   const found = fate.fate === "requestTaken" ? fate : fate.reservation;
   if (isAnothers(found.owner, owner)) throw anothersRequestId(requestId);
   if (fate.fate !== "requestTaken") return { outcome: fate.fate, reservationId: fate.reservation.reservationId };
@@ -149,7 +157,7 @@ type Submission = Reservation & { readonly handedIn: HandedIn };
 /** From here on it is a tracked transaction like any other: its bytes are stored, claimed, sent and sent again. */
 export const submitReserved: Operation<ReservationPorts, Used, Submission, Created, Created> = {
   async laneOf(ports, { reservationId, request }) {
-    const reservation = await openReservation(ports, reservationId);
+    const reservation = await usableReservation(ports, reservationId);
     return { ...reservation, handedIn: await parseSubmission(ports.codec, request, reservation) };
   },
   perform(ports, lane, { handedIn, ...reservation }) {
@@ -157,9 +165,10 @@ export const submitReserved: Operation<ReservationPorts, Used, Submission, Creat
     const context = ports.chains.get(lane.lane.chainId) as ChainContext;
     refuseImpossibleGas(context, payload);
     const { txHash, rawTransaction } = handedIn;
-    const { gas, fees } = bounded(context.ceilings, handedIn.unsigned, blobCost(handedIn));
+    const blobs = blobCost(handedIn);
+    const { gas, fees } = bounded(context.ceilings, handedIn.unsigned, blobs);
     const attempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction } as const;
-    const intent = intentOf(ports, reservation, payload, gas);
+    const intent = intentOf(ports, reservation, { payload, gas, gasCost: gas * feeCap(fees) + blobs });
     return settle(ports, lane, { reservation, intent, attempt, becomes: "SUBMITTED" });
   },
   answer: (_, __, created) => created,
@@ -170,13 +179,13 @@ type Mark = Reservation & { readonly txHash: Hash };
 /** Only followed: there are no bytes to send again, and its payload is not known. */
 export const markUsed: Operation<ReservationPorts, Used, Mark, Created, Created> = {
   async laneOf(ports, { reservationId, request }) {
-    const reservation = await openReservation(ports, reservationId);
+    const reservation = await usableReservation(ports, reservationId);
     return { ...reservation, txHash: parseUsed(request) };
   },
   async perform(ports, lane, { txHash, ...reservation }) {
     await refuseAnother(ports.chains.get(lane.lane.chainId) as ChainContext, txHash, reservation);
     const payload: Payload = { to: null, data: "0x", value: 0n };
-    const intent = intentOf(ports, reservation, payload, 0n);
+    const intent = intentOf(ports, reservation, { payload, gas: 0n, gasCost: 0n });
     return settle(ports, lane, { reservation, intent, attempt: hashAlone(txHash), becomes: "USED" });
   },
   answer: (_, __, created) => created,
@@ -190,10 +199,12 @@ async function refuseAnother({ chain }: ChainContext, txHash: Hash, { lane, nonc
   throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "INVALID_INPUT" });
 }
 
-async function openReservation(ports: ReservationPorts, reservationId: string): Promise<Reservation> {
+async function usableReservation(ports: ReservationPorts, reservationId: string): Promise<Reservation> {
   const reservation = await findReservation(ports, reservationId);
-  if (reservation.state !== "RESERVED") throw overAlready(reservation);
-  return reservation;
+  const { state, txId } = reservation;
+  // Expired, with nothing at its nonce as far as this node can see: the lane's owner decides behind its lock.
+  if (state === "RESERVED" || (state === "EXPIRED" && txId === null)) return reservation;
+  throw overAlready(reservation);
 }
 
 interface Use {
@@ -208,7 +219,8 @@ async function settle(ports: ReservationPorts, owned: OwnedLane, use: Use): Prom
   const { reservationId, lane, nonce, requestId } = use.reservation;
   const reason = `${becomes === "SUBMITTED" ? "handed in" : "sent"} by the caller for reservation ${reservationId}`;
   const binding: Binding = { nonce, intent, attempt, reason, reservation: { reservationId, becomes } };
-  const fate = await bindOn(ports, owned, binding);
+  const { fate, forbidden } = await bindOn(ports, owned, binding);
+  if (forbidden !== undefined) throw forbiddenBy(forbidden);
   if (fate === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
   if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
   ports.telemetry.emit({ type: "nonce.reserved", lane, reservationId, nonce, state: becomes });
@@ -228,11 +240,11 @@ async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: Binding
 function intentOf(
   ports: ReservationPorts,
   { lane, requestId, owner }: Reservation,
-  payload: Payload,
-  gas: bigint,
+  { payload, ...costs }: Pick<PreparedIntent, "payload" | "gas" | "gasCost">,
 ): PreparedIntent {
   const txId = ports.entropy.uuid();
-  return { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata: null, gas };
+  const fingerprinted = { payload, fingerprint: fingerprint(payload) as Hex };
+  return { txId, lane, requestId, owner, ...fingerprinted, metadata: null, ...costs };
 }
 
 function payloadOf({ unsigned }: HandedIn): Payload {

@@ -1,6 +1,6 @@
 import { orDatabaseSilent } from "../../domain/errors.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
-import type { FencepostApi, KeyOperation, OperationName } from "../api.ts";
+import type { FencepostApi, KeyOperation, OperationName, PolicyApi } from "../api.ts";
 import { type ExplainPorts, explainTransaction } from "./explain.ts";
 import type { Feed } from "./feed.ts";
 import { type SignerQueryPorts, signer, signers } from "./signers.ts";
@@ -17,7 +17,10 @@ export interface ReadPorts
 /** Everything that is only read: any node answers it, whether or not it owns the lane. */
 export function createReads(
   ports: ReadPorts,
-): Omit<FencepostApi, "create" | "createBatch" | "readiness" | "kill" | "endKill" | KeyOperation | OperationName> {
+): Omit<
+  FencepostApi,
+  "create" | "createBatch" | "readiness" | "kill" | "endKill" | KeyOperation | OperationName | PolicyApi
+> {
   const { store, feed } = ports;
   const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);
   const liveNodes = async () => (await store.instances()).filter(({ dead, expired }) => !dead && !expired);

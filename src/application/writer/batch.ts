@@ -3,6 +3,7 @@ import {
   type AllocateWrite,
   type Committed,
   type LaneWrite,
+  type MoveFate,
   OutcomeUnknown,
   type WriteOutcome,
 } from "../../ports/lane-store.ts";
@@ -189,7 +190,7 @@ function hasCreated(result: PieceFate): boolean {
   return "status" in result && result.status === "allocated" && result.items.some(({ fate }) => fate === "created");
 }
 
-function appliedItems(result: PieceFate): readonly ("applied" | "conflict")[] {
+function appliedItems(result: PieceFate): readonly MoveFate[] {
   return "status" in result && result.status === "applied" ? result.items : [];
 }
 

@@ -2,6 +2,7 @@
 import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
 import { Giver } from "./give-nonce.ts";
+import { judgeFirst } from "./guard.ts";
 import { existingOf, isHeld, type Ledger, type WaitingIntent } from "./ledger.ts";
 import type { AllocateFate, AllocateWrite, ExistingTransaction, LedgerOutcome, NewTransaction } from "./writes.ts";
 
@@ -18,11 +19,14 @@ function fateOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateFate 
     return { fate: "duplicate", existing, samePayload: existing.fingerprint === intent.fingerprint };
   }
   if (isHeld(draft.ledger)) return { fate: "held" };
+  const verdict = judgeFirst(draft, intent);
+  if ("forbidden" in verdict) return { fate: "forbidden", ...verdict.forbidden };
   const given = giver.next(draft);
   if (given === null) return { fate: "noCursor" };
   const { nonce, recycled } = given;
   const intake = intakeId === undefined ? null : waiting(draft.ledger, intakeId, intent.txId);
   draft.record({ kind: "allocated", intent, nonce, intake, at: draft.at });
+  for (const charge of verdict.charges) draft.record(charge);
   return { fate: "created", nonce, createdAt: intake?.acceptedAt ?? draft.at, ...(recycled ? { recycled } : {}) };
 }
 

@@ -1,40 +1,69 @@
 /** A reserved nonce, or a hole, gets its transaction: allocated and signed within one write, so that no reader sees it between the two. */
+import { inSameHour } from "../reservations.ts";
+import type { Charged } from "./changes.ts";
 import type { Draft } from "./draft.ts";
+import { judgeFirst, type Verdict } from "./guard.ts";
 import { isHeld } from "./ledger.ts";
 import { move } from "./move.ts";
 import type { BindWrite, NonceOutcome, SettleFate } from "./nonce-writes.ts";
-import { judged, settle } from "./reserve.ts";
+import { loaded } from "./part.ts";
+import { settle, usable } from "./reserve.ts";
 import type { TransitionItem } from "./writes.ts";
 
 export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   const { intent } = write;
   const isTaken = intent.requestId !== null && draft.ledger.requests.get(intent.requestId) !== null;
   const requestId = isTaken ? null : intent.requestId;
+  const verdict = judgeBound(draft, write);
+  const at = { createdAt: draft.at, requestId };
+  if ("forbidden" in verdict) return { status: "bound", fate: "forbidden", ...at, forbidden: verdict.forbidden };
   const fate = isHeld(draft.ledger) ? "held" : takeNonce(draft, write);
-  if (fate === "settled") insertSigned(draft, write, requestId);
-  return { status: "bound", fate, createdAt: draft.at, requestId };
+  if (fate === "settled") insertSigned(draft, write, { requestId, charges: verdict.charges });
+  return { status: "bound", fate, ...at };
 }
 
-/** The nonce is the reservation's, still open; or a hole. */
-function takeNonce(draft: Draft, { reservation, nonce, intent }: BindWrite): SettleFate {
-  const { txId } = intent;
-  if (reservation === undefined || reservation.becomes === "EXPIRED") {
-    if (draft.ledger.holes.get(nonce) === null) return "conflict";
-    draft.record({ kind: "holeClosed", nonce });
-    const left = reservation === undefined ? null : draft.ledger.reservations.get(reservation.reservationId);
-    if (left?.state === "EXPIRED" && left.nonce === nonce) settle(draft, left, { state: "EXPIRED", txId });
-    return "settled";
-  }
-  const found = judged(draft, reservation.reservationId);
-  if (found.reservation?.nonce !== nonce) return "conflict";
-  if (found.fate === "settled") settle(draft, found.reservation, { state: reservation.becomes, txId });
-  return found.fate;
+/** The nonce is the reservation's, which its caller may still use; or a hole. */
+function takeNonce(draft: Draft, write: BindWrite): SettleFate {
+  const { reservation, nonce, intent } = write;
+  if (reservation === undefined || reservation.becomes === "EXPIRED") return fillHole(draft, write);
+  const found = usable(draft, reservation.reservationId);
+  if (found?.nonce !== nonce) return "conflict";
+  if (found.state === "EXPIRED") draft.record({ kind: "holeClosed", nonce });
+  settle(draft, found, { state: reservation.becomes, txId: intent.txId });
+  return "settled";
 }
 
-function insertSigned(draft: Draft, write: BindWrite, requestId: string | null): void {
+function fillHole(draft: Draft, { reservation, nonce, intent: { txId } }: BindWrite): SettleFate {
+  const { ledger, at } = draft;
+  if (ledger.holes.get(nonce) === null) return "conflict";
+  const mostPerHour = reservation?.becomes === "EXPIRED" ? reservation.mostPerHour : undefined;
+  if (mostPerHour !== undefined && repairsInHour(draft) >= mostPerHour) return "limited";
+  draft.record({ kind: "holeClosed", nonce });
+  const left = reservation === undefined ? null : ledger.reservations.get(reservation.reservationId);
+  if (left?.state === "EXPIRED" && left.nonce === nonce) settle(draft, left, { state: "EXPIRED", txId });
+  if (mostPerHour !== undefined) draft.record({ kind: "repaired", txId, at });
+  return "settled";
+}
+
+function repairsInHour({ ledger, at }: Draft): number {
+  const repairs = loaded(ledger.repairs, "the repairs of this hour");
+  return repairs.filter((each) => inSameHour(each, at)).length;
+}
+
+function insertSigned(
+  draft: Draft,
+  write: BindWrite,
+  { requestId, charges }: { readonly requestId: string | null; readonly charges: readonly Charged[] },
+): void {
   const { intent, nonce } = write;
   draft.record({ kind: "allocated", intent: { ...intent, requestId }, nonce, intake: null, at: draft.at });
+  for (const charge of charges) draft.record(charge);
   move(draft, signingOf(write));
+}
+
+/** What a caller sent itself is only followed, and costs what it costs; a placeholder moves nothing, to nobody. */
+function judgeBound(draft: Draft, { intent, attempt: { kind } }: BindWrite): Verdict {
+  return judgeFirst(draft, intent, kind === "initial" ? "payload" : "cost");
 }
 
 export type Signing = Pick<BindWrite, "intent" | "attempt" | "reason" | "decision">;

@@ -1,4 +1,5 @@
 import type { Hole } from "../holes.ts";
+import type { Charge } from "../policy/charges.ts";
 import type { Reservation } from "../reservations.ts";
 import type { PreparedIntent } from "../transaction.ts";
 import type { WaitingIntent, Watched } from "./ledger.ts";
@@ -25,7 +26,18 @@ export type Change =
   | { readonly kind: "reserved"; readonly reservation: Reservation }
   /** `from`: what it was before. */
   | { readonly kind: "reservationSettled"; readonly reservation: Reservation; readonly from: Reservation["state"] }
-  | { readonly kind: "completed"; readonly completion: Completion; readonly at: Date };
+  /** The lane put a placeholder at the nonce of an expired reservation by itself. */
+  | { readonly kind: "repaired"; readonly txId: string; readonly at: Date }
+  | { readonly kind: "completed"; readonly completion: Completion; readonly at: Date }
+  | Charged;
+
+/** Counted against the limits of the signer, and of the API key that the transaction belongs to. */
+export interface Charged {
+  readonly kind: "charged";
+  readonly txId: string;
+  readonly owner: string | null;
+  readonly charge: Charge;
+}
 
 /** A transaction begins, with its nonce. */
 export interface Allocated {

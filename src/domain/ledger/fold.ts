@@ -3,6 +3,7 @@ import type { Reservation } from "../reservations.ts";
 import type { Allocated, Change, Moved, Refused } from "./changes.ts";
 import { foldStanding, type Own } from "./fold-standing.ts";
 import { allocatedTransaction, movedTransaction, refusedTransaction } from "./fold-transaction.ts";
+import { foldCharge } from "./guard.ts";
 import { existingOf, type Ledger, type LedgerTransaction, watchedIn } from "./ledger.ts";
 import type { Part } from "./part.ts";
 
@@ -40,6 +41,12 @@ export function foldInto(ledger: OwnLedger, change: Change): void {
       break;
     case "reservationSettled":
       foldReservationSettled(ledger, change.reservation);
+      break;
+    case "repaired":
+      if (ledger.repairs !== undefined) ledger.repairs = [...ledger.repairs, change.at];
+      break;
+    case "charged":
+      if (ledger.guard !== null) ledger.guard = foldCharge(ledger.guard, ledger.lane.signer, change);
       break;
   }
 }

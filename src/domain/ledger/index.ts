@@ -17,6 +17,8 @@ export { apply } from "./apply.ts";
 export type * from "./changes.ts";
 export type { Moment } from "./draft.ts";
 export { fold } from "./fold.ts";
+export type * from "./guard.ts";
+export { concernsLimits, foreseen, nothingUsed } from "./guard.ts";
 export type * from "./kept.ts";
 export { foldKept, keptOf } from "./kept.ts";
 export type * from "./kept-transaction.ts";

@@ -3,6 +3,7 @@ import type { Hex, Lane } from "../lane.ts";
 import type { Reservation } from "../reservations.ts";
 import type { Attempt, Receipt } from "../transaction.ts";
 import { isSettled, type State, type Status, type TransitionEvent } from "../transitions.ts";
+import type { Guard } from "./guard.ts";
 import { type Cover, loaded, Part } from "./part.ts";
 import type { ExistingTransaction, SuspendedBy } from "./writes.ts";
 
@@ -18,6 +19,8 @@ export interface Ledger {
   readonly mayHaveLost: boolean | undefined;
   /** The highest nonce whose reservation ended without being released; null: none did. Undefined: not loaded. */
   readonly endedThrough: number | null | undefined;
+  /** When the lane put placeholders at nonces of expired reservations by itself, in the last hour at least. Undefined: not loaded. */
+  readonly repairs: readonly Date[] | undefined;
   readonly transactions: Part<string, LedgerTransaction>;
   /** Which transaction has a nonce, whatever became of it. */
   readonly nonces: Part<number, string>;
@@ -35,6 +38,8 @@ export interface Ledger {
   readonly reservedAs: Part<string, string>;
   /** What waits in the intake table. */
   readonly intake: Part<number, WaitingIntent>;
+  /** Null: no policy is in force. */
+  readonly guard: Guard | null;
 }
 
 export interface LedgerTransaction extends Status {
@@ -98,7 +103,13 @@ const NAMED = { kind: "named" } as const;
 
 /** A lane that nothing was ever written for. All of it: what is not in it does not exist. */
 export function newLedger(lane: Lane): Ledger {
-  return { ...empty(lane, ALL), mayHaveLost: false, endedThrough: null, intake: Part.of("intake row", NAMED) };
+  return {
+    ...empty(lane, ALL),
+    mayHaveLost: false,
+    endedThrough: null,
+    repairs: [],
+    intake: Part.of("intake row", NAMED),
+  };
 }
 
 /** A lane's own row, and nothing else of it: the loader puts in what a write needs beside it. */
@@ -113,6 +124,7 @@ function empty({ chainId, signer }: Lane, cover: Extract<Cover<string>, { kind: 
   return {
     lane: { chainId, signer },
     ...{ cursor: null, suspendedBy: null, reconciled: true, mayHaveLost: undefined, endedThrough: undefined },
+    repairs: undefined,
     transactions: Part.of("transaction", cover),
     nonces: Part.of("transaction at nonce", cover),
     live: Part.of("live transaction at nonce", cover),
@@ -123,6 +135,7 @@ function empty({ chainId, signer }: Lane, cover: Extract<Cover<string>, { kind: 
     reserved: Part.of("reservation of nonce", cover),
     reservedAs: Part.of("reservation named", cover),
     intake: Part.of("intake row", cover),
+    guard: null,
   };
 }
 

@@ -4,12 +4,16 @@ import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transitions.ts"
 import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
 import { highestAccepted } from "./fold-transaction.ts";
+import { judgeStep } from "./guard.ts";
 import { isHeld, type Ledger, type LedgerTransaction } from "./ledger.ts";
 import { loaded } from "./part.ts";
-import type { TransitionItem } from "./writes.ts";
+import type { MoveFate, TransitionItem } from "./writes.ts";
 
-/** `conflict`: it does not stand where the step was planned, or may not be taken now. Nothing was done. */
-export function move(draft: Draft, item: TransitionItem): "applied" | "conflict" {
+/**
+ * `conflict`: it does not stand where the step was planned, or may not be taken now. `forbidden`: by a policy. Nothing was
+ * done.
+ */
+export function move(draft: Draft, item: TransitionItem): MoveFate {
   const tx = draft.ledger.transactions.get(item.txId);
   if (tx === null || !tx.live || !fits(tx, item)) return "conflict";
   if (item.claim !== undefined && isHeld(draft.ledger)) return "conflict";
@@ -17,12 +21,15 @@ export function move(draft: Draft, item: TransitionItem): "applied" | "conflict"
   const attemptCount = countAttempts(tx, item);
   const way = wayOf(draft.ledger, tx, item);
   if (way === null) return "conflict";
+  const verdict = judgeStep(draft, tx, item);
+  if ("forbidden" in verdict) return "forbidden";
   if (way.fills !== null) draft.record({ kind: "holeClosed", nonce: way.fills });
   const repeats = isRepeat(tx, item);
   const step = repeats ? tx.steps : tx.steps + 1;
   const acceptedOrdinal = highestAccepted(tx.acceptedOrdinal, item);
   const from = { nonce: way.nonce, live: way.nonce !== null, attemptCount, acceptedOrdinal };
   draft.record({ kind: "moved", item, ...from, step, repeats, at: draft.at });
+  for (const charge of verdict.charges) draft.record(charge);
   if (way.leaves !== null) draft.record({ kind: "holeLeft", hole: { ...way.leaves, since: draft.at } });
   complete(draft, tx, item);
   return "applied";

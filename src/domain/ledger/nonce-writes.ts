@@ -1,4 +1,5 @@
 import type { Hole } from "../holes.ts";
+import type { Forbidden } from "../policy/policy.ts";
 import type { Reservation } from "../reservations.ts";
 import type { PreparedIntent, SignedAttempt } from "../transaction.ts";
 import type { Decision, Fenced, WantedNonces } from "./writes.ts";
@@ -12,6 +13,8 @@ export interface ReserveWrite extends Fenced<"reserve">, WantedNonces {
   readonly requestId: string | null;
   readonly owner: string | null;
   readonly ttlMs: number;
+  /** How many nonces of the lane one key may keep from others at a time. */
+  readonly most: number;
 }
 
 /** The caller's word that nothing was signed: the nonce is free. */
@@ -28,8 +31,13 @@ export type ExpireWrite = Fenced<"expire">;
  */
 export interface BindWrite extends Fenced<"bind"> {
   readonly nonce: number;
-  /** The open reservation it fulfils, or the expired one that left the hole. Without either the nonce must be a hole. */
-  readonly reservation?: { readonly reservationId: string; readonly becomes: "SUBMITTED" | "USED" | "EXPIRED" };
+  /**
+   * The reservation it fulfils, open or expired and its nonce still a hole; or the expired one that left the hole which a
+   * placeholder takes. Without either the nonce must be a hole.
+   */
+  readonly reservation?:
+    | { readonly reservationId: string; readonly becomes: "SUBMITTED" | "USED" }
+    | { readonly reservationId: string; readonly becomes: "EXPIRED"; readonly mostPerHour?: number };
   readonly intent: PreparedIntent;
   readonly attempt: SignedAttempt;
   readonly reason: string;
@@ -60,6 +68,8 @@ export type NonceOutcome =
       readonly fate: SettleFate;
       readonly createdAt: Date;
       readonly requestId: string | null;
+      /** Where the fate is "forbidden". */
+      readonly forbidden?: Forbidden;
     };
 
 export type ReserveFate =
@@ -67,8 +77,13 @@ export type ReserveFate =
   | { readonly fate: "existing"; readonly reservation: Reservation }
   /** The request id belongs to a transaction. */
   | { readonly fate: "requestTaken"; readonly txId: string; readonly owner: string | null }
+  /** The key keeps as many nonces of the lane from others as it may. */
+  | { readonly fate: "tooMany" }
   | { readonly fate: "noCursor" };
 
-/** "late": it had expired. "conflict": it was settled before, or the nonce is no hole any more. */
-/** "held": the lane has not been compared with the chain since the database's history changed; nothing was done. */
-export type SettleFate = "settled" | "late" | "conflict" | "held";
+/**
+ * "conflict": it was settled before, or the nonce is no hole any more. "limited": the lane repaired as many expired
+ * reservations in this hour as it may. "held": the lane has not been compared with the chain since the database's history
+ * changed. "forbidden": by a policy. Nothing was done in any of them.
+ */
+export type SettleFate = "settled" | "conflict" | "limited" | "held" | "forbidden";

@@ -3,8 +3,8 @@ import type { Hole } from "../holes.ts";
 import type { Reservation } from "../reservations.ts";
 import type { Draft } from "./draft.ts";
 import { Giver } from "./give-nonce.ts";
-import { isHeld, reservationAt } from "./ledger.ts";
-import type { NonceOutcome, ReleaseWrite, ReserveFate, ReserveWrite, SettleFate } from "./nonce-writes.ts";
+import { isHeld, type Ledger, reservationAt } from "./ledger.ts";
+import type { NonceOutcome, ReleaseWrite, ReserveFate, ReserveWrite } from "./nonce-writes.ts";
 
 export function reserve(draft: Draft, write: ReserveWrite): NonceOutcome {
   const fate = known(draft, write.requestId) ?? keep(draft, write);
@@ -22,22 +22,31 @@ function known({ ledger, past }: Draft, requestId: string | null): ReserveFate |
 }
 
 function keep(draft: Draft, write: ReserveWrite): ReserveFate {
+  if (keptFromOthers(draft, write.owner) >= write.most) return { fate: "tooMany" };
   const given = isHeld(draft.ledger) ? null : new Giver(draft.ledger, write).next(draft);
   if (given === null) return { fate: "noCursor" };
   const { reservationId, requestId, owner, ttlMs } = write;
   const expiresAt = new Date(draft.at.getTime() + ttlMs);
   const reservation: Reservation = {
     ...{ reservationId, lane: draft.ledger.lane, nonce: given.nonce, requestId, owner },
-    ...{ state: "RESERVED", expiresAt, txId: null },
+    ...{ state: "RESERVED", expiresAt, ttlMs, txId: null },
   };
   draft.record({ kind: "reserved", reservation });
   return { fate: "created", reservation, recycled: given.recycled };
 }
 
+/** Also what expired: until something stands at its nonce, that holds up everything above as well. */
+function keptFromOthers({ ledger: { reserved, reservations, holes } }: Draft, owner: string | null): number {
+  const open = reserved.every().filter(([, id]) => reservations.get(id)?.owner === owner);
+  const expired = holes.every().filter(([, hole]) => hole.expired?.owner === owner);
+  return open.length + expired.length;
+}
+
 export function release(draft: Draft, { reservationId }: ReleaseWrite): NonceOutcome {
-  const { reservation, fate } = judged(draft, reservationId);
-  if (fate !== "settled" || reservation === null) return { status: "released", fate, hole: null };
-  return { status: "released", fate, hole: end(draft, reservation, "released") };
+  const reservation = draft.ledger.reservations.get(reservationId);
+  const isOpen = reservation !== null && reservationAt(reservation, draft.past).state === "RESERVED";
+  if (!isOpen) return { status: "released", fate: "conflict", hole: null };
+  return { status: "released", fate: "settled", hole: end(draft, reservation, "released") };
 }
 
 /** Ascending by nonce. */
@@ -49,10 +58,11 @@ export function expire(draft: Draft): NonceOutcome {
 }
 
 function end(draft: Draft, reservation: Reservation, why: "released" | "expired"): Hole {
-  const { nonce, reservationId } = reservation;
+  const { nonce, reservationId, owner, ttlMs } = reservation;
   settle(draft, reservation, { state: why === "released" ? "RELEASED" : "EXPIRED", txId: null });
   const what = why === "released" ? "its reservation was released" : "its reservation expired unused";
-  const hole = { nonce, why, detail: `${what} (${reservationId})`, since: draft.at, reservationId };
+  const left = { nonce, why, detail: `${what} (${reservationId})`, since: draft.at, reservationId };
+  const hole = why === "expired" ? { ...left, expired: { owner, ttlMs } } : left;
   draft.record({ kind: "holeLeft", hole });
   return hole;
 }
@@ -61,14 +71,16 @@ export function settle(draft: Draft, reservation: Reservation, as: Pick<Reservat
   draft.record({ kind: "reservationSettled", reservation: { ...reservation, ...as }, from: reservation.state });
 }
 
-/** Whether it can still be settled. `late`: it is past, be that written down or not. */
-export function judged(
-  { ledger, past }: Draft,
-  reservationId: string,
-): { readonly reservation: Reservation | null; readonly fate: SettleFate } {
+/**
+ * The reservation, where its caller may still say what it signed: nothing else stands at its nonce. After its time is over
+ * that is so until a placeholder takes the nonce, or the chain was found to have passed it.
+ */
+export function usable({ ledger }: Draft, reservationId: string): Reservation | null {
   const reservation = ledger.reservations.get(reservationId);
-  if (reservation === null) return { reservation, fate: "conflict" };
-  const { state } = reservationAt(reservation, past);
-  if (state === "RESERVED") return { reservation, fate: "settled" };
-  return { reservation, fate: state === "EXPIRED" ? "late" : "conflict" };
+  if (reservation?.state === "RESERVED") return reservation;
+  return reservation?.state === "EXPIRED" && isItsHole(ledger, reservation) ? reservation : null;
+}
+
+function isItsHole({ holes }: Ledger, { nonce, reservationId }: Reservation): boolean {
+  return holes.get(nonce)?.reservationId === reservationId;
 }

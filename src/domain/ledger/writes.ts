@@ -1,4 +1,6 @@
 import type { Fence, Hash, Hex, Lane } from "../lane.ts";
+import type { Paid } from "../policy/charges.ts";
+import type { Forbidden } from "../policy/policy.ts";
 import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../transitions.ts";
 import type { LedgerTransaction } from "./ledger.ts";
@@ -107,6 +109,10 @@ export interface TransitionItem {
   readonly decision?: Decision;
   /** With `amend`: what is signed instead of the caller's payload, which stays as it was. */
   readonly change?: QueuedChange;
+  /** With another payload than was judged before, or with another price: what policies judge, and count. */
+  readonly spends?: Spending;
+  /** With an outcome: what was paid, where that is counted. */
+  readonly paid?: Paid;
   /** A new attempt; inserted, and its hash tracked from this commit on. */
   readonly attempt?: SignedAttempt;
   /** What a node made of an attempt that it signed itself: its hash, tracked from this commit on. */
@@ -120,6 +126,14 @@ export interface TransitionItem {
   /** Null clears; absent leaves as it is. */
   readonly lastError?: string | null;
   readonly completion?: NewCompletion;
+}
+
+/** What a payload can cost. */
+export interface Spending extends Pick<Payload, "to" | "data" | "value"> {
+  /** Gas × fee cap, blobs included. */
+  readonly gasCost: bigint;
+  /** "cost": its receiver was judged before, or it moves nothing. */
+  readonly about: "payload" | "cost";
 }
 
 /** Another payload for a transaction that is not signed yet, and the kind of attempt that it becomes. */
@@ -166,11 +180,14 @@ export type IntakeFate =
 /** What became of a write that the ledger judged. */
 export type LedgerOutcome =
   | { readonly status: "allocated"; readonly items: readonly AllocateFate[]; readonly cursor: number }
-  | { readonly status: "applied"; readonly items: readonly ("applied" | "conflict")[] }
+  | { readonly status: "applied"; readonly items: readonly MoveFate[] }
   | { readonly status: "aligned"; readonly cursor: number }
   | { readonly status: "reconciled"; readonly cursor: number; readonly suspendedBy: SuspendedBy | null }
   | { readonly status: "done" }
   | NonceOutcome;
+
+/** "conflict": it stood elsewhere. "forbidden": by a policy. Nothing was done then. */
+export type MoveFate = "applied" | "conflict" | "forbidden";
 
 export type AllocateFate =
   /** `recycled`: the nonce was a hole. */
@@ -181,6 +198,8 @@ export type AllocateFate =
   | { readonly fate: "noCursor" }
   /** The lane is not reconciled since the database's history changed, or waits for an operator: nothing consumed. */
   | { readonly fate: "held" }
+  /** A policy does not allow it: nothing consumed. */
+  | ({ readonly fate: "forbidden" } & Forbidden)
   /** The database cannot hold this item; found by bisecting, never answered by the store itself. */
   | { readonly fate: "refused"; readonly detail: string };
 

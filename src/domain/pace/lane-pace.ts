@@ -5,6 +5,7 @@
  */
 import { type BackoffRule, backoffMs } from "../backoff.ts";
 import { type Doubt, NO_DOUBT, weigh } from "../doubt.ts";
+import { looked, type Search } from "./search.ts";
 import { AT_ONCE, at, type When } from "./when.ts";
 
 export interface LanePace {
@@ -33,6 +34,10 @@ export interface LanePace {
   readonly blocking: BlockingHole | null;
   /** The head at which each hole was first found to have been passed by the chain, for as long as it stays so. */
   readonly passedHoles: ReadonlyMap<number, number>;
+  /** By nonce: the search for what callers whose reservations expired may have sent. None: a look found something, or none was made. */
+  readonly searches: ReadonlyMap<number, Search>;
+  /** As many nonces of expired reservations got placeholders as the lane pays for in one hour: not tried again before. */
+  readonly nextRepair: When;
   /** That more nonces are kept for callers than should be was said, and is so still. */
   readonly pileSaid: boolean;
 }
@@ -85,6 +90,8 @@ export const NEW_LANE_PACE: LanePace = {
   holeLookOwed: true,
   blocking: null,
   passedHoles: new Map(),
+  searches: new Map(),
+  nextRepair: AT_ONCE,
   pileSaid: false,
 };
 
@@ -178,6 +185,26 @@ export function holesPassed(pace: LanePace, nonces: readonly number[], head: num
   const { passedHoles: before } = pace;
   return { ...pace, passedHoles: new Map(nonces.map((nonce) => [nonce, before.get(nonce) ?? head])) };
 }
+
+/** All the nonces that were looked at, and those of them at which something of a caller's was found. */
+export function callersLookedFor(
+  pace: LanePace,
+  {
+    nonces,
+    found,
+    atMs,
+  }: { readonly nonces: readonly number[]; readonly found: ReadonlySet<number>; readonly atMs: number },
+): LanePace {
+  const searches = new Map<number, Search>();
+  for (const nonce of nonces) {
+    const search = looked(pace.searches.get(nonce), found.has(nonce), atMs);
+    if (search !== undefined) searches.set(nonce, search);
+  }
+  return { ...pace, searches };
+}
+
+/** The database counts as many repairs of this hour as the lane may pay for. */
+export const repairsLimited = (pace: LanePace, againAtMs: number): LanePace => ({ ...pace, nextRepair: at(againAtMs) });
 
 /** Whether more nonces are kept for callers than should be: said once, and again only after it was over. */
 export function pileSeen(pace: LanePace, isPiledUp: boolean): LanePace {

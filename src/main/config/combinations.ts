@@ -16,6 +16,7 @@ export function refuseImpossible(resolution: Resolution): void {
   refuseHalfAKeystore(resolution);
   refuseContradictoryAuth(resolution);
   refusePrivateHooks(resolution);
+  refuseTwoPolicies(resolution);
   for (const chain of resolution.chains) refuseIdleConfirmations(chain, resolution.mistakes);
 }
 
@@ -61,6 +62,11 @@ function refusePrivateHooks({ values, mistakes }: Resolution): void {
     if (isIP(address) === 0 || mayConnect(address)) continue;
     mistakes.refuse(key, `leads to a private address: name it in ${SETTINGS.hookNetworks.variable}, as ${address}`);
   }
+}
+
+function refuseTwoPolicies({ origins, mistakes }: Resolution): void {
+  if (origins.policyFile === "default" || origins.policies === "default") return;
+  mistakes.refuse("policyFile", `contradicts ${SETTINGS.policies.variable}; set one of them`);
 }
 
 /** A count that was set beside a tag, and not only inherited from a wider place, would be silently without effect. */

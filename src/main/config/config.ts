@@ -41,6 +41,7 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     databaseUrl: values.databaseUrl,
     /** Past a transaction pooler, for LISTEN; null: the same. */
     directDatabaseUrl: values.directDatabaseUrl,
+    databaseSchema: values.databaseSchema,
     notifications: values.notifications === "on",
     preparedStatements: values.preparedStatements,
     /** Empty: `dev` brings its own, under `chainDefaults`. */
@@ -60,6 +61,7 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     /** Null: where no key is asked for, its own names; else any. */
     allowedHosts: values.allowedHosts,
     allowedOrigins: values.allowedOrigins ?? [],
+    policies: { file: values.policyFile, document: values.policies },
     mode: values.mode,
     lease: {
       durationMs: values.leaseDuration,

@@ -9,6 +9,21 @@ export interface Parser<T, Said = unknown> {
   readonly said?: Said;
 }
 
+/** An object in a file; JSON in a variable. */
+export const document: Parser<Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>> = (raw) => {
+  const value = typeof raw === "string" ? parsedJson(raw) : raw;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return { mistake: "is not an object" };
+  return { value: value as Readonly<Record<string, unknown>> };
+};
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
 export function matching(pattern: RegExp, rule: string): Parser<string, string> {
   return (raw) => {
     const value = asText(raw);

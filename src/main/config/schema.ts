@@ -3,6 +3,7 @@
  * from the key. docs/configuration.md is tested against this table in both directions.
  */
 import { URL_PATTERN } from "../../adapters/peers/url-patterns.ts";
+import { DEFAULT_SCHEMA } from "../../adapters/postgres/schema-name.ts";
 import { LOG_LEVELS } from "../../adapters/system/log-level.ts";
 import { ALERT_FORMATS } from "../../adapters/webhooks/alert-formats.ts";
 import { MASK } from "../../domain/mask.ts";
@@ -17,7 +18,7 @@ import {
   secretsOfHookPlace,
   secretsOfRpcUrls,
 } from "./masking.ts";
-import { choice, duration, flag, formatGwei, gwei, integer, list, matching, text, wei } from "./parsers.ts";
+import { choice, document, duration, flag, formatGwei, gwei, integer, list, matching, text, wei } from "./parsers.ts";
 import { BY_CHAIN_ID, oneOf, optional, type Setting, settings, time, timeOrOff, whole } from "./setting.ts";
 
 const MAX_COUNT = 1_000_000;
@@ -74,6 +75,12 @@ export const CHAIN_SETTINGS = settings({
   holePolicy: oneOf("move", "heal"),
   /** How long a reserved nonce is kept where its caller does not say; at most ten minutes. */
   reservationTtl: time(60_000, 1_000, LONGEST_TTL_MS),
+  /** Nonces of a lane that one key may keep from others at a time: reserved, or expired and without a transaction. */
+  maxReservations: whole(16, [1, MAX_COUNT]),
+  /** The nonce of an expired reservation: taken by a placeholder, or left to the hole policy. */
+  expiredReservations: oneOf("placeholder", "hole"),
+  /** Such placeholders that a lane pays for in one hour; past that its head is STUCK. */
+  maxReservationRepairs: whole(16, [0, MAX_COUNT]),
   /** An alert, and a question to the hook, where more transactions of a lane are not final. */
   alertPendingDepth: whole(1_000, [1, MAX_COUNT]),
   /** The same where the oldest of them is older. */
@@ -93,6 +100,12 @@ export const SETTINGS = {
     databaseUrl: DATABASE,
     /** The same database past a transaction pooler: where nodes listen for each other's hints. */
     directDatabaseUrl: DATABASE,
+    /** Where everything is kept in it. */
+    databaseSchema: {
+      parse: matching(/^[a-z_][a-z0-9_]{0,62}$/, "is not a schema name (1 to 63 of a to z, 0 to 9 and _)"),
+      fallback: DEFAULT_SCHEMA,
+      show: String,
+    },
     notifications: oneOf("on", "off"),
     preparedStatements: oneOf("auto", "on", "off"),
     /** One chain. For several, use `chains`. */
@@ -143,6 +156,10 @@ export const SETTINGS = {
       show: (keys: readonly credentials.ApiKey[]) => keys.map((key) => `${key.name}:${MASK}`).join(", "),
     }),
     auth: optional({ parse: choice("keys", "none") }),
+    /** What signers and API keys may do, and up to how much: a file of JSON. */
+    policyFile: optional({ parse: text }),
+    /** The same, in the configuration itself. */
+    policies: optional({ parse: document, show: () => "set" }),
     mode: oneOf("worker-queue", "basic"),
     leaseDuration: time(10_000, 500),
     leaseRenewInterval: time(3000, 50),

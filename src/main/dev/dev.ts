@@ -40,7 +40,7 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
     stop.signal.throwIfAborted();
     if (chain !== null && config.databaseUrl === null) {
       // What an earlier chain confirmed is on no chain any more.
-      await dropSchema(database.url);
+      await dropSchema({ databaseUrl: database.url, schema: config.databaseSchema });
     }
     const completed = withChain({ ...config, databaseUrl: database.url }, chain);
     const lost = Promise.race([database.lost, chain?.ended?.then(chainLost) ?? NEVER]);

@@ -39,7 +39,7 @@ const WRITES = [
 
 function reservation(owner: string | null): Reservation {
   const lane = { chainId: CHAIN_ID, signer: SIGNER };
-  const times = { expiresAt: new Date("2026-01-01T00:01:00.000Z"), state: "RESERVED" as const };
+  const times = { expiresAt: new Date("2026-01-01T00:01:00.000Z"), state: "RESERVED" as const, ttlMs: 60_000 };
   return { reservationId: sampleTxId(2), lane, nonce: 8, requestId: null, txId: null, owner, ...times };
 }
 

@@ -16,6 +16,7 @@ function reservation(overrides: Partial<Reservation> = {}): Reservation {
     nonce: 8,
     requestId: "payout",
     owner: "wallet",
+    ttlMs: 60_000,
     state: "RESERVED",
     expiresAt: new Date("2026-01-01T00:01:00.000Z"),
     txId: null,

@@ -55,6 +55,8 @@ export const HANDED_BACK = `UPDATE fencepost.lane SET owner_instance = '${OWNER}
 /** Statements of the same tables that fence nothing, and why. */
 export const NO_FENCES: Readonly<Record<string, string>> = {
   "announce-instance": "what an instance says of itself; nothing is decided by it",
+  "charge-keys":
+    "locks what API keys have used, which belongs to no lane; behind the lock of the lanes that were compared",
   "end-instances": "ends every instance, in the registration that begins an epoch",
   "end-terms": "ends every term, in the registration that begins an epoch",
   "ensure-lanes": "adds free lanes, under a unique key",
@@ -66,6 +68,8 @@ export const NO_FENCES: Readonly<Record<string, string>> = {
   "release-lanes": "of a process that ends itself",
   "remember-position": "how far the log has come; it only grows",
   "retire-instance": "of a process that ends itself",
+  "update-lane-use":
+    "of lanes that its own transaction has locked and compared: what policies limit is never committed unread",
 };
 
 /** What a statement may have changed, as one line. */

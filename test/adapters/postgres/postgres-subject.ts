@@ -33,8 +33,13 @@ export async function createPostgresSubject(options: SubjectOptions = {}): Promi
   return {
     url: database.url,
     client,
-    connect: () =>
-      openPostgresStore({ databaseUrl: database.url, clock: systemClock, leaseDurationMs, preparedStatements }),
+    connect: (policies) => {
+      const databaseUrl = database.url;
+      return openPostgresStore({
+        ...{ databaseUrl, clock: systemClock, leaseDurationMs, preparedStatements },
+        policies: policies ?? null,
+      });
+    },
     lock: () => openSessionLock(database.url),
     expire: async (instanceId) => {
       await client.query(

@@ -49,6 +49,7 @@ describe("the schema", () => {
       "kill",
       "migration",
       "node_instance",
+      "policy_change",
     ]);
   });
 });

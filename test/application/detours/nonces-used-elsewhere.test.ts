@@ -150,7 +150,7 @@ describe("a hash that belongs to another transaction than the caller says", () =
 
 describe("a hole that the chain has passed", () => {
   it("is said and closed although everything above it was mined in the same block", async () => {
-    const entry = await open();
+    const entry = await open({ settings: { expiredReservations: "hole" } });
     const { reservationId, nonce } = await reserve(entry, "2s");
     const above = await ops.sent(entry);
     await world.until(() => world.database.state.reservation(reservationId)?.state === "EXPIRED");

@@ -69,7 +69,11 @@ const SCENES: Readonly<Record<string, () => Promise<Scene>>> = {
   async allocate() {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 0 } });
     const entropy = createSeededEntropy(8);
-    const intent = { ...normalise({ codec: createCodec(), entropy, chainIds: [CHAIN_ID] }, transfer()), gas: 21_000n };
+    const intent = {
+      ...normalise({ codec: createCodec(), entropy, chainIds: [CHAIN_ID] }, transfer()),
+      gas: 21_000n,
+      gasCost: 0n,
+    };
     return { bench, play: () => allocate(bench.ports, bench.context, bench.lane, [{ intent }]) };
   },
   async sign() {

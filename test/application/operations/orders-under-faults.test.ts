@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { OperatedWorld } from "../../support/operations.ts";
-import { SIGNER, transfer, World, type WorldNode } from "../../support/world.ts";
+import { SIGNER, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
 let world: World;
 afterEach(() => world.close());
 
-async function startKnown(): Promise<WorldNode> {
-  world = new World();
+async function startKnown(settings: WorldOptions["settings"] = {}): Promise<WorldNode> {
+  world = new World({ settings });
   const entry = await world.startNode();
   await world.settle(entry.node.api.create(transfer()));
   await world.allSettled(1);
@@ -80,7 +80,7 @@ describe("an order about a transaction", () => {
 
 describe("a hole below that is filled by order", () => {
   it("is filled once, where its decision could not be noted at once: the transaction above keeps its own payload", async () => {
-    const entry = await startKnown();
+    const entry = await startKnown({ expiredReservations: "hole" });
     const operated = new OperatedWorld(world);
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: 1 }));
     const head = await operated.create(entry);
@@ -102,7 +102,7 @@ describe("a hole below that is filled by order", () => {
   });
 
   it("is filled once where two order it at the same time: the second is told, and cancels nothing", async () => {
-    const entry = await startKnown();
+    const entry = await startKnown({ expiredReservations: "hole" });
     const operated = new OperatedWorld(world);
     await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: 1 }));
     const head = await operated.create(entry);
@@ -120,7 +120,7 @@ describe("an order to sign another payload and then report the transaction as st
   it.each(["unavailable", "unknown-lost", "unknown-committed"] as const)(
     "is carried out whole where the lane is read again because the commit is answered %s",
     async (fault) => {
-      const entry = await startKnown();
+      const entry = await startKnown({ expiredReservations: "hole" });
       const operated = new OperatedWorld(world);
       world.holdBlocks();
       const txId = await operated.sent(entry);

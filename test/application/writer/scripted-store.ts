@@ -65,7 +65,7 @@ export function fence(n: number, token = 1): Fence {
 export function item(txId: string): NewTransaction {
   const payload = { to: lane(99).signer, data: "0x" as const, value: 0n };
   const named = { txId, lane: lane(0), requestId: null, owner: null } as const;
-  return { intent: { ...named, payload, fingerprint: "0x", metadata: null, gas: 21_000n } };
+  return { intent: { ...named, payload, fingerprint: "0x", metadata: null, gas: 21_000n, gasCost: 0n } };
 }
 
 export function allocation(n: number, ...txIds: readonly string[]): LaneWrite {

@@ -10,6 +10,7 @@ import {
   anIntent,
   apply,
   aReceipt,
+  BY_ANYBODY,
   commitOne,
   confirm,
   holdLane,
@@ -186,7 +187,7 @@ export function externalContract(context: LaneStoreContext): void {
     await commitOne(context.store, { kind: "align", fence, floor: 10 });
     const { instanceId: reservationId } = anInstance();
     await commitOne(context.store, {
-      ...{ kind: "reserve", fence, floor: null, reservationId, requestId: null, owner: null, ttlMs: 60_000 },
+      ...{ kind: "reserve", fence, floor: null, reservationId, requestId: null, ttlMs: 60_000, ...BY_ANYBODY },
     });
     expect(await commitOne(context.store, { kind: "realign", fence, floor: 0 })).toEqual({
       status: "aligned",
@@ -212,8 +213,8 @@ export function externalContract(context: LaneStoreContext): void {
       floor: null,
       reservationId,
       requestId: null,
-      owner: null,
       ttlMs: 60_000,
+      ...BY_ANYBODY,
     } as const;
     const [, afterReserve] = await outcomesOf(context.store, [reserve, realign]);
     expect(afterReserve).toEqual({ status: "aligned", cursor: nonce + 2 });
@@ -228,7 +229,7 @@ export function externalContract(context: LaneStoreContext): void {
     await commitOne(context.store, { kind: "align", fence, floor: 10 });
     const { instanceId: reservationId } = anInstance();
     await commitOne(context.store, {
-      ...{ kind: "reserve", fence, floor: null, reservationId, requestId: null, owner: null, ttlMs: 60_000 },
+      ...{ kind: "reserve", fence, floor: null, reservationId, requestId: null, ttlMs: 60_000, ...BY_ANYBODY },
     });
     await commitOne(context.store, { kind: "release", fence, reservationId });
     expect(await commitOne(context.store, { kind: "realign", fence, floor: 4 })).toMatchObject({ cursor: 4 });

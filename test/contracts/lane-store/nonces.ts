@@ -17,6 +17,7 @@ import {
   anInstance,
   anIntent,
   apply,
+  BY_ANYBODY,
   commitOne,
   holdLane,
   nonces,
@@ -43,7 +44,7 @@ export function nonceContract(context: LaneStoreContext): void {
       floor: 0,
       reservationId: randomUUID(),
       requestId: null,
-      owner: null,
+      ...BY_ANYBODY,
     } as const;
     const outcome = await commit({ ...base, ttlMs: MINUTE, ...wishes });
     if (outcome.status !== "reserved") throw new Error(`the reservation ended as ${outcome.status}`);
@@ -164,8 +165,8 @@ export function nonceContract(context: LaneStoreContext): void {
         fill: [0],
         reservationId: randomUUID(),
         requestId: null,
-        owner: null,
         ttlMs: MINUTE,
+        ...BY_ANYBODY,
       },
     ]);
     expect(outcomes).toMatchObject([
@@ -220,7 +221,7 @@ export function nonceContract(context: LaneStoreContext): void {
     const open = await reserved(fence, { floor: 3 });
     const late = await reserved(fence, { ttlMs: 0 });
     expect(await context.store.reservation(late.reservationId)).toMatchObject({ state: "EXPIRED" });
-    expect(await release(fence, late.reservationId)).toMatchObject({ fate: "late", hole: null });
+    expect(await release(fence, late.reservationId)).toMatchObject({ fate: "conflict", hole: null });
     expect(await commit({ kind: "expire", fence })).toMatchObject({
       status: "expired",
       holes: [{ nonce: 4, why: "expired", reservationId: late.reservationId }],
@@ -283,22 +284,100 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await context.store.reservation(reservationId)).toMatchObject({ state: "USED" });
   });
 
-  it("binds a reservation once, in time, at its own nonce, on its own lane", async () => {
+  it("binds a reservation once, at its own nonce, on its own lane", async () => {
     const [fence, other] = [await hold(), await hold()];
     const { reservationId, nonce } = await reserved(fence, { floor: 5 });
-    const late = await reserved(fence, { ttlMs: 0 });
     const reservation = { reservationId, becomes: "SUBMITTED" } as const;
     const intent = anIntent(fence.lane);
     expect(await bind(fence, nonce + 1, { reservation, intent })).toMatchObject({ fate: "conflict" });
     expect(await bind(other, nonce, { reservation })).toMatchObject({ fate: "conflict" });
-    expect(
-      await bind(fence, late.nonce, { reservation: { ...reservation, reservationId: late.reservationId }, intent }),
-    ).toMatchObject({ fate: "late" });
     expect(await context.store.transaction(intent.txId)).toBeNull();
     expect(await bind(fence, nonce, { reservation })).toMatchObject({ fate: "settled" });
     expect(await bind(fence, nonce, { reservation, intent })).toMatchObject({ fate: "conflict" });
     expect(await release(fence, reservationId)).toMatchObject({ fate: "conflict" });
     expect(await context.store.transaction(intent.txId)).toBeNull();
+  });
+
+  it.each(["SUBMITTED", "USED"] as const)(
+    "binds what is %s late while nothing stands at its nonce",
+    async (becomes) => {
+      const fence = await hold();
+      const [unnoticed, noticed] = [await reserved(fence, { ttlMs: 0 }), await reserved(fence, { ttlMs: 0 })];
+      const use = ({ reservationId, nonce }: typeof noticed) =>
+        bind(fence, nonce, { reservation: { reservationId, becomes }, intent: anIntent(fence.lane) });
+      expect(await use(unnoticed), "past, and not written down as such").toMatchObject({ fate: "settled" });
+      expect(await commit({ kind: "expire", fence })).toMatchObject({ holes: [{ nonce: noticed.nonce }] });
+      expect(await use(noticed)).toMatchObject({ fate: "settled" });
+      expect(await context.store.reservation(noticed.reservationId)).toMatchObject({ state: becomes });
+      expect((await snapshot(fence)).holes, "it is no hole any more").toEqual([]);
+      expect(await use(noticed)).toMatchObject({ fate: "conflict" });
+    },
+  );
+
+  it("binds nothing late once a placeholder stands at its nonce, and names that", async () => {
+    const fence = await hold();
+    const { reservationId, nonce } = await reserved(fence, { ttlMs: 0 });
+    await commit({ kind: "expire", fence });
+    const intent = anIntent(fence.lane);
+    const placed = await bind(fence, nonce, { reservation: { reservationId, becomes: "EXPIRED" }, intent });
+    expect(placed).toMatchObject({ fate: "settled" });
+    const late = await bind(fence, nonce, { reservation: { reservationId, becomes: "SUBMITTED" } });
+    expect(late).toMatchObject({ fate: "conflict" });
+    expect(await context.store.reservation(reservationId)).toMatchObject({ state: "EXPIRED", txId: intent.txId });
+  });
+
+  it("says of a hole whose reservation left it, and for how long that was kept", async () => {
+    const fence = await hold();
+    const owner = "payouts";
+    const kept = await reserved(fence, { ttlMs: 12_345, owner });
+    expect(await context.store.reservation(kept.reservationId)).toMatchObject({ owner, ttlMs: 12_345 });
+    const { reservationId } = await reserved(fence, { ttlMs: 0, owner });
+    const holes = [{ why: "expired", reservationId, expired: { owner, ttlMs: 0 } }];
+    expect(await commit({ kind: "expire", fence })).toMatchObject({ holes });
+    expect((await snapshot(fence)).holes).toMatchObject(holes);
+  });
+
+  it("keeps no more nonces of a lane for one key than it may: open ones, and those that nothing took since", async () => {
+    const [fence, elsewhere] = [await hold(), await hold()];
+    const wish = { owner: "greedy", most: 2 };
+    const open = await reserved(fence, wish);
+    const expired = await reserved(fence, { ...wish, ttlMs: 0 });
+    expect(await reserve(fence, wish), "past, and not written down as such").toEqual({ fate: "tooMany" });
+    await commit({ kind: "expire", fence });
+    expect(await reserve(fence, wish)).toEqual({ fate: "tooMany" });
+    expect(await reserve(fence, { ...wish, owner: "other" }), "another key").toMatchObject({ fate: "created" });
+    expect(await reserve(fence, { ...wish, owner: null }), "no key").toMatchObject({ fate: "created" });
+    expect(await reserve(elsewhere, wish), "another lane").toMatchObject({ fate: "created" });
+    await bind(fence, expired.nonce, { reservation: { reservationId: expired.reservationId, becomes: "EXPIRED" } });
+    expect(await reserve(fence, wish), "its nonce was taken").toMatchObject({ fate: "created" });
+    expect(await reserve(fence, wish)).toEqual({ fate: "tooMany" });
+    await release(fence, open.reservationId);
+    expect(await reserve(fence, wish), "one was given back").toMatchObject({ fate: "created" });
+  });
+
+  it("repairs no more expired reservations of a lane in an hour than it may, unless somebody decides it", async () => {
+    const fence = await hold();
+    const reserveLate = () => reserved(fence, { ttlMs: 0 });
+    const [first, second, third, fourth] = [
+      await reserveLate(),
+      await reserveLate(),
+      await reserveLate(),
+      await reserveLate(),
+    ];
+    await commit({ kind: "expire", fence });
+    const fill = ({ reservationId, nonce }: typeof first, limit: { mostPerHour?: number }) =>
+      bind(fence, nonce, { reservation: { reservationId, becomes: "EXPIRED", ...limit } });
+    expect(await fill(first, { mostPerHour: 0 })).toMatchObject({ fate: "limited" });
+    expect(await fill(first, { mostPerHour: 2 })).toMatchObject({ fate: "settled" });
+    expect(await fill(second, { mostPerHour: 2 })).toMatchObject({ fate: "settled" });
+    expect(await fill(third, { mostPerHour: 2 })).toMatchObject({ fate: "limited" });
+    expect(await fill(third, {}), "by a person's decision").toMatchObject({ fate: "settled" });
+    expect(await fill(fourth, { mostPerHour: 3 }), "which is not counted").toMatchObject({ fate: "settled" });
+    const other = await hold();
+    const elsewhere = await reserved(other, { ttlMs: 0 });
+    await commit({ kind: "expire", fence: other });
+    const reservation = { reservationId: elsewhere.reservationId, becomes: "EXPIRED", mostPerHour: 1 } as const;
+    expect(await bind(other, elsewhere.nonce, { reservation }), "of another lane").toMatchObject({ fate: "settled" });
   });
 
   it("leaves a request id with the transaction that took it meanwhile", async () => {
@@ -317,7 +396,15 @@ export function nonceContract(context: LaneStoreContext): void {
     const fence = await hold();
     const { reservationId: stored } = await reserved(fence);
     const [second, third] = [randomUUID(), randomUUID()];
-    const wish = { kind: "reserve", fence, floor: 0, fill: [0], requestId: null, owner: null, ttlMs: MINUTE } as const;
+    const wish = {
+      kind: "reserve",
+      fence,
+      floor: 0,
+      fill: [0],
+      requestId: null,
+      ttlMs: MINUTE,
+      ...BY_ANYBODY,
+    } as const;
     const { outcomes } = await context.store.commit([
       { kind: "release", fence, reservationId: stored },
       { ...wish, reservationId: second },

@@ -52,8 +52,8 @@ const BEFORE_A_NONCE = ["accept", "allocate", "refuse", "refuseReusedRequestId"]
 const WORTH_SEEING = [
   ...["allocate created", "allocate again", "allocate reused", "allocate held", "allocate noCursor"],
   ...["transition applied", "transition conflict"],
-  ...["reserve reserved", "reserve existing", "reserve taken", "reserve noCursor"],
-  ...["release settled", "release late", "release conflict", "expire holes", "bind settled", "bind late"],
+  ...["reserve reserved", "reserve existing", "reserve taken", "reserve noCursor", "reserve tooMany"],
+  ...["release settled", "release conflict", "expire holes", "bind settled", "bind limited"],
   ...["bind conflict", "bind held", "findSkipped holes", "closeHoles done", "realign at", "reconcile at"],
   ...["settleIntake done", "unwatch done", "suspend done", "align at"],
   ...Object.keys(TRANSITIONS).filter((event) => !BEFORE_A_NONCE.includes(event)),

@@ -10,6 +10,14 @@ interface NaiveTransaction extends Named, Status {
   block: number | null;
 }
 
+interface NaiveReservation {
+  readonly nonce: number;
+  readonly requestId: string | null;
+  readonly owner: string | null;
+  state: string;
+  readonly endsMs: number;
+}
+
 /**
  * A lane by the letter of its rules: lists that are walked from end to end and changed in place, outcomes in words. It
  * shares nothing with the ledger but types and the table of transitions. It throws at a write that is a mistake.
@@ -22,7 +30,9 @@ export class NaiveLane {
   /** What stands at each nonce that was given: `tx:…`, `reserved:…`, `hole:why`. Nothing: the cursor went over it. */
   places = new Map<number, string>();
   transactions = new Map<string, NaiveTransaction>();
-  reservations = new Map<string, { nonce: number; requestId: string | null; state: string; endsMs: number }>();
+  reservations = new Map<string, NaiveReservation>();
+  /** When placeholders were put at nonces of expired reservations that nobody had decided. */
+  repairs: number[] = [];
   waiting = new Map<number, Named>();
   owners = new Map<string, string>();
 
@@ -56,14 +66,22 @@ export class NaiveLane {
         }
         return "done";
       case "reserve": {
-        const { reservationId, requestId, ttlMs } = write;
+        const { reservationId, requestId, ttlMs, owner: key, most } = write;
         for (const [id, { requestId: name }] of this.reservations)
           if (name !== null && name === requestId) return `existing ${id} ${this.seen(id, nowMs)}`;
         const owner = this.owners.get(requestId ?? "");
         if (owner !== undefined) return `taken by ${owner}`;
+        const kept = [...this.reservations.values()].filter((each) => each.owner === key && this.isKept(each));
+        if (kept.length >= most) return "tooMany";
         const nonce = this.isHeld() ? null : this.give(write, `reserved:${reservationId}`);
         if (nonce === null) return "noCursor";
-        this.reservations.set(reservationId, { nonce, requestId, state: "RESERVED", endsMs: nowMs + ttlMs });
+        this.reservations.set(reservationId, {
+          nonce,
+          requestId,
+          owner: key,
+          state: "RESERVED",
+          endsMs: nowMs + ttlMs,
+        });
         return `reserved ${nonce}`;
       }
       case "release":
@@ -175,10 +193,14 @@ export class NaiveLane {
     return state === "RESERVED" && endsMs <= nowMs ? "EXPIRED" : state;
   }
 
+  /** Still his who reserved it: open, or expired and nothing came in its place. */
+  private isKept = ({ nonce, state }: NaiveReservation) =>
+    state === "RESERVED" || (state === "EXPIRED" && this.places.get(nonce) === "hole:expired");
+
   private settle(id: string, state: string, { nowMs, place }: { nowMs: number; place: string }): string {
     const found = this.reservations.get(id);
-    if (found?.state !== "RESERVED" || this.seen(id, nowMs) !== "RESERVED")
-      return this.seen(id, nowMs) === "EXPIRED" ? "late" : "conflict";
+    const isFresh = this.seen(id, nowMs) === "RESERVED";
+    if (found === undefined || !(place === "" ? this.isKept(found) : isFresh)) return "conflict";
     found.state = state;
     this.places.set(found.nonce, place);
     return "settled";
@@ -190,6 +212,12 @@ export class NaiveLane {
     const { reservationId = "", becomes = "EXPIRED" } = reservation ?? {};
     const isOther = becomes !== "EXPIRED" && this.reservations.get(reservationId)?.nonce !== nonce;
     if (isOther || (becomes === "EXPIRED" && !this.isHole(nonce))) return `conflict ${requestId}`;
+    if (reservation?.becomes === "EXPIRED" && reservation.mostPerHour !== undefined) {
+      const hour = Math.floor(nowMs / 3_600_000);
+      const many = this.repairs.filter((ms) => Math.floor(ms / 3_600_000) === hour).length;
+      if (many >= reservation.mostPerHour) return `limited ${requestId}`;
+      this.repairs.push(nowMs);
+    }
     const fate = becomes === "EXPIRED" ? "settled" : this.settle(reservationId, becomes, { nowMs, place: "" });
     if (fate !== "settled") return `${fate} ${requestId}`;
     const tx = this.insert({ ...intent, requestId }, nonce, true);

@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
 import { apply, type Ledger, type LedgerWrite, newLedger } from "../../../src/domain/ledger/index.ts";
-import { anAttempt, anIntent } from "../../support/lane-samples.ts";
+import { anAttempt, anIntent, BY_ANYBODY } from "../../support/lane-samples.ts";
 import { FENCE, LANE } from "./story.ts";
 
 const NOW = new Date(0);
 const after = (ledger: Ledger, ...writes: readonly LedgerWrite[]) =>
   writes.reduce((each, write) => apply(each, write, NOW).ledger, ledger);
 const reserve = (reservationId: string, ttlMs: number) =>
-  ({ kind: "reserve", fence: FENCE, floor: 0, reservationId, requestId: null, owner: null, ttlMs }) as const;
+  ({ kind: "reserve", fence: FENCE, floor: 0, reservationId, requestId: null, ttlMs, ...BY_ANYBODY }) as const;
 const fill = (nonce: number, reservationId: string): LedgerWrite => ({
   kind: "bind",
   fence: FENCE,
@@ -51,7 +51,7 @@ it("whether a reservation is past is judged at a moment of its own, and what fol
   const kept = after(newLedger(LANE), reserve("mine", 10));
   const release = { kind: "release", fence: FENCE, reservationId: "mine" } as const;
   expect(apply(kept, release, NOW).outcome).toMatchObject({ fate: "settled" });
-  expect(apply(kept, release, { at: NOW, past: later }).outcome).toMatchObject({ fate: "late", hole: null });
+  expect(apply(kept, release, { at: NOW, past: later }).outcome).toMatchObject({ fate: "conflict", hole: null });
   const expired = apply(kept, { kind: "expire", fence: FENCE }, { at: NOW, past: later });
   expect(expired.outcome).toMatchObject({ holes: [{ nonce: 0, since: NOW }] });
 });

@@ -112,9 +112,16 @@ export class Teller {
     const reservationId = chosen([...ledger.reservations.known()], pick)?.[0] ?? "no such reservation";
     switch (kind) {
       case "reserve": {
-        const requestId = requestIdOf(happening);
-        const named = { reservationId: `reservation-${++this.count}`, requestId, owner: null };
-        return { ...base, kind, ...this.wanted(ledger, happening), ...named, ttlMs: amount * 10 };
+        const named = { reservationId: `reservation-${++this.count}`, requestId: requestIdOf(happening) };
+        return {
+          ...base,
+          kind,
+          ...this.wanted(ledger, happening),
+          ...named,
+          ttlMs: amount * 10,
+          owner: flag ? "ann" : null,
+          most: 1 + (more % 6),
+        };
       }
       case "release":
         return { ...base, kind, reservationId };
@@ -125,13 +132,13 @@ export class Teller {
       case "findSkipped":
         return { ...base, kind, from: amount, below: amount + (more % 20) };
       case "bind": {
-        const becomes = flag ? "SUBMITTED" : more % 2 === 0 ? "USED" : "EXPIRED";
         const reserved = ledger.reservations.atHand(reservationId)?.nonce;
         const isBare = more % 3 === 0;
         const nonce = (isBare ? chosen(holes, pick) : reserved) ?? amount;
         const write = { ...base, kind, nonce, intent: this.intent(happening), reason: "bound" } as const;
         const attempt = this.attempt(1, flag);
-        return isBare ? { ...write, attempt } : { ...write, attempt, reservation: { reservationId, becomes } };
+        const reservation = { reservationId, ...becoming(happening) };
+        return isBare ? { ...write, attempt } : { ...write, attempt, reservation };
       }
     }
   }
@@ -158,7 +165,7 @@ export class Teller {
     const fingerprint = `0x0${happening.more % 2}` as const;
     const payload = { to: null, data: "0x", value: 1n } as const;
     const named = { txId: `tx-${String(++this.count).padStart(4, "0")}`, requestId: requestIdOf(happening) };
-    return { ...named, owner: null, lane: LANE, payload, fingerprint, metadata: null, gas: 21_000n };
+    return { ...named, owner: null, lane: LANE, payload, fingerprint, metadata: null, gas: 21_000n, gasCost: 0n };
   }
 
   private attempt(ordinal: number, hasBytes: boolean): SignedAttempt {
@@ -279,4 +286,10 @@ function chosen<T>(from: readonly T[], pick: number): T | undefined {
 /** Few names, so that they meet. */
 function requestIdOf({ pick }: Happening): string | null {
   return pick % 3 === 0 ? null : `request-${pick % 5}`;
+}
+
+function becoming({ more, flag }: Happening) {
+  if (flag) return { becomes: "SUBMITTED" } as const;
+  if (more % 2 === 0) return { becomes: "USED" } as const;
+  return { becomes: "EXPIRED", ...(more % 5 === 0 ? {} : { mostPerHour: Math.floor(more / 2) % 3 }) } as const;
 }

@@ -2,12 +2,15 @@ import { reviseConfirmations } from "../../../src/domain/confirmations.ts";
 import { type Fence, type Lane, laneKey } from "../../../src/domain/lane.ts";
 import {
   apply,
+  type Guard,
   inOrder,
   type Ledger,
   type LedgerWrite,
+  nothingUsed,
   Part,
   type WaitingIntent,
 } from "../../../src/domain/ledger/index.ts";
+import type { Policies } from "../../../src/domain/policy/policy.ts";
 import type {
   Committed,
   ConfirmationsWrite,
@@ -24,12 +27,17 @@ export interface Work {
   readonly state: DatabaseState;
   readonly log: UndoLog;
   readonly now: Date;
+  readonly policies: Policies | null;
   /** What it did to lanes so far, write by write. */
   readonly changes: LaneChanges[];
 }
 
-export function commitWrites(state: DatabaseState, writes: readonly LaneWrite[], now: Date): Committed {
-  const work: Work = { state, log: new UndoLog(), now, changes: [] };
+export function commitWrites(
+  state: DatabaseState,
+  writes: readonly LaneWrite[],
+  { now, policies }: Pick<Work, "now" | "policies">,
+): Committed {
+  const work: Work = { state, log: new UndoLog(), now, policies, changes: [] };
   try {
     const outcomes: WriteOutcome[] = writes.map(() => ({ status: "fenced" }));
     for (const place of inOrder(writes)) {
@@ -66,8 +74,12 @@ function outcomeOf(work: Work, write: LaneWrite): WriteOutcome {
 function applyWrite(work: Work, write: LedgerWrite): WriteOutcome {
   const { state, log, now } = work;
   const lane = state.lane(write.fence.lane) as LaneRow;
-  const { ledger, outcome, changes } = apply(loadedFor(state, lane, write), write, now);
-  log.assign(lane, { ledger });
+  const loaded = loadedFor(state, lane, write);
+  const guard = guardOf(work, loaded);
+  const { ledger, outcome, changes } = apply({ ...loaded, guard }, write, now);
+  // What was counted stays, also where this node has no policies.
+  log.assign(lane, { ledger: ledger.guard === null ? { ...ledger, guard: loaded.guard } : ledger });
+  if (ledger.guard !== null) log.set(state.keyUse, ledger.lane.chainId, ledger.guard.keyUse);
   for (const change of changes) persist(work, write.fence, change);
   if (changes.length > 0) work.changes.push({ lane: write.fence.lane, token: write.fence.token, changes });
   return outcome;
@@ -82,6 +94,13 @@ function loadedFor(state: DatabaseState, { ledger, lane, reconciledEpoch }: Lane
     mayHaveLost: state.epochMayHaveLost,
     intake: Part.of("intake row", { kind: "named" }, rows),
   };
+}
+
+/** What a key has used is no lane's. */
+function guardOf({ policies, state }: Work, { guard, lane }: Ledger): Guard | null {
+  if (policies === null) return null;
+  const { use, charges, keyUse } = guard ?? nothingUsed(policies, "all");
+  return { policies, use, charges, keyUse: state.keyUse.get(lane.chainId) ?? keyUse };
 }
 
 function intakeIdsOf(write: LedgerWrite): readonly number[] {

@@ -1,6 +1,8 @@
 import type { Hole } from "../../../src/domain/holes.ts";
-import { type Address, type Fence, type Hash, type Lane, laneKey } from "../../../src/domain/lane.ts";
-import type { Ledger } from "../../../src/domain/ledger/index.ts";
+import { type Address, compareLanes, type Fence, type Hash, type Lane, laneKey } from "../../../src/domain/lane.ts";
+import type { Ledger, PolicyUse } from "../../../src/domain/ledger/index.ts";
+import { standing } from "../../../src/domain/policy/charges.ts";
+import { UNUSED, within } from "../../../src/domain/policy/use.ts";
 import type { Attempt } from "../../../src/domain/transaction.ts";
 import { isSettled, type State } from "../../../src/domain/transitions.ts";
 import type {
@@ -11,7 +13,13 @@ import type {
   OpenReservation,
   TrackedRecord,
 } from "../../../src/ports/lane-store.ts";
-import type { HistoryRecord, LaneRecord, ListFilter, TransactionRecord } from "../../../src/ports/query-store.ts";
+import type {
+  HistoryRecord,
+  LaneRecord,
+  ListFilter,
+  PolicyUsage,
+  TransactionRecord,
+} from "../../../src/ports/query-store.ts";
 import { holds } from "./commit.ts";
 import { ownerOf } from "./leases.ts";
 import {
@@ -79,7 +87,43 @@ export function loadAllocated(
       createdAt,
       ...(change === undefined ? {} : { changedTo: change.kind }),
       ...(attempts.length === 0 ? {} : { attempts: attempts.map(bareAttempt), submitAttempts, acceptedOrdinal }),
+      ...mostCostOf(state, lane, txId),
     }));
+}
+
+function mostCostOf(state: DatabaseState, lane: Lane, txId: string) {
+  const charges = state.lane(lane)?.ledger.guard?.charges.get(txId) ?? null;
+  return charges === null ? {} : { mostCost: standing(charges).cost };
+}
+
+export function policyUse(
+  state: DatabaseState,
+  lane: Lane,
+  of: { readonly txId?: string; readonly owner?: string; readonly at: Date },
+): PolicyUse {
+  const guard = state.lane(lane)?.ledger.guard;
+  const { txId, at } = of;
+  const owner = of.owner ?? (txId === undefined ? null : state.transactions.get(txId)?.owner) ?? null;
+  return {
+    ...{ lane, at, owner },
+    signer: guard?.use ?? UNUSED,
+    key: (owner === null ? null : state.keyUse.get(lane.chainId)?.get(owner)) ?? UNUSED,
+    charges: (txId === undefined ? null : guard?.charges.get(txId)) ?? [],
+  };
+}
+
+export function policyUsage(state: DatabaseState, at: Date): PolicyUsage {
+  const signers = [...state.lanes.values()].flatMap(({ lane, ledger: { guard } }) => {
+    return guard?.use === undefined || guard.use === UNUSED ? [] : [{ lane, use: within(guard.use, at) }];
+  });
+  const keys = [...state.keyUse].flatMap(([chainId, part]) =>
+    part.every().map(([owner, use]) => ({ chainId, owner, use: within(use, at) })),
+  );
+  return {
+    at,
+    signers: signers.sort((a, b) => compareLanes(a.lane, b.lane)),
+    keys: keys.sort((a, b) => (a.owner < b.owner ? -1 : 1)),
+  };
 }
 
 export function settledBelow(state: DatabaseState, lane: Lane): number {

@@ -1,6 +1,7 @@
 import type { Hole } from "../../../src/domain/holes.ts";
 import { type Hash, type Hex, type Lane, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
 import {
+  type Guard,
   type Ledger,
   type LedgerTransaction,
   newLedger,
@@ -155,6 +156,10 @@ export class DatabaseState {
   geneses = new Map<number, Hash>();
   /** Where lanes stood when the feed's epoch began. */
   epochFloors = new Map<LaneKey, number>();
+  /** What API keys have used, by chain. */
+  keyUse = new Map<number, Guard["keyUse"]>();
+  /** The hash of the policies that a node told of last. */
+  policiesNoted: string | null = null;
   completions: CompletionRecord[] = [];
   feed = { epoch: 1, lastSeq: 0, truncatedThrough: 0, epochStartsAfter: 0 };
   lastIntakeId = 0;
@@ -179,6 +184,7 @@ export class DatabaseState {
       confirmations: new Map(this.confirmations),
       geneses: new Map(this.geneses),
       epochFloors: new Map(this.epochFloors),
+      keyUse: new Map(this.keyUse),
       completions: [...this.completions],
       feed: { ...this.feed },
     });

@@ -11,12 +11,14 @@ const PATIENCE = 40;
 /** Far from what the others send, so that a payload tells whose it is. */
 const FIRST_VALUE = 1_000_000;
 
-/** Callers that sign themselves: they reserve, and then hand in, give back, or forget. */
+/** Callers that sign themselves: they reserve, and then hand in, give back, forget, or send without a word. */
 export class Reservers extends Actor {
   readonly acknowledged: Acknowledged[] = [];
   /** Given back by a caller who was told so: free for another caller. */
   readonly released: Reservation[] = [];
   private readonly signer = new FakeSigner(SIGNERS);
+  /** How many were sent without a word. */
+  hidden = 0;
   private serial = 0;
 
   reserve(): void {
@@ -34,18 +36,37 @@ export class Reservers extends Actor {
       [4, () => this.submit(reservation, serial)],
       [3, () => this.release(reservation)],
       [2, () => Promise.resolve()],
+      [2, () => this.hide(reservation, serial)],
+      [1, () => this.hideAndTell(reservation, serial)],
     ]);
     await deed();
   }
 
   private async submit(reservation: Reservation, serial: number): Promise<void> {
     const { reservationId, nonce, lane, requestId } = reservation;
-    const value = FIRST_VALUE + serial * 10;
-    const rawTransaction = await this.sign(lane.signer, { nonce, value });
+    const { value, rawTransaction } = await this.signedFor(reservation, serial);
     const made = await this.surely(({ node }) => node.api.submitReserved(reservationId, { rawTransaction }));
     if (made === null || made === "over") return;
     const wish = { signer: lane.signer, requestId, value, poison: false };
     this.acknowledged.push({ ...wish, txId: made.txId, nonce });
+  }
+
+  private async hide(reservation: Reservation, serial: number): Promise<void> {
+    const { rawTransaction } = await this.signedFor(reservation, serial);
+    await this.world.sendHidden(rawTransaction);
+    this.hidden++;
+  }
+
+  /** Late, mostly: taken where nothing stands at the nonce, else refused. */
+  private async hideAndTell(reservation: Reservation, serial: number): Promise<void> {
+    await this.hide(reservation, serial);
+    await this.world.clock.sleep(this.dice.int(0, 8_000));
+    await this.submit(reservation, serial);
+  }
+
+  private async signedFor({ nonce, lane }: Reservation, serial: number) {
+    const value = FIRST_VALUE + serial * 10;
+    return { value, rawTransaction: await this.sign(lane.signer, { nonce, value }) };
   }
 
   private async release(reservation: Reservation): Promise<void> {
@@ -79,7 +100,8 @@ export class Reservers extends Actor {
   private note(error: unknown): "over" | null {
     const code = error instanceof FencepostError ? error.code : String(error);
     if (code === "CONFLICT") return "over";
-    if (code !== "UNAVAILABLE" && code !== "NOT_LEADER") this.absurd.push(`a reserver was answered ${String(error)}`);
+    const isLater = code === "UNAVAILABLE" || code === "NOT_LEADER" || code === "QUOTA_EXCEEDED";
+    if (!isLater) this.absurd.push(`a reserver was answered ${String(error)}`);
     return null;
   }
 }

@@ -94,6 +94,9 @@ function makeWorld(seed: number, dice: Dice): World {
       maxGasCostWei: feeDice.pick([null, null, 21_000n * 40n * GWEI]),
       // Reservations expire, and no node is up to repair the holes that they leave.
       holePolicy: "heal",
+      expiredReservations: feeDice.pick(["placeholder", "placeholder", "hole"]),
+      maxReservationRepairs: 100_000,
+      maxReservations: feeDice.pick([2, 16]),
       finality: dice.weighted([
         [8, "confirmations" as const],
         [1, "safe" as const],

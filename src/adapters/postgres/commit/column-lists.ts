@@ -4,6 +4,7 @@
  */
 
 import type { FeeWishes } from "../../../domain/fees.ts";
+import type { Use } from "../../../domain/policy/use.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import { bare } from "../columns.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
@@ -136,6 +137,31 @@ export const RECEIPT: Columns<FoundReceipt> = [
   ...named(({ receipt }: FoundReceipt) => receipt, "txHash", "blockNumber", "blockHash", "transactionIndex", "status"),
   ...named(({ receipt }: FoundReceipt) => receipt, "gasUsed", "effectiveGasPrice", "contractAddress"),
 ];
+
+type UsedLane = { readonly row: LockedLaneRow; readonly use: Use };
+
+/** Of `updateLaneUse`. */
+export const LANE_USE: Columns<UsedLane> = [
+  ...named(({ row }: UsedLane) => row, "chainId", "signer"),
+  ({ use }) => timestamp(use.hourMs),
+  ...named(({ use }: UsedLane) => use.hour, "value", "cost"),
+  ...named(({ use }: UsedLane) => use.day, "value", "cost"),
+];
+
+type LaneCharge = Plan["charges"][number];
+
+/** Of `insertCharges`. */
+export const CHARGE: Columns<LaneCharge> = [
+  ({ txId }) => txId,
+  ({ lane }) => lane.row.chainId,
+  ...named(({ charge }: LaneCharge) => charge, "ordinal", "moves"),
+  ({ charge }) => timestamp(charge.hourMs),
+  ...named(({ charge }: LaneCharge) => charge, "value", "cost", "settles"),
+];
+
+function timestamp(ms: number): string {
+  return new Date(ms).toISOString();
+}
 
 type LaneCompletion = Plan["completions"][number];
 

@@ -1,4 +1,9 @@
 /** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
+import { grouped } from "../../../domain/grouped.ts";
+import type { Charged } from "../../../domain/ledger/index.ts";
+import { standing } from "../../../domain/policy/charges.ts";
+import { type Policy, policyFor } from "../../../domain/policy/policy.ts";
+import { UNUSED } from "../../../domain/policy/use.ts";
 import { TRANSITIONS } from "../../../domain/transitions.ts";
 import { OUT_OF_THE_WAY, payloadValues, recordset } from "../columns.ts";
 import { ACCEPTED } from "../rows.ts";
@@ -11,8 +16,9 @@ import { deleteHoles, writeHoles } from "../statements/hole.ts";
 import { aliasIntake, deleteIntake, refuseIntake } from "../statements/intake.ts";
 import { insertLaneDecisions, updateLanes } from "../statements/lane.ts";
 import { writeQueuedChanges } from "../statements/payload.ts";
+import { chargeKeys, ensureKeyUse, insertCharges, updateLaneUse } from "../statements/policy.ts";
 import { deleteReceipts, writeReceipts } from "../statements/receipt.ts";
-import { insertReservations, settleReservations } from "../statements/reservation.ts";
+import { insertRepairs, insertReservations, settleReservations } from "../statements/reservation.ts";
 import type { Command, Statement } from "../statements/statement.ts";
 import {
   insertTransactions,
@@ -20,7 +26,20 @@ import {
   updateTransactions,
   vacateNonces,
 } from "../statements/transaction.ts";
-import { ALLOCATION, ATTEMPT, COMPLETION, columnsOf, LANE, MOVE, RECEIPT, REPEAT, STEP } from "./column-lists.ts";
+import {
+  ALLOCATION,
+  ATTEMPT,
+  CHARGE,
+  COMPLETION,
+  columnsOf,
+  LANE,
+  LANE_USE,
+  MOVE,
+  RECEIPT,
+  REPEAT,
+  STEP,
+} from "./column-lists.ts";
+import { chainIds, signers } from "./lookup.ts";
 import type { HistoryStep, Move } from "./move.ts";
 import { bitOf } from "./ordinary-life.ts";
 import type { Allocation, ChainPlan, Plan } from "./plan.ts";
@@ -31,6 +50,7 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
   const geneses = [...plan.geneses].map(([chainId, genesisHash]) => ({ chainId, genesisHash }));
   return [
     ...lanes(plan, marker),
+    ...laneUse(plan),
     ...rowsById(vacateNonces, moved.filter((move) => move.before.isNew !== true && leavesNonce(move)).map(idOf)),
     ...allocations(plan, marker),
     ...intake(plan),
@@ -39,12 +59,15 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
     ...some(writeQueuedChanges, moved.flatMap(changeRows), (rows) => [recordset(rows)]),
     ...attempts(moved),
     ...receipts(moved),
+    ...some(insertCharges, plan.charges, (all) => columnsOf(CHARGE, all)),
     ...[...plan.chains].flatMap(([chainId, chain]) => confirmations(chainId, chain)),
     ...reservations(plan),
     ...holes(plan),
+    ...some(insertRepairs, plan.repairs, (rows) => [recordset(rows), signers(rows), chainIds(rows)]),
     ...some(noteGenesis, geneses, (rows) => [recordset(rows)]),
     ...rowsById(unwatchTransactions, plan.unwatched),
     ...some(insertLaneDecisions, plan.decisions.map(decisionRow), (rows) => [recordset(rows)]),
+    ...keyUse(plan.charges),
     ...some(appendCompletions, plan.completions, (all) => [...columnsOf(COMPLETION, all), all.length]),
   ];
 }
@@ -74,6 +97,61 @@ function lanes(plan: Plan, marker: string | null): readonly Command[] {
     return left !== lane.row || isCounted ? { lane, left } : [];
   });
   return some(updateLanes, changed, () => [...columnsOf(LANE, changed), changed.length, marker]);
+}
+
+/** A row for each key and chain: what is charged in the present hour, and what is corrected in any. */
+function keyUse(charges: Plan["charges"]): readonly Command[] {
+  const limited = charges.flatMap(({ lane: { row, ledger }, owner, charge }) => {
+    const policy = ledger.guard === null ? null : policyFor(ledger.guard.policies.keys, owner);
+    return policy === null || owner === null ? [] : [{ owner, chainId: row.chainId, charge, policy }];
+  });
+  const rows = [...grouped(limited, ({ owner, chainId }) => `${chainId}:${owner}`).values()].map(keyUseRow);
+  const owners = rows.map(({ owner }) => owner);
+  const chainIds = rows.map(({ chainId }) => chainId);
+  return [
+    ...some(ensureKeyUse, rows, () => [owners, chainIds]),
+    ...some(chargeKeys, rows, () => [recordset(rows), owners, chainIds, rows.length]),
+  ];
+}
+
+type OfKey = Pick<Charged, "charge"> & { readonly owner: string; readonly chainId: number; readonly policy: Policy };
+
+function keyUseRow(all: readonly OfKey[]) {
+  const { owner, chainId, policy } = all[0] as OfKey;
+  const charged = all.map(({ charge }) => charge).filter(({ settles }) => !settles);
+  const { value, cost } = standing(charged);
+  const { maxValue, maxCost } = policy;
+  const corrections = all
+    .filter(({ charge }) => charge.settles)
+    .map(({ charge: { hourMs, value, cost } }) => {
+      return { hour: new Date(hourMs), value: `${value}`, cost: `${cost}` };
+    });
+  const hourMs = charged.reduce((latest, charge) => Math.max(latest, charge.hourMs), 0);
+  return {
+    ...{
+      owner,
+      chainId,
+      hour: hourMs === 0 ? null : new Date(hourMs),
+      value: `${value}`,
+      cost: `${cost}`,
+      corrections,
+    },
+    ...{ mostHourValue: inWei(maxValue.perHour), mostHourCost: inWei(maxCost.perHour) },
+    ...{ mostDayValue: inWei(maxValue.perDay), mostDayCost: inWei(maxCost.perDay) },
+  };
+}
+
+function inWei(most: bigint | null): string | null {
+  return most === null ? null : `${most}`;
+}
+
+/** Of signers that a policy limits. */
+function laneUse({ charges }: Plan): readonly Command[] {
+  const used = [...new Set(charges.map(({ lane }) => lane))].flatMap(({ row, ledger }) => {
+    const use = ledger.guard?.use;
+    return use === undefined || use === UNUSED ? [] : { row, use };
+  });
+  return some(updateLaneUse, used, () => [...columnsOf(LANE_USE, used), used.length]);
 }
 
 function allocations({ allocations, moves }: Plan, marker: string | null): readonly Command[] {
@@ -201,7 +279,7 @@ function holes(plan: Plan): readonly Command[] {
     return { key: { chainId: row.chainId, signer: row.signer, nonce }, ...each };
   });
   const closed = all.filter(({ wasHole }) => wasHole).map(({ key }) => key);
-  const left = all.flatMap(({ key, hole }) => (hole === null ? [] : { ...key, ...hole }));
+  const left = all.flatMap(({ key, hole }) => (hole === null ? [] : { ...key, ...hole, ...hole.expired }));
   const column = <T>(of: (key: (typeof closed)[number]) => T) => [...new Set(closed.map(of))];
   const keys = [column(({ signer }) => signer), column(({ chainId }) => chainId), column(({ nonce }) => nonce)];
   return [

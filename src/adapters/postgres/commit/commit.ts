@@ -12,6 +12,7 @@
  * proof fails nothing is done, and the lanes are locked and read after all.
  */
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
+import type { Policies } from "../../../domain/policy/policy.ts";
 import type { Committed, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
 import { proveLanes } from "../statements/lane.ts";
@@ -25,10 +26,13 @@ import type { RememberedLanes } from "./remembered-lanes.ts";
 
 export interface CommitRuntime extends DurableRuntime {
   readonly lanes: RememberedLanes;
+  /** Null: nothing is limited. */
+  readonly policies: Policies | null;
 }
 
 export async function commitWrites(runtime: CommitRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
-  const asked = { writes, needs: writes.map(needsOf) };
+  const { policies } = runtime;
+  const asked = { writes, needs: writes.map((write) => needsOf(write, policies)) };
   const { plan, outcomes } = (await commitAsLeft(runtime, asked)) ?? (await commitAsFound(runtime, asked));
   return { outcomes, changes: plan.changes() };
 }
@@ -48,7 +52,7 @@ async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Deci
   const decided = await durably(runtime, {
     ...lookupFor(asked.needs),
     decide: (found, { now, history }) => {
-      const plan = new Plan(found, history.epoch);
+      const plan = new Plan(found, { epoch: history.epoch, policies: runtime.policies });
       const result = decide(plan, asked, { at: now, past: askedAt(found) ?? now });
       const rollback = result.outcomes.every(({ status }) => status === "fenced");
       return { commands: commandsOf(plan, null), result, rollback };
@@ -61,12 +65,12 @@ async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Deci
 /** Null: nothing is committed. */
 async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Decided | null> {
   const known = runtime.history.standing;
-  if (known === null || !asked.writes.every(isPlainAllocation)) return null;
+  if (known === null || !asked.writes.every(isPlainAllocation) || asked.needs.some(isJudged)) return null;
   const rows = asked.writes.map(({ fence }) => runtime.lanes.recall(fence));
   if (!rows.every((row) => row !== null)) return null;
   // The rows have the time of the server's transaction. Until its answer tells it, this is no date at all.
   const at = new Date(Number.NaN);
-  const plan = new Plan({ lanes: rows }, known.epoch);
+  const plan = new Plan({ lanes: rows }, { epoch: known.epoch, policies: runtime.policies });
   const decided = decide(plan, asked, { at, past: at });
   const lanes = [...plan.lanes.values()];
   // Nothing has to be guessed to tell a lane that is held, or a repeat of another one of the same batch.
@@ -88,6 +92,11 @@ async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Decid
 function isPlainAllocation(write: LaneWrite): boolean {
   if (write.kind !== "allocate" || (write.fill ?? []).length > 0) return false;
   return write.items.every(({ intakeId, mayExist }) => intakeId === undefined && mayExist !== true);
+}
+
+/** By policies, which ask what is used, and what time it is. */
+function isJudged({ limits }: Needs): boolean {
+  return limits !== undefined;
 }
 
 function proofOf(lanes: readonly LanePlan[], marker: string): Command {

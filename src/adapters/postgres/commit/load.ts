@@ -6,14 +6,24 @@
 
 import { grouped } from "../../../domain/grouped.ts";
 import { type LaneKey, laneKey } from "../../../domain/lane.ts";
-import { bareLedger, type Ledger, type LedgerTransaction, type WaitingIntent } from "../../../domain/ledger/index.ts";
+import {
+  bareLedger,
+  type Guard,
+  type Ledger,
+  type LedgerTransaction,
+  nothingUsed,
+  Part,
+  type WaitingIntent,
+} from "../../../domain/ledger/index.ts";
+import type { Policies } from "../../../domain/policy/policy.ts";
 import type { Reservation } from "../../../domain/reservations.ts";
 import type { ExistingTransaction } from "../../../ports/lane-store.ts";
 import { type Flat, laneOf, withLane } from "../columns.ts";
-import { groupByTransaction, holeOf, ledgerAttempt, reservationOf } from "../rows.ts";
+import { chargeOf, groupByTransaction, holeOf, ledgerAttempt, reservationOf, useOf } from "../rows.ts";
 import type { AttemptRow } from "../statements/attempt.ts";
 import type { IntakeRow } from "../statements/intake.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
+import type { ChargeRow } from "../statements/policy.ts";
 import type { CurrentRow, UnwatchableRow } from "../statements/transaction.ts";
 import type { Found } from "./lookup.ts";
 import type { Needs } from "./needs.ts";
@@ -25,14 +35,17 @@ export class Loader {
   readonly unwatchable: ReadonlyMap<LaneKey, readonly UnwatchableRow[]>;
   private readonly found: Found;
   private readonly epoch: number;
+  private readonly unguarded: Guard | null;
   private readonly requests: ReadonlyMap<string, Flat<ExistingTransaction>>;
   private readonly attempts: ReadonlyMap<string, readonly AttemptRow[]>;
+  private readonly charges: ReadonlyMap<string, readonly ChargeRow[]>;
   private readonly reservations: readonly Reservation[];
 
   /** `epoch`: of the feed, as the transaction found it. */
-  constructor(found: Found, epoch: number) {
+  constructor(found: Found, epoch: number, policies: Policies | null) {
     this.found = found;
     this.epoch = epoch;
+    this.unguarded = policies === null ? null : nothingUsed(policies);
     const { transactions = [], intake = [], unwatchable = [], requests = [], attempts = [] } = found;
     const { openReservations = [], reservations = [] } = found;
     this.transactions = new Map(transactions.map((row) => [row.txId, row]));
@@ -40,13 +53,15 @@ export class Loader {
     this.unwatchable = grouped(unwatchable, laneKey);
     this.requests = new Map(requests.map((row) => [`${laneKey(row)}:${row.requestId}`, row]));
     this.attempts = groupByTransaction(attempts);
+    this.charges = groupByTransaction(found.charges ?? []);
     this.reservations = [...openReservations, ...reservations].map(reservationOf);
   }
 
   /** A lane's own row. */
   bare(row: LockedLaneRow): Ledger {
     const { nextNonce: cursor, suspendedBy, reconciledEpoch } = row;
-    return bareLedger(laneOf(row), { cursor, suspendedBy, reconciled: reconciledEpoch >= this.epoch });
+    const { unguarded: guard } = this;
+    return bareLedger(laneOf(row), { cursor, suspendedBy, reconciled: reconciledEpoch >= this.epoch, guard });
   }
 
   /** The ledger with what a write of this commit needs. Loaded for all of them before the first is judged. */
@@ -59,7 +74,9 @@ export class Loader {
     if (reservations !== undefined || reservedAs !== undefined) loaded = this.withReservations(loaded, key, needs);
     if (needs.openReservations) loaded = this.withOpenReservations(loaded, key);
     if (needs.holes) loaded = this.withHoles(loaded, key);
+    if (needs.repairs) loaded = this.withRepairs(loaded, key);
     if (nonces !== undefined) loaded = this.withNonces(loaded, key, nonces);
+    if (needs.limits !== undefined) loaded = this.withLimits(loaded, key, needs.limits);
     return needs.boundNonce ? this.withBoundNonce(loaded, key) : loaded;
   }
 
@@ -144,10 +161,33 @@ export class Loader {
     return { ...ledger, holes: ledger.holes.covering({ kind: "all" }, holes) };
   }
 
+  private withRepairs(ledger: Ledger, key: LaneKey): Ledger {
+    const own = (this.found.repairs ?? []).filter((row) => laneKey(row) === key);
+    return { ...ledger, repairs: own.map(({ repairedAt }) => repairedAt) };
+  }
+
   private withNonces(ledger: Ledger, key: LaneKey, nonces: readonly number[]): Ledger {
     const own = (this.found.heldNonces ?? []).filter((row) => laneKey(row) === key);
     const holders = new Map(own.map((row) => [row.nonce, row.txId]));
     return { ...ledger, nonces: ledger.nonces.with(nonces.map((nonce) => [nonce, holders.get(nonce) ?? null])) };
+  }
+
+  private withLimits(ledger: Ledger, key: LaneKey, { charged }: NonNullable<Needs["limits"]>): Ledger {
+    const { guard } = ledger;
+    const row = this.found.laneUse?.find((each) => laneKey(each) === key);
+    if (guard === null || row === undefined) return ledger;
+    const counted = charged.map((txId) => [txId, (this.charges.get(txId) ?? []).map(chargeOf)] as const);
+    return { ...ledger, guard: { ...guard, use: useOf(row), charges: guard.charges.with(counted) } };
+  }
+
+  /** What keys have used on a chain, of those that were asked for; others are asked about by no write. */
+  keyUse(chainId: number): Guard["keyUse"] {
+    const rows = (this.found.keyUse ?? []).filter((row) => row.chainId === chainId);
+    return Part.of(
+      "use of key",
+      { kind: "all" },
+      rows.map((row) => [row.owner, useOf(row)] as const),
+    );
   }
 
   /**

@@ -10,7 +10,21 @@ import { type DatabaseHistoryRow, readDatabaseHistory } from "../statements/data
 import { type HoleRow, readHoles } from "../statements/hole.ts";
 import { type IntakeRow, readIntake } from "../statements/intake.ts";
 import { type BoundNonceRow, type LockedLaneRow, lockLanes, readBoundNonces } from "../statements/lane.ts";
-import { findOpenReservations, findReservations, type ReservationRow } from "../statements/reservation.ts";
+import {
+  type ChargeRow,
+  type KeyUseRow,
+  readCharges,
+  readKeyUse,
+  readLaneUse,
+  type UseColumns,
+} from "../statements/policy.ts";
+import {
+  findOpenReservations,
+  findRepairs,
+  findReservations,
+  type RepairRow,
+  type ReservationRow,
+} from "../statements/reservation.ts";
 import { lockChains } from "../statements/session.ts";
 import type { Statement } from "../statements/statement.ts";
 import {
@@ -41,8 +55,12 @@ export interface Found {
   readonly holes?: readonly HoleRow[];
   readonly reservations?: readonly ReservationRow[];
   readonly openReservations?: readonly ReservationRow[];
+  readonly repairs?: readonly RepairRow[];
   readonly bound?: readonly BoundNonceRow[];
   readonly heldNonces?: readonly HeldNonceRow[];
+  readonly laneUse?: readonly (Lane & UseColumns)[];
+  readonly charges?: readonly ChargeRow[];
+  readonly keyUse?: readonly KeyUseRow[];
 }
 
 export type Lookup = Pick<WriteTransaction<Found, unknown>, "statements" | "waits" | "find">;
@@ -105,7 +123,7 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
   const each = <T>(of: (need: Needs) => readonly T[] | undefined) => [
     ...new Set(needs.flatMap((need) => of(need) ?? [])),
   ];
-  const lanes = (of: "holes" | "openReservations" | "boundNonce" | "nonces") => {
+  const lanes = (of: "holes" | "openReservations" | "repairs" | "boundNonce" | "nonces" | "limits") => {
     const asking = needs.filter((need) => need[of]).map(({ fence }) => fence.lane);
     return about(asking, [signers(asking), chainIds(asking)]);
   };
@@ -117,6 +135,9 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
   const named = [each((need) => need.reservations).sort(), each((need) => need.reservedAs)];
   const nonces = each((need) => need.nonces);
   const compared = each((need) => need.compared);
+  const limited = needs.filter((need) => need.limits).map(({ fence }) => fence.lane);
+  const charged = each(({ limits }) => limits?.charged);
+  const owners = each(({ limits }) => limits?.owners);
   const reconciled = needs.filter((need) => need.mayHaveLost);
   return [
     ...read("requests", findRequests, about(requests, requestKeys(requests))),
@@ -128,7 +149,11 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
     ...read("holes", readHoles, lanes("holes")),
     ...read("reservations", findReservations, about(named.flat(), named)),
     ...read("openReservations", findOpenReservations, lanes("openReservations")),
+    ...read("repairs", findRepairs, lanes("repairs")),
     ...read("bound", readBoundNonces, lanes("boundNonce")),
+    ...read("laneUse", readLaneUse, lanes("limits")),
+    ...read("charges", readCharges, about(charged)),
+    ...read("keyUse", readKeyUse, about([...charged, ...owners], [owners, charged, chainIds(limited)])),
     ...read("heldNonces", findHeldNonces, about(nonces, [...(lanes("nonces") ?? []), nonces])),
   ];
 }

@@ -1,5 +1,8 @@
 import type { Fence } from "../../../domain/lane.ts";
+import { concernsLimits } from "../../../domain/ledger/index.ts";
+import { isLimited, type Policies } from "../../../domain/policy/policy.ts";
 import { range } from "../../../domain/range.ts";
+import type { PreparedIntent } from "../../../domain/transaction.ts";
 import type { LaneWrite } from "../../../ports/lane-store.ts";
 
 /** What of its lane a write is about: read behind the lane's lock, and loaded into its ledger, before it is judged. */
@@ -20,11 +23,15 @@ export interface Needs {
   readonly watchedThrough?: number;
   readonly holes?: boolean;
   readonly openReservations?: boolean;
+  /** Those of the last hour. */
+  readonly repairs?: boolean;
   /** The highest nonce that may have left. */
   readonly boundNonce?: boolean;
   readonly mayHaveLost?: boolean;
   /** Stored blocks of its chain from this height on. */
   readonly blocksFrom?: number;
+  /** What is used of the policies' limits, and counted for these transactions. */
+  readonly limits?: { readonly charged: readonly string[]; readonly owners: readonly string[] };
 }
 
 type Kind = LaneWrite["kind"];
@@ -51,7 +58,7 @@ const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { rea
   realign: () => ({ holes: true, boundNonce: true }),
   reserve(write) {
     const named = write.requestId === null ? [] : [write.requestId];
-    return { requests: named, reservedAs: named, holes: fills(write) };
+    return { requests: named, reservedAs: named, holes: true, openReservations: true };
   },
   release: ({ reservationId }) => ({ reservations: [reservationId] }),
   expire: () => ({ openReservations: true }),
@@ -59,15 +66,43 @@ const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { rea
     requests: requestId === null ? [] : [requestId],
     reservations: reservation === undefined ? [] : [reservation.reservationId],
     holes: true,
+    repairs: reservation?.becomes === "EXPIRED" && reservation.mostPerHour !== undefined,
   }),
   closeHoles: () => ({ holes: true }),
   findSkipped: ({ from, below }) => ({ nonces: range(from, below - 1), holes: true, openReservations: true }),
   confirmations: ({ blocks }) => ({ blocksFrom: blocks[0]?.number ?? Number.MAX_SAFE_INTEGER }),
 };
 
-export function needsOf(write: LaneWrite): Needs {
+export function needsOf(write: LaneWrite, policies: Policies | null): Needs {
   const beside = BESIDE_THE_LANE[write.kind] as ((write: LaneWrite) => Beside) | undefined;
-  return { fence: write.fence, ...beside?.(write) };
+  const needs = { fence: write.fence, ...beside?.(write) };
+  const limits = policies === null ? null : limitsOf(write, policies);
+  return limits === null ? needs : { ...needs, limits };
+}
+
+/** Null: no policy has anything to say about it. */
+export function limitsOf(write: LaneWrite, policies: Policies): NonNullable<Needs["limits"]> | null {
+  const { signer } = write.fence.lane;
+  const isLimitedFor = (intent: PreparedIntent) => isLimited(policies, signer, intent.owner);
+  switch (write.kind) {
+    case "allocate":
+      return limitsFor(write.items.map(({ intent }) => intent).filter(isLimitedFor));
+    case "bind":
+      return limitsFor([write.intent].filter(isLimitedFor));
+    case "transition": {
+      // Whose they are is not known before they are read.
+      const mayBe = policies.keys.size > 0 || isLimited(policies, signer, null);
+      const charged = mayBe ? write.items.filter(concernsLimits).map(({ txId }) => txId) : [];
+      return charged.length === 0 ? null : { charged, owners: [] };
+    }
+    default:
+      return null;
+  }
+}
+
+function limitsFor(limited: readonly PreparedIntent[]): NonNullable<Needs["limits"]> | null {
+  if (limited.length === 0) return null;
+  return { charged: [], owners: [...new Set(limited.flatMap(({ owner }) => owner ?? []))] };
 }
 
 function fills({ fill = [] }: { readonly fill?: readonly number[] }): boolean {

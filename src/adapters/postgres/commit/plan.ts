@@ -4,18 +4,21 @@
  */
 import { type Confirmation, reviseConfirmations } from "../../../domain/confirmations.ts";
 import type { Hole } from "../../../domain/holes.ts";
-import { type Fence, type Hash, type LaneKey, laneKey } from "../../../domain/lane.ts";
+import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import {
   type Allocated,
   apply,
   type Change,
+  type Charged,
   type Completion,
+  type Guard,
   type LaneDecision,
   type Ledger,
   type Moment,
   type Moved,
   type Refused,
 } from "../../../domain/ledger/index.ts";
+import type { Policies } from "../../../domain/policy/policy.ts";
 import type { Reservation } from "../../../domain/reservations.ts";
 import type { PreparedIntent } from "../../../domain/transaction.ts";
 import type { State } from "../../../domain/transitions.ts";
@@ -112,13 +115,17 @@ export class Plan {
   readonly reserved: Reservation[] = [];
   /** By id: from what it was when the commit began to what it is. */
   readonly settled = new Map<string, { readonly from: Reservation["state"]; readonly reservation: Reservation }>();
+  readonly repairs: (Lane & { readonly txId: string })[] = [];
   /** The first block of each chain, as an owner of a lane saw it. */
   readonly geneses = new Map<number, Hash>();
+  readonly charges: OfLane<Charged>[] = [];
+  /** By chain: what keys have used, after the writes judged so far. */
+  private readonly keyUse = new Map<number, Guard["keyUse"]>();
   private readonly loader: Loader;
 
   /** With all that these writes are about, as it was found; `epoch` of the feed. */
-  constructor(found: Found, epoch: number) {
-    this.loader = new Loader(found, epoch);
+  constructor(found: Found, { epoch, policies }: { readonly epoch: number; readonly policies: Policies | null }) {
+    this.loader = new Loader(found, epoch, policies);
     const lanes = found.lanes.map((row) => new LanePlan(row, this.loader.bare(row), epoch));
     this.lanes = new Map(lanes.map((lane) => [lane.key, lane]));
     const chains = [...(found.blocks ?? [])].map(([chainId, stored]) => {
@@ -152,13 +159,21 @@ export class Plan {
       this.geneses.set(lane.row.chainId, write.genesisHash);
       return { status: "done" };
     }
-    const { ledger, outcome, changes } = apply(lane.ledger, write, moment);
+    const { ledger, outcome, changes } = apply(this.guarded(lane), write, moment);
     lane.ledger = ledger;
+    if (ledger.guard !== null) this.keyUse.set(lane.row.chainId, ledger.guard.keyUse);
     for (const change of changes) {
       lane.changes.push(change);
       this.keep(lane, change);
     }
     return outcome;
+  }
+
+  /** With what its keys have used on other lanes of this commit, too. */
+  private guarded({ ledger, row: { chainId } }: LanePlan): Ledger {
+    const { guard } = ledger;
+    if (guard === null) return ledger;
+    return { ...ledger, guard: { ...guard, keyUse: this.keyUse.get(chainId) ?? this.loader.keyUse(chainId) } };
   }
 
   /** The same prefix extends the stored list, another one replaces it from the first height that differs. */
@@ -214,6 +229,9 @@ export class Plan {
       case "decision":
         this.decisions.push({ ...change.decision, lane });
         break;
+      case "charged":
+        this.charges.push({ ...change, lane });
+        break;
       default:
         this.keepNonces(lane, change);
     }
@@ -224,6 +242,7 @@ export class Plan {
     if (change.kind === "holeLeft") this.setHole(lane, change.hole.nonce, change.hole);
     if (change.kind === "holeClosed") this.setHole(lane, change.nonce, null);
     if (change.kind === "reserved") this.reserved.push(change.reservation);
+    if (change.kind === "repaired") this.repairs.push({ ...lane.ledger.lane, txId: change.txId });
     if (change.kind === "reservationSettled") {
       const { reservation, from } = change;
       const before = this.settled.get(reservation.reservationId);

@@ -18,6 +18,7 @@ export interface SessionOptions {
   readonly preparedStatements: boolean;
   /** The server ends a transaction that takes too long, also while it waits for its client (PostgreSQL 17). */
   readonly hasTransactionTimeout: boolean;
+  readonly schema: string;
 }
 
 export interface ConnectionOptions extends SessionOptions {
@@ -318,7 +319,7 @@ export class Session {
       this.confused = true;
     };
     const send = (part: readonly Step[]) =>
-      this.client.query(new Pipeline(part, { client: this.client, types, onConfused }));
+      this.client.query(new Pipeline(part, { client: this.client, types, onConfused, schema: this.options.schema }));
     const { hasTransactionTimeout } = this.options;
     const isLast = ({ sql }: Step): boolean => sql === "COMMIT";
     const [whole, apart] = hasTransactionTimeout

@@ -6,6 +6,7 @@
 import pg from "pg";
 import { type BackoffRule, backoffMs } from "../../../domain/backoff.ts";
 import type { Ports } from "../../../ports/ports.ts";
+import { DEFAULT_SCHEMA, speakingIn } from "../schema-name.ts";
 import { readBackend } from "../statements/session.ts";
 import { processIdOf, wireOf } from "./connections.ts";
 import { PINNED_PATH } from "./opening.ts";
@@ -13,6 +14,8 @@ import { PINNED_PATH } from "./opening.ts";
 export interface DirectSessionOptions extends Pick<Ports, "clock" | "entropy" | "telemetry"> {
   /** Not through a transaction pooler. */
   readonly directUrl: string;
+  /** Unset: `fencepost`. */
+  readonly schema?: string;
 }
 
 type Needed = Omit<DirectSessionOptions, "telemetry">;
@@ -108,7 +111,7 @@ export class DirectSession {
       keepAliveInitialDelayMillis: KEEPALIVE_AFTER_MS,
     });
     client.on("error", () => undefined);
-    return client;
+    return speakingIn(client, this.options.schema ?? DEFAULT_SCHEMA);
   }
 }
 

@@ -27,6 +27,9 @@ const REFUSED_CLASSES = new Set(["22", "23", "54", "FP"]);
  */
 const CONNECTION_ENDED = /^(08|57P|25P04|58|XX|F0)/;
 
+/** A full disk, no memory, no place for another connection: nothing that a caller can do anything about, but people can. */
+const LACKING = "53";
+
 /** What the ports call it. */
 export function asStoreError(error: unknown): Error {
   if (isStoreError(error)) return error;
@@ -35,7 +38,8 @@ export function asStoreError(error: unknown): Error {
   if (code === null) return new StoreUnavailable(message, { cause: error });
   if (BUSY.has(code)) return new StoreUnavailable(message, { cause: error, busy: true });
   if (REFUSED_CLASSES.has(code.slice(0, 2))) return new BatchRefused(message, { cause: error });
-  return new StoreUnavailable(`${message} (${code})`, { cause: error });
+  const text = `${message} (${code})`;
+  return new StoreUnavailable(text, { cause: error, ...(code.startsWith(LACKING) ? { lacks: text } : {}) });
 }
 
 /** A connection that ended before COMMIT was sent: nothing is committed, and over another one it may well succeed. */

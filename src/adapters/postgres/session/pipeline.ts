@@ -3,6 +3,7 @@
  * others. The driver's own queries each end in a Sync, and cost a packet either way.
  */
 import pg from "pg";
+import { inSchema } from "../schema-name.ts";
 
 interface Field {
   readonly name: string;
@@ -34,6 +35,7 @@ export interface Answer {
 }
 
 export interface PipelineOptions {
+  readonly schema: string;
   readonly client: pg.PoolClient;
   readonly types: pg.CustomTypesConfig;
   /** It is not known which statements the server has names for: the connection must not be used again. */
@@ -72,7 +74,7 @@ export class Pipeline extends pg.Query {
   override submit = (connection: pg.Connection): void => {
     const known: Known = knownBy.get(connection) ?? new Map();
     knownBy.set(connection, known);
-    for (const step of this.steps) write(step, connection as unknown as Wire, known);
+    for (const step of this.steps) write(step, connection as unknown as Wire, { known, schema: this.options.schema });
     connection.sync();
   };
 
@@ -127,9 +129,9 @@ export class Pipeline extends pg.Query {
   }
 }
 
-function write(step: Step, wire: Wire, known: Known): void {
+function write(step: Step, wire: Wire, { known, schema }: { readonly known: Known; readonly schema: string }): void {
   const { name, sql, values } = step;
-  if (name === null || !known.has(name)) wire.parse({ name: name ?? "", text: sql });
+  if (name === null || !known.has(name)) wire.parse({ name: name ?? "", text: inSchema(sql, schema) });
   if (name !== null) {
     step.fields = known.get(name) ?? null;
     known.set(name, step.fields);

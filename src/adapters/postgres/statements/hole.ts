@@ -3,7 +3,8 @@ import type { Lane } from "../../../domain/lane.ts";
 import { names } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
 
-const HOLE = "chain_id bigint, signer text, nonce bigint, why text, detail text, reservation_id uuid";
+const HOLE =
+  "chain_id bigint, signer text, nonce bigint, why text, detail text, reservation_id uuid, owner text, ttl_ms bigint";
 
 /** Plain inserts: a nonce that is a hole already would be one that was given up twice, which must be loud. */
 export const writeHoles = statement("write-holes")`
@@ -25,7 +26,8 @@ export const readHoles = statement<HoleRow>("read-holes")`
   WHERE h.signer = ANY ($1::text[]) AND h.chain_id = ANY ($2::bigint[])
   ORDER BY h.signer, h.chain_id, h.nonce`;
 
-export type HoleRow = Hole & Lane;
+/** What it says of a reservation is null where none expired, and where a node of the release before wrote it. */
+export type HoleRow = Omit<Hole, "expired"> & Lane & { readonly owner: string | null; readonly ttlMs: number | null };
 
 /** Every hole of the signers from $1 to $2. */
 export const listHoles = statement<HoleRow>("list-holes")`

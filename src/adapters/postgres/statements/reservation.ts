@@ -1,9 +1,10 @@
+import type { Lane } from "../../../domain/lane.ts";
 import type { Reservation } from "../../../domain/reservations.ts";
 import { type Flat, names } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
 
 const OPENED =
-  "reservation_id uuid, chain_id bigint, signer text, nonce bigint, request_id text, expires_at timestamptz, state text, tx_id uuid, owner text";
+  "reservation_id uuid, chain_id bigint, signer text, nonce bigint, request_id text, owner text, expires_at timestamptz, state text, tx_id uuid";
 
 /** Plain inserts: a nonce or a request id that is reserved already must end the commit. */
 export const insertReservations = statement("insert-reservations")`
@@ -17,8 +18,12 @@ export const settleReservations = counted("settle-reservations", "$3", "settled 
   FROM json_to_recordset($1::json) AS s(reservation_id uuid, from_state text, state text, tx_id uuid)
   WHERE r.reservation_id = ANY ($2::uuid[]) AND r.reservation_id = s.reservation_id AND r.state = s.from_state`;
 
+/** A row is created at a microsecond, and ends at a whole millisecond counted from that. */
+const TTL_MS = "ceil(extract(epoch FROM r.expires_at - r.created_at) * 1000)::float8 AS ttl_ms";
+
 /** With what is left of each, by the database's clock. */
-const RESERVATIONS = `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.state, r.expires_at, r.tx_id, r.owner,
+const RESERVATIONS = `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.owner, r.state, r.expires_at,
+     r.tx_id, ${TTL_MS},
      clock_timestamp() AS asked_at, extract(epoch FROM r.expires_at - clock_timestamp())::float8 * 1000 AS left_ms
    FROM fencepost.reservation AS r`;
 
@@ -46,3 +51,20 @@ export const findOpenReservations = statement<ReservationRow>("find-open-reserva
 export const readReservation = statement<ReservationRow>("read-reservation")`
   ${RESERVATIONS}
   WHERE r.reservation_id = $1`;
+
+const REPAIR = "chain_id bigint, signer text, tx_id uuid";
+
+/** Counted within an hour: what was before the last one is removed on the way. */
+export const insertRepairs = statement("insert-repairs")`
+  WITH forgotten AS (
+    DELETE FROM fencepost.reservation_repair AS r
+    WHERE r.signer = ANY ($2::text[]) AND r.chain_id = ANY ($3::bigint[]) AND r.repaired_at < now() - interval '2 hours'
+  )
+  INSERT INTO fencepost.reservation_repair (${names(REPAIR)}, repaired_at)
+  SELECT ${names(REPAIR)}, now() FROM json_to_recordset($1::json) AS r(${REPAIR})`;
+
+export type RepairRow = Lane & { readonly repairedAt: Date };
+
+export const findRepairs = statement<RepairRow>("find-repairs")`
+  SELECT r.chain_id, r.signer, r.repaired_at FROM fencepost.reservation_repair AS r
+  WHERE r.signer = ANY ($1::text[]) AND r.chain_id = ANY ($2::bigint[])`;

@@ -6,7 +6,14 @@
  * consumed. A crash before stage 2 commits leaves nothing; after it, the caller's repeat finds the transaction by its
  * request id.
  */
-import { DatabaseSilent, FencepostError, outcomeUnknown, queueFull, unavailable } from "../../../domain/errors.ts";
+import {
+  DatabaseSilent,
+  FencepostError,
+  forbiddenBy,
+  outcomeUnknown,
+  queueFull,
+  unavailable,
+} from "../../../domain/errors.ts";
 import { isFullyPriced } from "../../../domain/fees.ts";
 import { grouped } from "../../../domain/grouped.ts";
 import { laneKey } from "../../../domain/lane.ts";
@@ -304,6 +311,8 @@ function answer(fate: AllocateFate, intent: Intent): Fate {
       return unavailable("this signer's nonce is not known yet; nothing was accepted");
     case "held":
       return unavailable(HELD);
+    case "forbidden":
+      return forbiddenBy(fate);
     case "refused":
       // What it said names its tables and constraints: that is for the log (writer.failed).
       return new FencepostError("INVALID_REQUEST", "the database cannot store this request; the node's log says why");

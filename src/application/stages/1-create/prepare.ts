@@ -50,7 +50,7 @@ export function prepareUnasked(
   const { value, gas = intrinsicGas(payload) } = payload;
   refuseOverCeiling(context.ceilings, { gas, value }, payload);
   if (payload.gas === undefined || !behindPending || !isFullyPriced(payload)) return null;
-  return withGas(intent, payload.gas);
+  return withGas(intent, payload.gas, namedCap(payload));
 }
 
 export async function prepare(context: ChainContext, intent: Intent, standing: Standing): Promise<PreparedIntent> {
@@ -63,7 +63,7 @@ export async function prepare(context: ChainContext, intent: Intent, standing: S
     if (!(error instanceof ChainUnavailable)) throw error;
     const { gas } = intent.payload;
     const isComplete = gas !== undefined && isFullyPriced(intent.payload);
-    if (isComplete && laneKnown) return withGas(intent, gas);
+    if (isComplete && laneKnown) return withGas(intent, gas, namedCap(intent.payload));
     const hint = isComplete
       ? "this signer's nonce is not known yet: wait for it"
       : "bring gas and fees to be accepted meanwhile";
@@ -74,9 +74,9 @@ export async function prepare(context: ChainContext, intent: Intent, standing: S
 async function askChain(context: ChainContext, intent: Intent, behindPending: boolean): Promise<PreparedIntent> {
   const { payload } = intent;
   if (payload.gas !== undefined && behindPending) {
-    priced(context, payload, payload.gas, await context.marketFor(payload));
+    const fees = priced(context, payload, payload.gas, await context.marketFor(payload));
     refuseHopelessFee(context, payload);
-    return withGas(intent, payload.gas);
+    return withGas(intent, payload.gas, feeCap(fees));
   }
   const call = callOf(intent);
   const [simulation, market] = await Promise.all([simulateWithin(context, call), context.marketFor(payload)]);
@@ -84,12 +84,13 @@ async function askChain(context: ChainContext, intent: Intent, behindPending: bo
   refuseHopelessFee(context, payload);
   const gas = payload.gas ?? withMargin(simulation.gas, payload, context.gasLimits.most?.gas ?? null);
   if (payload.gas === undefined) await confirmEstimate(context, call, { gas: simulation.gas, market, wishes: payload });
-  const needed = payload.value + gas * feeCap(priced(context, payload, gas, market));
+  const cap = feeCap(priced(context, payload, gas, market));
+  const needed = payload.value + gas * cap;
   if (needed > simulation.balance) {
     const detail = `needs ${needed} wei (value + gas x fee cap), the account has ${simulation.balance}`;
     throw refusal({ outcome: "insufficientFunds", detail }, behindPending);
   }
-  return withGas(intent, gas);
+  return withGas(intent, gas, cap);
 }
 
 /**
@@ -108,9 +109,14 @@ function priced(context: ChainContext, payload: Payload, gas: bigint, market: Fe
 }
 
 /** Spelled out: every create passes here, and copies made by spreading are slow to make and slow to read. */
-function withGas(intent: Intent, gas: bigint): PreparedIntent {
+function withGas(intent: Intent, gas: bigint, cap: bigint): PreparedIntent {
   const { txId, lane, requestId, owner, payload, fingerprint, metadata } = intent;
-  return { txId, lane, requestId, owner, payload, fingerprint, metadata, gas };
+  return { txId, lane, requestId, owner, payload, fingerprint, metadata, gas, gasCost: gas * cap };
+}
+
+/** Of a payload that its caller priced. */
+function namedCap({ maxFeePerGas = 0n, gasPrice = 0n }: Payload): bigint {
+  return maxFeePerGas > gasPrice ? maxFeePerGas : gasPrice;
 }
 
 function callOf({ lane, payload }: Intent): Call {

@@ -7,6 +7,7 @@
  * A crash before the commit leaves nothing; after it, an ALLOCATED row that the lane's owner signs in its turn.
  */
 import { DatabaseSilent } from "../../../domain/errors.ts";
+import { isLimited, type Policies } from "../../../domain/policy/policy.ts";
 import {
   type AllocatedRecord,
   type AllocateFate,
@@ -16,13 +17,14 @@ import {
 } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { type LaneWriterPorts, reportMove } from "../../lane/lane-writer.ts";
+import type { LimitPorts } from "../../lane/limits.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { TermOver } from "../../lane/term.ts";
 import { nonceFloor } from "./nonce-floor.ts";
 
 /** One fate per item, in order. Throws `TermOver` where the lane was lost while they waited: nothing was consumed. */
 export async function allocate(
-  ports: LaneWriterPorts,
+  ports: LaneWriterPorts & LimitPorts,
   context: ChainContext,
   lane: OwnedLane,
   items: readonly NewTransaction[],
@@ -33,7 +35,7 @@ export async function allocate(
   const filling = fill.length === 0 ? {} : { fill };
   const outcome = await write(context, lane, { kind: "allocate", floor, ...filling, items });
   await ports.failpoint("allocate.committed");
-  const records = recordsOf(outcome.items, items);
+  const records = recordsOf(outcome.items, items, ports.limits?.policies ?? null);
   const recycled = recycle(ports, lane, outcome.items);
   // Committed under our term: told also where the lane was handed over meanwhile. The next owner finds the rows.
   if (records.length > 0) {
@@ -69,12 +71,18 @@ function recycle(ports: LaneWriterPorts, lane: OwnedLane, fates: readonly Alloca
 }
 
 /** Of those that were created. */
-function recordsOf(fates: readonly AllocateFate[], items: readonly NewTransaction[]): readonly AllocatedRecord[] {
+function recordsOf(
+  fates: readonly AllocateFate[],
+  items: readonly NewTransaction[],
+  policies: Policies | null,
+): readonly AllocatedRecord[] {
   const records: AllocatedRecord[] = [];
   fates.forEach((fate, index) => {
     if (fate.fate !== "created") return;
-    const { txId, requestId, payload, gas } = (items[index] as NewTransaction).intent;
-    records.push({ txId, nonce: fate.nonce, requestId, payload, gas, createdAt: fate.createdAt });
+    const { txId, requestId, payload, gas, gasCost, lane, owner } = (items[index] as NewTransaction).intent;
+    const record = { txId, nonce: fate.nonce, requestId, payload, gas, createdAt: fate.createdAt };
+    const isCounted = policies !== null && isLimited(policies, lane.signer, owner);
+    records.push(isCounted ? { ...record, mostCost: payload.value + gasCost } : record);
   });
   return records;
 }

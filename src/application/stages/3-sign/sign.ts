@@ -8,7 +8,7 @@
  * no effect); a crash after the commit leaves a claimed attempt that the next owner claims again and sends.
  */
 import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/ceilings.ts";
-import { envelopeFor, type FeeMarket, isFullyPriced } from "../../../domain/fees.ts";
+import { envelopeFor, type FeeMarket, isFullyPriced, under } from "../../../domain/fees.ts";
 import { ceilingReported } from "../../../domain/pace/lane-pace.ts";
 import { committed, LOOK_DUE, lookedAt } from "../../../domain/pace/transaction-pace.ts";
 import type { SignedAttempt } from "../../../domain/transaction.ts";
@@ -152,9 +152,11 @@ function priceOne(
   record: AllocatedRecord,
   market: FeeMarket,
 ): PricedPayload {
-  const { nonce, gas, payload } = record;
+  const { nonce, gas, payload, mostCost } = record;
   const { to, data, value, accessList = [] } = payload;
-  const { fees, reached } = context.priceOn(market, payload, { gas, value });
+  const { fees: wanted, reached } = context.priceOn(market, payload, { gas, value });
+  // The market may have risen since policies counted it: more is a further payload, judged like any other (reprice.ts).
+  const fees = mostCost === undefined ? wanted : under(wanted, (mostCost - value) / gas);
   const content = { chainId: lane.chainId, nonce, to, data, value, gas, accessList };
   return { unsigned: bounded(context.ceilings, { ...content, fees: envelopeFor(fees, accessList) }), reached };
 }

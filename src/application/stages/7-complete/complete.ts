@@ -6,9 +6,12 @@
  * state, commit order = sequence order. A crash before the commit leaves TRACKING/MINED, decided again by the next owner;
  * after it, everything is said.
  */
+import { feeCap } from "../../../domain/fees.ts";
+import { NOTHING_PAID, type Paid } from "../../../domain/policy/charges.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import type { TransitionEvent } from "../../../domain/transitions.ts";
 import { commitPlanned, type FeedWriterPorts, plan } from "../../lane/lane-writer.ts";
+import type { LimitPorts } from "../../lane/limits.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 
@@ -29,7 +32,7 @@ const REASONS = {
  * is written behind this, in the lane's order, and a failure reloads the lane.
  */
 export function complete(
-  ports: FeedWriterPorts,
+  ports: FeedWriterPorts & LimitPorts,
   lane: OwnedLane,
   settled: readonly Tracked[],
   corrected: ReadonlyMap<Tracked, Correction>,
@@ -37,9 +40,14 @@ export function complete(
   const planned = settled.map((tx) => {
     lane.settle(tx);
     const correction = corrected.get(tx);
-    if (correction === undefined) return plan(tx, outcomeOf(tx, tx.receipt));
-    const { receipt, stored } = correction;
-    return plan(tx, outcomeOf(tx, receipt), { receipt, reason: REASONS[stored] });
+    const receipt = correction?.receipt ?? tx.receipt;
+    const counted = ports.limits ? { paid: paidFor(tx, receipt) } : {};
+    if (correction === undefined) return plan(tx, outcomeOf(tx, receipt), counted);
+    return plan(tx, outcomeOf(tx, receipt), {
+      receipt: correction.receipt,
+      reason: REASONS[correction.stored],
+      ...counted,
+    });
   });
   const tell = (): void | Promise<void> => {
     ports.feedGrew();
@@ -47,6 +55,14 @@ export function complete(
   };
   const writing = quietly(commitPlanned(ports, lane, planned).then(tell));
   lane.outcomes.add(writing, (error) => lane.term.readAgain(String(error)));
+}
+
+/** What policies count from here on, instead of the worst case. */
+function paidFor({ attempts }: Tracked, receipt: Receipt | null): Paid {
+  const mined = attempts.find((attempt) => attempt.txHash === receipt?.txHash);
+  if (mined === undefined || mined.foreign === true || receipt === null) return NOTHING_PAID;
+  const price = receipt.effectiveGasPrice ?? feeCap(mined.fees);
+  return { ordinal: mined.ordinal, gasCost: receipt.gasUsed * price, succeeded: receipt.status === "success" };
 }
 
 /** Decided by whose payload was mined, and only for the caller's own also by how it ended. */

@@ -27,6 +27,7 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
       clock: systemClock,
       max: 1,
       preparedStatements: prepared,
+      schema: "fencepost",
       hasTransactionTimeout: watched,
       deadlineMs: 10_000,
     });

@@ -13,7 +13,9 @@ const entropy = createSeededEntropy(8);
 
 function items(count: number): readonly NewTransaction[] {
   const ports = { codec: createCodec(), entropy, chainIds: [CHAIN_ID] };
-  return Array.from({ length: count }, () => ({ intent: { ...normalise(ports, transfer()), gas: 21_000n } }));
+  return Array.from({ length: count }, () => ({
+    intent: { ...normalise(ports, transfer()), gas: 21_000n, gasCost: 0n },
+  }));
 }
 
 async function run(bench: StageBench, count = 2): Promise<unknown> {

@@ -1,0 +1,155 @@
+import type { Lane } from "../../../domain/lane.ts";
+import { lists, names } from "../columns.ts";
+import { counted, statement } from "./statement.ts";
+
+const USE = "use_hour timestamptz, hour_value numeric, hour_cost numeric, day_value numeric, day_cost numeric";
+
+/** What signers have used of their limits; asked behind the lock of their lanes it stays true. $1 signers, $2 chains. */
+export const readLaneUse = statement<Lane & UseColumns>("read-lane-use")`
+  SELECT l.chain_id, l.signer, ${names(USE)}
+  FROM fencepost.lane AS l
+  WHERE l.signer = ANY ($1::text[]) AND l.chain_id = ANY ($2::bigint[])`;
+
+/** Of every lane that was ever counted for. */
+export const listLaneUse = statement<Lane & UseColumns>("list-lane-use")`
+  SELECT l.chain_id, l.signer, ${names(USE)}
+  FROM fencepost.lane AS l
+  WHERE l.use_hour IS NOT NULL AND l.signer > ''
+  ORDER BY l.signer, l.chain_id`;
+
+/** Of the keys $1, and of those that the transactions $2 belong to, on the chains $3: as it stood when it was asked for. */
+export const readKeyUse = statement<KeyUseRow>("read-key-use")`
+  SELECT k.owner, k.chain_id, ${names(USE)}
+  FROM fencepost.key_use AS k
+  WHERE k.owner = ANY ($1::text[] || ARRAY(SELECT t.owner FROM fencepost.transaction AS t WHERE t.tx_id = ANY ($2::uuid[])))
+    AND k.chain_id = ANY ($3::bigint[])`;
+
+/** A row for each that has none yet: $1 keys, $2 the chain of each. In lock order. */
+export const ensureKeyUse = statement("ensure-key-use")`
+  INSERT INTO fencepost.key_use (owner, chain_id, ${names(USE)})
+  SELECT k.owner, k.chain_id, 'epoch', 0, 0, 0, 0 FROM (${lists("owner text, chain_id bigint")}) AS k
+  ORDER BY k.owner, k.chain_id
+  ON CONFLICT (owner, chain_id) DO NOTHING`;
+
+/** How a window stands once the hour of what is charged (`w`) has begun, where that is later than its own (`u`). */
+const begun = (window: "hour" | "day", amount: "value" | "cost"): string =>
+  `CASE WHEN date_trunc('${window}', w.hour, 'UTC') > date_trunc('${window}', u.use_hour, 'UTC') THEN 0
+      ELSE u.${window}_${amount} END AS ${window}_${amount}`;
+
+/** What is charged, and what is taken back (or counted again) from windows that still run. */
+const summed = (window: "hour" | "day", amount: "value" | "cost"): string =>
+  `b.${window}_${amount} + w.${amount} + coalesce((
+      SELECT sum(c.${amount}) FROM json_to_recordset(w.corrections) AS c(hour timestamptz, value numeric, cost numeric)
+      WHERE date_trunc('${window}', c.hour, 'UTC') = date_trunc('${window}', b.use_hour, 'UTC')
+    ), 0) AS ${window}_${amount}`;
+
+const allowed = (window: "hour" | "day", amount: "value" | "cost"): string =>
+  `(w.${amount} = 0 OR s.${window}_${amount} <= coalesce(w.most_${window}_${amount}, 'Infinity'))`;
+
+/**
+ * Adds what a commit counts for keys, behind everything else but the feed. No lane's lock covers these rows, and what was
+ * read of them before may be old: added is to what stands here now. Ends the transaction where that would be above a
+ * limit; judged anew, by what stands here then, whoever asked is told so.
+ *
+ * $1 a row for each key and chain, $2 the keys and $3 the chains once more, $4 how many rows they are.
+ */
+export const chargeKeys = statement("charge-keys")`
+  WITH wanted AS MATERIALIZED (
+    SELECT * FROM json_to_recordset($1::json) AS w(
+      owner text, chain_id bigint, hour timestamptz, value numeric, cost numeric, corrections json,
+      most_hour_value numeric, most_hour_cost numeric, most_day_value numeric, most_day_cost numeric
+    )
+  ), locked AS MATERIALIZED (
+    SELECT k.* FROM fencepost.key_use AS k
+    WHERE k.owner = ANY ($2::text[]) AND k.chain_id = ANY ($3::bigint[])
+      AND (k.owner, k.chain_id) IN (SELECT w.owner, w.chain_id FROM wanted AS w)
+    ORDER BY k.owner, k.chain_id
+    FOR NO KEY UPDATE OF k
+  ), begun AS (
+    SELECT u.owner, u.chain_id, greatest(u.use_hour, w.hour) AS use_hour,
+      ${begun("hour", "value")}, ${begun("hour", "cost")}, ${begun("day", "value")}, ${begun("day", "cost")}
+    FROM locked AS u
+    JOIN wanted AS w ON u.owner = w.owner AND u.chain_id = w.chain_id
+  ), summed AS (
+    SELECT b.owner, b.chain_id, b.use_hour,
+      ${summed("hour", "value")}, ${summed("hour", "cost")}, ${summed("day", "value")}, ${summed("day", "cost")}
+    FROM begun AS b
+    JOIN wanted AS w ON b.owner = w.owner AND b.chain_id = w.chain_id
+  ), changed AS (
+    UPDATE fencepost.key_use AS k
+    SET use_hour = s.use_hour, hour_value = s.hour_value, hour_cost = s.hour_cost, day_value = s.day_value,
+      day_cost = s.day_cost
+    FROM summed AS s
+    JOIN wanted AS w ON s.owner = w.owner AND s.chain_id = w.chain_id
+    WHERE k.owner = ANY ($2::text[]) AND k.chain_id = ANY ($3::bigint[]) AND k.owner = s.owner AND k.chain_id = s.chain_id
+      AND ${allowed("hour", "value")} AND ${allowed("hour", "cost")}
+      AND ${allowed("day", "value")} AND ${allowed("day", "cost")}
+    RETURNING 1
+  )
+  SELECT fencepost.require_still((SELECT count(*) FROM changed), $4, 'keys with room for what is charged')`;
+
+export const listKeyUse = statement<KeyUseRow>("list-key-use")`
+  SELECT k.owner, k.chain_id, ${names(USE)}
+  FROM fencepost.key_use AS k
+  WHERE k.owner > ''
+  ORDER BY k.owner, k.chain_id`;
+
+export interface KeyUseRow extends UseColumns {
+  readonly owner: string;
+  readonly chainId: number;
+}
+
+/** The clock that windows are by, and whose the transaction $1 is. */
+export const readPolicyClock = statement<{ readonly at: Date; readonly owner: string | null }>("read-policy-clock")`
+  SELECT clock_timestamp() AS at,
+    (SELECT t.owner FROM fencepost.transaction AS t WHERE t.tx_id = ANY ($1::uuid[]) LIMIT 1) AS owner`;
+
+/** Null throughout: nothing was ever counted. */
+export interface UseColumns {
+  readonly useHour: Date | null;
+  readonly hourValue: bigint | null;
+  readonly hourCost: bigint | null;
+  readonly dayValue: bigint | null;
+  readonly dayCost: bigint | null;
+}
+
+const USED_LANES = lists(`chain_id bigint, signer text, ${USE}`);
+
+/** Of lanes that are locked by now. $1 to $7, a place for each; $8 how many they are. */
+export const updateLaneUse = counted("update-lane-use", "$8", "lanes with another use")`
+  UPDATE fencepost.lane AS l
+  SET use_hour = u.use_hour, hour_value = u.hour_value, hour_cost = u.hour_cost, day_value = u.day_value,
+    day_cost = u.day_cost
+  FROM (${USED_LANES}) AS u
+  WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
+    AND l.chain_id = u.chain_id AND l.signer = u.signer`;
+
+/** $1 the node, $2 and $3 hash and document. Nothing where they are those of the row before. */
+export const notePolicies = statement<{ readonly changeId: number }>("note-policies")`
+  INSERT INTO fencepost.policy_change (node_id, hash, document)
+  SELECT $1, $2::text, $3::jsonb
+  WHERE $2::text IS DISTINCT FROM (SELECT p.hash FROM fencepost.policy_change AS p WHERE p.change_id > 0 ORDER BY p.change_id DESC LIMIT 1)
+  RETURNING change_id`;
+
+const CHARGE =
+  "tx_id uuid, chain_id bigint, ordinal integer, moves numeric, counted_in timestamptz, value numeric, cost numeric, settles boolean";
+
+/** What was counted, in order. $1 to $8, a place for each. */
+export const insertCharges = statement("insert-charges")`
+  INSERT INTO fencepost.charge (${names(CHARGE)}) ${lists(CHARGE)}`;
+
+export const readCharges = statement<ChargeRow>("read-charges")`
+  SELECT c.tx_id, c.ordinal, c.moves, c.counted_in, c.value, c.cost, c.settles
+  FROM fencepost.charge AS c
+  WHERE c.tx_id = ANY ($1::uuid[])
+  ORDER BY c.tx_id, c.charge_id`;
+
+export interface ChargeRow {
+  readonly txId: string;
+  readonly ordinal: number;
+  readonly moves: bigint;
+  readonly countedIn: Date;
+  readonly value: bigint;
+  readonly cost: bigint;
+  readonly settles: boolean;
+}

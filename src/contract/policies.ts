@@ -1,0 +1,60 @@
+import { type Static, Type } from "typebox";
+import { CreateTransaction } from "./create.ts";
+import { Address, ChainId, Decimal, Timestamp } from "./scalars.ts";
+import { closed, named, nullable, optional, query } from "./shapes.ts";
+
+const KeyName = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  description: "The name of an API key.",
+  examples: ["payments"],
+});
+const Rule = Type.String({
+  description: "Which rule does not allow it: `signer` or `key`, and the name that it has in the policy.",
+  examples: ["signer.maxCost.perDay"],
+});
+
+export const PolicyCheck = closed("PolicyCheck", { ...CreateTransaction.properties, key: Type.Optional(KeyName) });
+export type PolicyCheck = Static<typeof PolicyCheck>;
+
+export const PolicyVerdict = named("PolicyVerdict", {
+  allowed: Type.Boolean(),
+  value: Decimal,
+  cost: Decimal,
+  ...optional({ rule: Rule, detail: Type.String({ description: "The same in words." }) }),
+});
+export type PolicyVerdict = Static<typeof PolicyVerdict>;
+
+export const PoliciesInForce = named("PoliciesInForce", {
+  hash: nullable(
+    Type.String({
+      description: "SHA-256 of the policies; null where the node that answers has none.",
+      examples: ["0x00"],
+    }),
+  ),
+  policies: nullable(
+    Type.Unsafe<Readonly<Record<string, unknown>>>({
+      type: "object",
+      additionalProperties: true,
+      description: "As they were written.",
+    }),
+  ),
+});
+export type PoliciesInForce = Static<typeof PoliciesInForce>;
+
+const windows = Type.Object({
+  value: Decimal,
+  cost: Decimal,
+  maxValue: nullable(Decimal),
+  maxCost: nullable(Decimal),
+});
+const used = { since: Timestamp, hour: windows, day: windows };
+
+export const PolicyUsage = named("PolicyUsage", {
+  at: Timestamp,
+  signers: Type.Array(Type.Object({ chainId: ChainId, signer: Address, ...used })),
+  keys: Type.Array(Type.Object({ chainId: ChainId, key: KeyName, ...used })),
+});
+export type PolicyUsage = Static<typeof PolicyUsage>;
+
+export const PolicyUsageQuery = query({ key: KeyName, signer: Address });

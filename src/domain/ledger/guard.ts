@@ -1,0 +1,181 @@
+/** The policies of a lane, with what is used of them: whether a payload may be committed, and what it is charged. */
+import { feeCap } from "../fees.ts";
+import type { Address, Lane } from "../lane.ts";
+import { type Charge, difference, NOTHING_PAID, settledCharges, unsettledCharges } from "../policy/charges.ts";
+import {
+  type Asked,
+  type Forbidden,
+  forbidden,
+  isLimited,
+  type Judge,
+  type Policies,
+  policyFor,
+} from "../policy/policy.ts";
+import { added, chargedHour, isNothing, UNUSED, type Use } from "../policy/use.ts";
+import type { Attempt, PreparedIntent } from "../transaction.ts";
+import { isSettled } from "../transitions.ts";
+import { BatchRefused } from "./batch-refused.ts";
+import type { Charged } from "./changes.ts";
+import type { Draft } from "./draft.ts";
+import type { Ledger, LedgerTransaction } from "./ledger.ts";
+import { loaded, Part } from "./part.ts";
+import type { Spending, TransitionItem } from "./writes.ts";
+
+export interface Guard {
+  readonly policies: Policies;
+  /** Of the lane's signer. Undefined: not loaded. */
+  readonly use: Use | undefined;
+  /** By the name of the API key, of all its lanes on this chain. */
+  readonly keyUse: Part<string, Use>;
+  /** By transaction. */
+  readonly charges: Part<string, readonly Charge[]>;
+}
+
+/** "named": nothing is loaded yet of what is used. "all": nothing ever was. */
+export function nothingUsed(policies: Policies, kind: "named" | "all" = "named"): Guard {
+  return {
+    policies,
+    use: kind === "all" ? UNUSED : undefined,
+    keyUse: Part.of("use of key", { kind }),
+    charges: Part.of("charges of", { kind }),
+  };
+}
+
+type Holder = Pick<LedgerTransaction, "txId" | "owner">;
+
+/** `charges`: to be recorded beside what was judged. */
+export type Verdict = { readonly forbidden: Forbidden } | { readonly charges: readonly Charged[] };
+
+const UNLIMITED: Verdict = { charges: [] };
+
+/** A transaction that begins. To be asked before anything of it is recorded. */
+export function judgeFirst({ ledger, at }: Draft, intent: PreparedIntent, about: Asked["about"] = "payload"): Verdict {
+  const guard = guardOf(ledger, intent);
+  if (guard === null) return UNLIMITED;
+  const { payload, gasCost } = intent;
+  const { to, data, value } = payload;
+  return judge(guard, { ledger, at, holder: intent }, { to, data, value, gasCost, about, ordinal: 0, charges: [] });
+}
+
+/** A step of one that has begun: another payload, its outcome, or the end of that. */
+export function judgeStep({ ledger, at }: Draft, tx: LedgerTransaction, item: TransitionItem): Verdict {
+  const guard = guardOf(ledger, tx);
+  if (guard === null || !concernsLimits(item)) return UNLIMITED;
+  const charges = guard.charges.get(tx.txId) ?? [];
+  const spending = item.spends ?? signedSpending(item, charges);
+  if (spending !== null) {
+    return judge(guard, { ledger, at, holder: tx }, { ...spending, ordinal: tx.attemptCount + 1, charges });
+  }
+  const entries = isSettled(item.to) ? settled(charges, item) : withdrawn(charges, item);
+  return { charges: entries.map((charge) => chargedTo(tx, charge)) };
+}
+
+/** What is used of the limits, and by whom; `charges` of the transaction that was asked about. */
+export interface PolicyUse {
+  readonly lane: Lane;
+  readonly at: Date;
+  /** Of the transaction, or as it was asked for. */
+  readonly owner: string | null;
+  readonly signer: Use;
+  readonly key: Use;
+  readonly charges: readonly Charge[];
+}
+
+/** As it would be judged at that moment. */
+export function foreseen(policies: Policies, use: PolicyUse, spends: Spending): Forbidden | null {
+  const { lane, at, owner, signer, key, charges } = use;
+  const guard = { ...nothingUsed(policies), use: signer };
+  const keyUse = owner === null ? guard.keyUse : guard.keyUse.set(owner, key);
+  const holder = { txId: "", owner };
+  const verdict = judge({ ...guard, keyUse }, { ledger: { lane }, at, holder }, { ...spends, ordinal: 0, charges });
+  return "forbidden" in verdict ? verdict.forbidden : null;
+}
+
+/** What a store has to load the charges of a transaction for. */
+export function concernsLimits({ spends, attempt, from, to }: TransitionItem): boolean {
+  const isOwn = attempt !== undefined && !isElsewhere(attempt);
+  return spends !== undefined || isOwn || isSettled(from) !== isSettled(to);
+}
+
+function settled(charges: readonly Charge[], { paid, event }: TransitionItem): readonly Charge[] {
+  if (event === "giveUp") return settledCharges(charges, NOTHING_PAID);
+  return paid === undefined ? [] : settledCharges(charges, paid);
+}
+
+function withdrawn(charges: readonly Charge[], { from }: TransitionItem): readonly Charge[] {
+  return isSettled(from) ? unsettledCharges(charges) : [];
+}
+
+/**
+ * The first signature of what was judged before: its price alone may have risen since. What was accepted before there was a
+ * policy is not judged by it until somebody changes it.
+ */
+function signedSpending({ event, attempt }: TransitionItem, charges: readonly Charge[]): Spending | null {
+  if (attempt === undefined || isElsewhere(attempt)) return null;
+  if (event !== "sign") throw new BatchRefused(`${event} does not say what it spends`);
+  const last = charges.findLast(({ settles }) => !settles);
+  if (last === undefined) return null;
+  const gasCost = attempt.gas * feeCap(attempt.fees);
+  return { to: null, data: "0x", value: last.moves, gasCost, about: "cost" };
+}
+
+/** Sent by another program, or by a caller that named its hash alone: what it says is not known. */
+function isElsewhere({ kind, foreign }: Pick<Attempt, "kind" | "foreign">): boolean {
+  return kind === "external" || foreign === true;
+}
+
+interface Situation {
+  readonly ledger: Pick<Ledger, "lane">;
+  readonly at: Date;
+  readonly holder: Holder;
+}
+
+type Judged = Spending & { readonly ordinal: number; readonly charges: readonly Charge[] };
+
+function judge(guard: Guard, { ledger: { lane }, at, holder }: Situation, judged: Judged): Verdict {
+  const { value, gasCost, charges, ordinal } = judged;
+  const worst = { value, cost: value + gasCost };
+  const more = difference(charges, worst);
+  const judges = judgesOf(guard, lane.signer, holder.owner);
+  const asked: Asked = { chainId: lane.chainId, payload: judged, worst, more, about: judged.about };
+  const broken = forbidden(judges, asked, at);
+  if (broken !== null) return { forbidden: broken };
+  if (isNothing(more) && charges.findLast(({ settles }) => !settles)?.moves === value) return UNLIMITED;
+  const hourMs = judges.reduce((latest, { use }) => Math.max(latest, chargedHour(use, at)), 0);
+  return { charges: [chargedTo(holder, { ...more, ordinal, moves: value, hourMs, settles: false })] };
+}
+
+function judgesOf({ policies, use, keyUse }: Guard, signer: Address, owner: string | null): readonly Judge[] {
+  const ofSigner = policyFor(policies.signers, signer);
+  const ofKey = policyFor(policies.keys, owner);
+  return [
+    ...(ofSigner === null ? [] : [judgeBy("signer", ofSigner, loaded(use, "what the signer has used"))]),
+    ...(ofKey === null || owner === null ? [] : [judgeBy("key", ofKey, keyUse.get(owner) ?? UNUSED)]),
+  ];
+}
+
+function judgeBy(scope: Judge["scope"], policy: Judge["policy"], use: Use): Judge {
+  return { scope, policy, use };
+}
+
+function chargedTo({ txId, owner }: Holder, charge: Charge): Charged {
+  return { kind: "charged", txId, owner, charge };
+}
+
+/** Null: nothing limits it. */
+function guardOf({ guard, lane }: Ledger, { owner }: Holder): Guard | null {
+  return guard !== null && isLimited(guard.policies, lane.signer, owner) ? guard : null;
+}
+
+/** With one entry more. */
+export function foldCharge(guard: Guard, signer: Address, { txId, owner, charge }: Charged): Guard {
+  const { policies, use, keyUse, charges } = guard;
+  const isOfKey = owner !== null && policyFor(policies.keys, owner) !== null;
+  const isOfSigner = policyFor(policies.signers, signer) !== null;
+  return {
+    policies,
+    use: isOfSigner ? added(loaded(use, "what the signer has used"), charge.hourMs, charge) : use,
+    keyUse: isOfKey ? keyUse.set(owner, added(keyUse.get(owner) ?? UNUSED, charge.hourMs, charge)) : keyUse,
+    charges: charges.set(txId, [...(charges.atHand(txId) ?? []), charge]),
+  };
+}

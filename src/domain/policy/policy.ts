@@ -1,0 +1,147 @@
+/**
+ * What a signer, or an API key, may do, and up to how much. Judged where the nonce is given and wherever a further payload
+ * is committed, in that very database transaction: two nodes, or two steps of one, cannot exceed a limit together.
+ */
+import type { Address, Hex } from "../lane.ts";
+import type { Payload } from "../transaction.ts";
+import type { ArgumentBounds } from "./arguments.ts";
+import { outOfBounds } from "./arguments.ts";
+import { type Amounts, type Use, within } from "./use.ts";
+
+/** Wei; null: not limited. */
+export interface Limit {
+  readonly perTransaction: bigint | null;
+  readonly perHour: bigint | null;
+  readonly perDay: bigint | null;
+}
+
+/** Null throughout: not limited. */
+export interface Policy {
+  readonly chains: ReadonlySet<number> | null;
+  /** Receivers in lower case, and `DEPLOY` where contracts may be created. */
+  readonly to: ReadonlySet<string> | null;
+  /** Four bytes as lower-case hex, `PLAIN` for a payload without data, and `DEPLOY`. */
+  readonly selectors: ReadonlySet<string> | null;
+  /** Minutes of the UTC day: from the first, up to and without the second. It may go over midnight. */
+  readonly hours: { readonly from: number; readonly to: number } | null;
+  readonly maxValue: Limit;
+  /** Of value + gas × fee cap. */
+  readonly maxCost: Limit;
+  /** By selector. A call that has none here is bounded by the other rules alone. */
+  readonly arguments: ReadonlyMap<string, ArgumentBounds>;
+}
+
+export interface Policies {
+  /** By address in lower case; `ANY` is for those that are not named. */
+  readonly signers: ReadonlyMap<string, Policy>;
+  /** By the key's name; likewise. */
+  readonly keys: ReadonlyMap<string, Policy>;
+  /** SHA-256 of the document that they were read from: tells one set of them from another. */
+  readonly hash: Hex;
+  /** As it was written. */
+  readonly document: Readonly<Record<string, unknown>>;
+}
+
+export const ANY = "*";
+export const DEPLOY = "deploy";
+export const PLAIN = "0x";
+
+export type Scope = "signer" | "key";
+
+/** Whose policy it is, and what of it was used in the present hour and day. */
+export interface Judge {
+  readonly scope: Scope;
+  readonly policy: Policy;
+  readonly use: Use;
+}
+
+export interface Asked {
+  readonly chainId: number;
+  readonly payload: Pick<Payload, "to" | "data">;
+  /** The most that it can move, and cost. */
+  readonly worst: Amounts;
+  /** Of that what is not counted yet: another payload of the same transaction may have been counted before. */
+  readonly more: Amounts;
+  /**
+   * "cost": the payload that stands, for another price, or one that moves nothing (cancel, placeholder): whether it may be
+   * sent was decided before, or is not for the receivers to say.
+   */
+  readonly about: "payload" | "cost";
+}
+
+/** `rule`: which one does not allow it, by a name that stays; `detail` in words. */
+export interface Forbidden {
+  readonly rule: string;
+  readonly detail: string;
+}
+
+export function policyFor(policies: ReadonlyMap<string, Policy>, name: string | null): Policy | null {
+  return name === null ? null : (policies.get(name) ?? policies.get(ANY) ?? null);
+}
+
+/** Whether anything limits this signer, or the key that a transaction belongs to. */
+export function isLimited({ signers, keys }: Policies, signer: Address, owner: string | null): boolean {
+  return policyFor(signers, signer) !== null || policyFor(keys, owner) !== null;
+}
+
+/** The first rule that does not allow it; null: all of them do. */
+export function forbidden(judges: readonly Judge[], asked: Asked, at: Date): Forbidden | null {
+  for (const judge of judges) {
+    const broken = (asked.about === "payload" ? payloadRule(judge, asked, at) : null) ?? amountRule(judge, asked, at);
+    if (broken !== null) return { rule: `${judge.scope}.${broken.rule}`, detail: broken.detail };
+  }
+  return null;
+}
+
+function payloadRule({ scope, policy }: Judge, { chainId, payload }: Asked, at: Date): Forbidden | null {
+  const { chains, to, selectors, hours } = policy;
+  const says = `the policy of this ${scope}`;
+  const receiver = payload.to ?? DEPLOY;
+  const selector = selectorOf(payload);
+  if (chains !== null && !chains.has(chainId))
+    return { rule: "chains", detail: `${says} does not allow chain ${chainId}` };
+  if (to !== null && !to.has(receiver))
+    return { rule: "to", detail: `${says} does not allow the receiver ${receiver}` };
+  if (selectors !== null && !selectors.has(selector))
+    return { rule: "selectors", detail: `${says} does not allow the function ${selector}` };
+  if (hours !== null && !isOpen(hours, at))
+    return { rule: "hours", detail: `${says} does not allow it at ${at.toISOString().slice(11, 16)} UTC` };
+  const bounds = payload.to === null ? undefined : policy.arguments.get(selector);
+  const beyond = bounds === undefined ? null : outOfBounds(bounds, payload.data);
+  return beyond === null ? null : { rule: `arguments.${beyond.name}`, detail: `${says} ${beyond.detail}` };
+}
+
+/** Of fewer than four bytes there is none: such data is compared as it is, and no list of selectors has it. */
+function selectorOf({ to, data }: Pick<Payload, "to" | "data">): string {
+  return to === null ? DEPLOY : data.slice(0, 10).toLowerCase();
+}
+
+function isOpen({ from, to }: { readonly from: number; readonly to: number }, at: Date): boolean {
+  const minute = at.getUTCHours() * 60 + at.getUTCMinutes();
+  return from <= to ? minute >= from && minute < to : minute >= from || minute < to;
+}
+
+const AMOUNTS = [
+  ["maxValue", "value"],
+  ["maxCost", "cost"],
+] as const;
+
+/** What is not more than is counted already is allowed: the limits may have been lowered since. */
+function amountRule({ scope, policy, use }: Judge, { worst, more }: Asked, at: Date): Forbidden | null {
+  const used = within(use, at);
+  for (const [limit, amount] of AMOUNTS) {
+    if (more[amount] === 0n) continue;
+    const { perTransaction, perHour, perDay } = policy[limit];
+    const sums = [
+      ["perTransaction", perTransaction, worst[amount]],
+      ["perHour", perHour, used.hour[amount] + more[amount]],
+      ["perDay", perDay, used.day[amount] + more[amount]],
+    ] as const;
+    for (const [window, most, sum] of sums) {
+      if (most === null || sum <= most) continue;
+      const detail = `${sum} wei would be above ${limit}.${window} of this ${scope}, which is ${most}`;
+      return { rule: `${limit}.${window}`, detail };
+    }
+  }
+  return null;
+}

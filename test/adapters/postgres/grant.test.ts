@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { checksumOf, type Migration, migrate, shippedMigrations } from "../../../src/adapters/postgres/migrate.ts";
+import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { allocate, anIntent, holdLane, nonces } from "../../support/lane-samples.ts";
+import { everyStatement } from "./every-statement.ts";
+import { connectClient } from "./postgres-subject.ts";
+
+const LACKS_A_RIGHT = "42501";
+
+describe("a role that may change no table", () => {
+  const { prefix } = inject("postgres");
+  const role = `${prefix}runs`;
+  let database: TestDatabase;
+  let owner: Awaited<ReturnType<typeof connectClient>>;
+  let runner: Awaited<ReturnType<typeof connectClient>>;
+  const asRole = () => {
+    const url = new URL(database.url);
+    [url.username, url.password] = [role, "secret"];
+    return url.href;
+  };
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    owner = await connectClient(database.url);
+    await owner.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
+    runner = await connectClient(asRole());
+  });
+  afterAll(async () => {
+    await runner.end();
+    await owner.query(`DROP OWNED BY ${role}`);
+    await owner.query(`DROP ROLE ${role}`);
+    await owner.end();
+    await database.drop();
+  });
+
+  const refused = (sql: string) => expect(runner.query(sql)).rejects.toMatchObject({ code: LACKS_A_RIGHT });
+
+  it("is not let in before it is granted to, and a role that does not exist is refused in one line", async () => {
+    await refused("SELECT FROM fencepost.lane");
+    await expect(migrate({ databaseUrl: database.url, grant: "nobody_at_all" })).rejects.toMatchObject({
+      ...{ name: "SchemaMismatch", message: "there is no role nobody_at_all to grant anything to: create it first" },
+    });
+  });
+
+  it("may run every statement, and change no table", async () => {
+    expect(await migrate({ databaseUrl: database.url, grant: role })).toEqual({ applied: [] });
+    for (const { statement } of await everyStatement()) {
+      await runner.query(`PREPARE every AS ${statement.sql}`);
+      const { rows } = await runner.query<{ many: number }>(
+        "SELECT cardinality(parameter_types) AS many FROM pg_prepared_statements WHERE name = 'every'",
+      );
+      const values = Array.from({ length: rows[0]?.many ?? 0 }, () => "NULL").join(", ");
+      // To show a plan the executor is started, which checks the rights on every table and function of it.
+      await runner.query(`EXPLAIN EXECUTE every${values === "" ? "" : ` (${values})`}`);
+      await runner.query("DEALLOCATE every");
+    }
+    await refused("CREATE TABLE fencepost.another (id integer)");
+    await refused("TRUNCATE fencepost.transaction");
+    await expect(runner.query("ALTER TABLE fencepost.lane ADD COLUMN another integer")).rejects.toThrow(
+      "must be owner",
+    );
+    await expect(runner.query("DROP SCHEMA fencepost CASCADE")).rejects.toThrow("must be owner");
+  });
+
+  it("starts on the schema as it is, takes a lane and gives nonces", async () => {
+    expect(await migrate({ databaseUrl: asRole() })).toEqual({ applied: [] });
+    const store = await openPostgresStore({ databaseUrl: asRole(), clock: systemClock, leaseDurationMs: 30_000 });
+    try {
+      const fence = await holdLane(store);
+      expect(nonces(await allocate(store, fence, [anIntent(fence.lane), anIntent(fence.lane)], 7))).toEqual([7, 8]);
+    } finally {
+      await store.close();
+    }
+  });
+
+  it("applies no migration, and may use what its owner applies later", async () => {
+    const sql = "-- works with: 0001_foundation.sql\nCREATE TABLE fencepost.later (id integer)";
+    const later: Migration = { name: "9999_later.sql", sql, checksum: checksumOf(sql) };
+    const migrations = [...(await shippedMigrations()), later];
+    await expect(migrate({ databaseUrl: asRole(), migrations })).rejects.toMatchObject({ code: LACKS_A_RIGHT });
+    expect(await migrate({ databaseUrl: database.url, migrations })).toEqual({ applied: [later.name] });
+    await runner.query("INSERT INTO fencepost.later VALUES (1)");
+  });
+});

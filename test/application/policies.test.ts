@@ -1,0 +1,251 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { createCodec } from "../../src/adapters/evm/codec.ts";
+import { normalise } from "../../src/application/requests/normalise.ts";
+import type { FencepostError } from "../../src/domain/errors.ts";
+import { feeCap } from "../../src/domain/fees.ts";
+import { FakeSigner } from "../doubles/memory-signer.ts";
+import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
+import { GETH_POOL } from "../doubles/simulated-chain/pool.ts";
+import { checkInvariants } from "../support/invariants.ts";
+import { OperatedWorld } from "../support/operations.ts";
+import { forSigner, policiesOf } from "../support/policies.ts";
+import { CHAIN_ID, SIGNER, SIGNERS, TO, transfer, World, type WorldNode, type WorldOptions } from "../support/world.ts";
+
+let world: World;
+let ops: OperatedWorld;
+afterEach(() => world.close());
+
+const GWEI = 1_000_000_000n;
+/** Of `transfer`: 21,000 gas for at most 20 gwei each, and one wei. */
+const WORST = 21_000n * 20n * GWEI + 1n;
+const OTHER = `0x${"c".repeat(40)}`;
+
+async function start(policy: object, options: WorldOptions = {}): Promise<WorldNode> {
+  world = new World({ ...options, policies: options.policies ?? forSigner(SIGNER, policy) });
+  ops = new OperatedWorld(world);
+  return world.startNode();
+}
+
+const refusal = (promise: Promise<unknown>): Promise<FencepostError> =>
+  world.settle(
+    promise.then(
+      () => Promise.reject(new Error("it was accepted")),
+      (error: FencepostError) => error,
+    ),
+  );
+
+function forbidden(rule: string) {
+  return { code: "FORBIDDEN", status: 403, extras: { rule } };
+}
+
+const used = async ({ node }: WorldNode) => (await world.settle(node.api.policyUsage())).signers[0];
+const to = (receiver: string) => transfer({ payload: { ...(transfer().payload as object), to: receiver } });
+
+describe("a policy", () => {
+  it("refuses a create with 403 and the rule, and consumes no nonce", async () => {
+    const entry = await start({ to: [TO], selectors: ["0x"] });
+    expect(await refusal(entry.node.api.create(to(OTHER)))).toMatchObject(forbidden("signer.to"));
+    const call = { ...(transfer().payload as object), data: "0xa9059cbb", gas: 30_000 };
+    const refused = entry.node.api.create(transfer({ payload: call }));
+    expect(await refusal(refused)).toMatchObject(forbidden("signer.selectors"));
+    const { nonce } = await world.settle(entry.node.api.create(transfer()));
+    expect(nonce).toBe(0);
+    await world.allSettled(1);
+    checkInvariants(world);
+  });
+
+  it("lets the others of a batch through", async () => {
+    const entry = await start({ to: [TO] });
+    const fates = await world.settle(entry.node.api.createBatch([transfer(), to(OTHER), transfer()]));
+    expect(fates).toMatchObject([{ nonce: 0 }, forbidden("signer.to"), { nonce: 1 }]);
+  });
+
+  it("counts the worst case until a transaction is final, and what was paid from then on", async () => {
+    const entry = await start({ maxCost: { perHour: `${2n * WORST - 1n}` } });
+    world.holdBlocks();
+    await world.settle(entry.node.api.create(transfer()));
+    expect((await used(entry))?.hour).toMatchObject({ value: 1n, cost: WORST, maxCost: 2n * WORST - 1n });
+    expect(await refusal(entry.node.api.create(transfer()))).toMatchObject(forbidden("signer.maxCost.perHour"));
+    world.releaseBlocks();
+    await world.allSettled(1);
+    const { receipt } = ops.row(world.rows()[0]?.txId ?? "");
+    const paid = 1n + (receipt?.gasUsed ?? 0n) * (receipt?.effectiveGasPrice ?? 0n);
+    expect((await used(entry))?.hour.cost).toBe(paid);
+    expect(paid).toBeLessThan(WORST);
+    await world.settle(entry.node.api.create(transfer()));
+    await world.allSettled(2);
+    checkInvariants(world);
+  });
+
+  it("does not let the loop offer more than it allows, says so, and the transaction is still tracked and mined", async () => {
+    const entry = await start(
+      { maxCost: { perTransaction: `${WORST + 21_000n * GWEI}` } },
+      { settings: { resubmitIntervalMs: 5_000 }, chain: { pool: GETH_POOL } },
+    );
+    world.chain.setBaseFee(50n * GWEI);
+    const txId = await ops.create(entry);
+    const said = () => entry.events.some((event) => event.type === "alert" && event.code === "POLICY_LIMIT_REACHED");
+    await world.until(said, 60_000);
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+    expect((await used(entry))?.hour.cost).toBe(WORST);
+    world.chain.setBaseFee(GWEI);
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("CONFIRMED");
+    checkInvariants(world);
+  });
+
+  it("signs at first for no more than was counted, also where the market has risen, and pays the rest as a further payload", async () => {
+    const entry = await start(
+      { maxCost: { perDay: `${10n ** 18n}` } },
+      { settings: { resubmitIntervalMs: 5_000 }, chain: { pool: GETH_POOL } },
+    );
+    world.chain.setBaseFee(10n * GWEI);
+    await world.clock.advance(2_000);
+    await ops.lane(entry, "suspend");
+    const unpriced = { payload: { to: TO, value: "1", gas: 21_000 } };
+    const txId = await ops.create(entry, unpriced);
+    const counted = (await used(entry))?.hour.cost ?? 0n;
+    world.chain.setBaseFee(40n * GWEI);
+    await world.clock.advance(3_000);
+    await ops.lane(entry, "resume");
+    await ops.settled(txId);
+    const [first, second] = ops.row(txId).attempts.map(({ fees, gas }) => gas * feeCap(fees) + 1n);
+    expect(first).toBeLessThanOrEqual(counted);
+    expect(second).toBeGreaterThan(counted);
+    checkInvariants(world);
+  });
+
+  it("judges an operator's replacement, signed or still queued, and lets a cancel through", async () => {
+    const entry = await start({ to: [TO], maxCost: { perDay: `${3n * WORST}` } });
+    world.holdBlocks();
+    const txId = await ops.sent(entry);
+    const replace = (id: string, receiver: string) =>
+      ops.act(entry, "replace", {
+        txId: id,
+        request: { payload: { to: receiver, value: "1", gas: 21_000 } },
+      });
+    expect(await refusal(replace(txId, OTHER))).toMatchObject(forbidden("signer.to"));
+    await ops.act(entry, "cancel", { txId });
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+    await ops.lane(entry, "suspend");
+    const queued = await ops.create(entry);
+    expect(await refusal(replace(queued, OTHER))).toMatchObject(forbidden("signer.to"));
+    await ops.act(entry, "cancel", { txId: queued });
+    await ops.lane(entry, "resume");
+    world.releaseBlocks();
+    await ops.settled(txId, queued);
+    expect((await used(entry))?.day.value).toBeLessThanOrEqual(1n);
+    checkInvariants(world);
+  });
+
+  it("judges what a caller signed itself, and leaves its reservation open", async () => {
+    const entry = await start({ maxCost: { perTransaction: `${WORST}` } });
+    const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
+    const submit = async (value: bigint) => {
+      const fees = { type: "eip1559", maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI } as const;
+      const nonce = reservation.nonce;
+      const content = { chainId: CHAIN_ID, nonce, to: TO, value, gas: 21_000n, accessList: [], data: "0x" } as const;
+      const [made] = await new FakeSigner(SIGNERS).sign(SIGNER, [{ ...content, fees }]);
+      return entry.node.api.submitReserved(reservation.reservationId, { rawTransaction: made?.rawTransaction });
+    };
+    expect(await refusal(submit(2n))).toMatchObject(forbidden("signer.maxCost.perTransaction"));
+    const { txId } = await world.settle(submit(1n));
+    await ops.settled(txId);
+    checkInvariants(world);
+  });
+
+  it("ends an intent of the intake table as FAILED_FINAL/REJECTED, with the rule", async () => {
+    const entry = await start({ to: [TO] });
+    const ports = { codec: createCodec(), entropy: createSeededEntropy(9), chainIds: [CHAIN_ID] };
+    const [allowed, refused] = [normalise(ports, transfer()), normalise(ports, to(OTHER))];
+    world.database.insertIntake(refused);
+    world.database.insertIntake(allowed);
+    await world.allSettled(2);
+    const view = await world.settle(entry.node.api.transaction(refused.txId));
+    expect(view).toMatchObject({ state: "FAILED_FINAL", subState: "REJECTED", nonce: null });
+    expect(view.lastError).toContain("(signer.to)");
+    expect(ops.row(allowed.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
+  });
+
+  it("limits a key over all its signers, wherever they are owned, and nobody else", async () => {
+    const policies = policiesOf({ keys: { payments: { maxValue: { perDay: "3" } } } });
+    const entry = await start({}, { policies });
+    await world.startNode();
+    const create = (n: number, owner: string) => entry.node.api.create(transfer({ signer: SIGNERS[n] }), owner);
+    await world.settle(Promise.all([0, 1, 2].map((n) => create(n, "payments"))));
+    expect(await refusal(create(1, "payments"))).toMatchObject(forbidden("key.maxValue.perDay"));
+    await world.settle(create(1, "others"));
+    await world.allSettled(4);
+    checkInvariants(world);
+  });
+
+  it("is taken over with the lane: the next owner counts on", async () => {
+    const entry = await start({ maxValue: { perDay: "2" } });
+    const next = await world.startNode();
+    await world.settle(entry.node.api.create(transfer()));
+    world.crash(world.ownerOf(SIGNER) === "node-1" ? entry : next);
+    const survivor = world.ownerOf(SIGNER) === "node-1" ? next : entry;
+    const create = () => survivor.node.api.create(transfer());
+    await world.until(() => survivor.node.gauges().lanesHeld === SIGNERS.length);
+    await world.settle(create());
+    expect(await refusal(create())).toMatchObject(forbidden("signer.maxValue.perDay"));
+  });
+
+  it("can be asked beforehand: nothing is counted by that", async () => {
+    const entry = await start({ maxValue: { perTransaction: "1" } });
+    const check = (value: string) =>
+      world.settle(entry.node.api.checkPolicy(transfer({ payload: { ...(transfer().payload as object), value } })));
+    expect(await check("1")).toEqual({ allowed: true, value: 1n, cost: WORST });
+    expect(await check("2")).toMatchObject({ allowed: false, rule: "signer.maxValue.perTransaction" });
+    expect(await used(entry)).toBeUndefined();
+    const { hash, policies } = await entry.node.api.policies();
+    expect(hash).toMatch(/^0x[0-9a-f]{64}$/);
+    expect(policies).toEqual({ signers: { [SIGNER]: { maxValue: { perTransaction: "1" } } } });
+  });
+
+  it("is noted when it is another than before, by whichever node starts with it", async () => {
+    const entry = await start({ to: [TO] });
+    const next = await world.startNode();
+    const changed = ({ events }: WorldNode) =>
+      events.filter((event) => event.type === "alert" && event.code === "POLICIES_CHANGED").length;
+    expect([entry, next].map(changed)).toEqual([1, 0]);
+  });
+});
+
+describe("a placeholder at the nonce of an expired reservation", () => {
+  const silence = async (most: bigint) => {
+    const entry = await start({}, { policies: policiesOf({ keys: { ann: { maxCost: { perDay: `${most}` } } } }) });
+    const signed: number[] = [];
+    const sign = entry.signer.sign.bind(entry.signer);
+    entry.signer.sign = (signer, transactions) => {
+      signed.push(...transactions.map(({ nonce }) => nonce));
+      return sign(signer, transactions);
+    };
+    const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: "2s" }, "ann"));
+    const behind = await ops.create(entry);
+    return { entry, behind, signed, nonce: reservation.nonce };
+  };
+  const usedByAnn = async ({ node }: WorldNode) => (await world.settle(node.api.policyUsage({ key: "ann" }))).keys[0];
+
+  it("is charged to the key that reserved", async () => {
+    const { entry, behind, nonce } = await silence(10n ** 18n);
+    await world.allSettled(2);
+    expect(ops.outcome(behind)).toBe("CONFIRMED");
+    const placeholder = world.rows().find((row) => row.nonce === nonce);
+    const { gasUsed = 0n, effectiveGasPrice } = placeholder?.receipt ?? {};
+    const paid = gasUsed * (effectiveGasPrice ?? 0n);
+    expect(paid).toBeGreaterThan(0n);
+    expect((await usedByAnn(entry))?.day.cost).toBe(paid);
+    checkInvariants(world);
+  });
+
+  it("is not signed where that key has no room for it: the head is STUCK, and says which rule", async () => {
+    const { entry, behind, signed, nonce } = await silence(1n);
+    await world.until(() => ops.row(behind).state === "STUCK");
+    expect(ops.row(behind).history.at(-1)?.reason).toMatch(
+      new RegExp(`nonce ${nonce} .*expired unused.*no placeholder takes it: .*maxCost.perDay of this key`),
+    );
+    expect(signed).not.toContain(nonce);
+    expect(await usedByAnn(entry)).toBeUndefined();
+  });
+});

@@ -1,0 +1,24 @@
+import { describe, expect, it } from "vitest";
+import { isThrough, looked, type Search } from "../../../src/domain/pace/search.ts";
+
+const TTL_MS = 1_000;
+
+/** Looks in order: when, and whether something of the caller's was found. */
+function searched(...looks: readonly (readonly [atMs: number, found: boolean])[]): Search | undefined {
+  return looks.reduce<Search | undefined>((search, [atMs, found]) => looked(search, found, atMs), undefined);
+}
+
+describe("the search for a silent caller's transaction", () => {
+  it.each<[string, Search | undefined, boolean]>([
+    ["no look", searched(), false],
+    ["one look that found nothing", searched([5_000, false]), false],
+    ["two looks, not long enough apart", searched([0, false], [999, false]), false],
+    ["two looks as far apart as the nonce was kept", searched([0, false], [1_000, false]), true],
+    ["looks all the way", searched([0, false], [500, false], [1_100, false]), true],
+    ["something found in between", searched([0, false], [500, true], [1_100, false]), false],
+    ["something found last", searched([0, false], [1_000, false], [1_100, true]), false],
+    ["the whole time again after that", searched([0, true], [100, false], [1_099, false], [1_100, false]), true],
+  ])("is through after looks that found nothing for as long as the nonce was kept: %s", (_, search, through) => {
+    expect(isThrough(search, TTL_MS)).toBe(through);
+  });
+});
