@@ -62,7 +62,7 @@ export async function composeNode(parts: NodeParts) {
     // misses it. The first look is made now; the rest of the start is done while the time between the two passes.
     const sessionLock = keep(new PostgresSessionLock(direct));
     const [signer, chains, url] = await Promise.all([
-      createLocalSigner({ keys: config.signers }).then(keep),
+      createLocalSigner({ keys: config.signers, warn: (line) => reportOpenKeyFile(telemetry, line) }).then(keep),
       Promise.all(config.chains.map((chain) => openChain(chain, { telemetry, entropy, keep }))),
       parts.url,
     ]);
@@ -115,6 +115,10 @@ async function openChain(
 function reportSlowSigning(telemetry: Telemetry): void {
   const message = "WebAssembly is not to be had here: signing in JavaScript, at about a third of the speed";
   telemetry.emit({ type: "alert", severity: "WARNING", code: "SLOW_SIGNING", message });
+}
+
+function reportOpenKeyFile(telemetry: Telemetry, message: string): void {
+  telemetry.emit({ type: "alert", severity: "WARNING", code: "KEY_FILE_OPEN", message });
 }
 
 /** One that fails to close does not keep the others open, and one that hangs does not keep the process. */

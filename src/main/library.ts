@@ -36,17 +36,17 @@ import { openExtensions } from "./extensions.ts";
 
 export { type NonceUse, neverSent, type UsesNonce } from "../client/with-nonce.ts";
 
-export interface FencepostOptions
-  extends Omit<
-    FencepostConfig,
-    "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile" | "nodeSigners" | "stuckHook"
-  > {
+/** The settings that say where keys are, by the words that their names begin with. */
+type SignerSetting = Extract<
+  keyof FencepostConfig,
+  `${"privateKey" | "mnemonic" | "keystore" | "nodeSigners" | "remoteSigner" | "awsKms" | "gcpKms" | "vault"}${string}`
+>;
+
+export interface FencepostOptions extends Omit<FencepostConfig, SignerSetting | "stuckHook"> {
   readonly databaseUrl: string;
   readonly chains: readonly ChainEntry[];
   /** Private keys, or where keys come from. */
-  readonly signers:
-    | readonly string[]
-    | Pick<FencepostConfig, "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile" | "nodeSigners">;
+  readonly signers: readonly string[] | Pick<FencepostConfig, SignerSetting>;
   /** Decides what becomes of stuck transactions: an object with `decide`, a module's path, or an https URL. */
   readonly stuckHook?: StuckResolutionHook | string;
   /** Every event the node reports, for one's own logs and metrics. */

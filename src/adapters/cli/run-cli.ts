@@ -1,5 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { CommandFailed, describeFailure, describeWhole, EXIT_CODES } from "./failure.ts";
+import { addKeys, type KeyActions } from "./keys.ts";
 import * as present from "./present.ts";
 import { addClusterCommands, addOperating, type RemoteActions } from "./remote.ts";
 
@@ -23,7 +24,7 @@ export interface DevOptions extends ServeOptions {
 }
 
 /** What the commands do. `dev` and `start` call `ready` once and resolve when the node has stopped. */
-export interface CliActions extends RemoteActions {
+export interface CliActions extends RemoteActions, KeyActions {
   dev(options: DevOptions, ready: (node: present.ReadyDevNode) => void): Promise<void>;
   start(options: StartOptions, ready: (node: present.ReadyNode) => void): Promise<void>;
   demo(options: DemoOptions): Promise<present.DemoReport>;
@@ -63,6 +64,7 @@ function createProgram(actions: CliActions, io: CliIo): Command {
   addOneShot(program, actions, io);
   addOperating(program, { actions, io });
   addClusterCommands(program, { actions, io });
+  addKeys(program, actions, io);
   return program;
 }
 

@@ -6,10 +6,13 @@ export function secretsOf(config: Config): readonly string[] {
   const { databaseUrl, directDatabaseUrl, chains, signers, apiKeys, stuckHook, alertWebhook } = config;
   return [
     ...given(databaseUrl, directDatabaseUrl).flatMap(secretsOfDatabaseUrl),
-    ...given(stuckHook?.place, alertWebhook?.url, ...chains.flatMap(({ rpcUrls }) => rpcUrls)).flatMap(secretsOfRpcUrl),
+    ...given(
+      ...[stuckHook?.place, alertWebhook?.url, signers.remote?.url],
+      ...chains.flatMap(({ rpcUrls }) => rpcUrls),
+    ).flatMap(secretsOfRpcUrl),
     ...signers.privateKeys.map((key) => key.slice(2)),
     ...(apiKeys === "none" ? [] : apiKeys.map((key) => key.secret)),
-    ...given(signers.mnemonic, stuckHook?.secret),
+    ...given(signers.mnemonic?.phrase, stuckHook?.secret),
   ];
 }
 

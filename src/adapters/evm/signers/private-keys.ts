@@ -15,12 +15,13 @@ const KEY_PATTERN = /^(0x)?([0-9a-f]{64})$/i;
 const KEY_LENGTH = 32;
 const ADDRESS_LENGTH = 20;
 
-/** Keys as hex, with or without prefix. Mistakes are named by position: the text itself may be a secret. */
-export function parsePrivateKeys(texts: readonly string[]): readonly SigningKey[] {
+/** Keys as hex, with or without prefix. Mistakes are named by place and position: the text itself may be a secret. */
+export function parsePrivateKeys(texts: readonly string[], place = ""): readonly SigningKey[] {
   return texts.map((text, index) => {
+    const source = `${place}private key ${index + 1}`;
     const hex = KEY_PATTERN.exec(text.trim())?.[2];
-    if (hex === undefined) throw new BadKey(`private key ${index + 1} is not 32 bytes of hex`);
-    return toSigningKey(Buffer.from(hex, "hex"), `private key ${index + 1}`);
+    if (hex === undefined) throw new BadKey(`${source} is not 32 bytes of hex`);
+    return toSigningKey(Buffer.from(hex, "hex"), source);
   });
 }
 
