@@ -1,6 +1,6 @@
 import { createEvmChain } from "../adapters/evm/chain.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
-import { createLocalSigner } from "../adapters/evm/signers/local-signer.ts";
+import { openSigner } from "../adapters/evm/signers/open-signer.ts";
 import { createHttpPeers } from "../adapters/peers/http-peers.ts";
 import { migrate } from "../adapters/postgres/migrate.ts";
 import { PostgresSessionLock } from "../adapters/postgres/session-lock.ts";
@@ -8,6 +8,7 @@ import { openPostgresStore, type PostgresStore } from "../adapters/postgres/stor
 import { PostgresWakeUps } from "../adapters/postgres/wake-ups.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
+import { readEnvironment } from "../adapters/system/environment.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../application/loops/node.ts";
 import { bounded } from "../ports/clock.ts";
@@ -62,7 +63,12 @@ export async function composeNode(parts: NodeParts) {
     // misses it. The first look is made now; the rest of the start is done while the time between the two passes.
     const sessionLock = keep(new PostgresSessionLock(direct));
     const [signer, chains, url] = await Promise.all([
-      createLocalSigner({ keys: config.signers, warn: (line) => reportOpenKeyFile(telemetry, line) }).then(keep),
+      openSigner({
+        sources: config.signers,
+        clock: systemClock,
+        environment: readEnvironment().variables,
+        warn: (line) => reportOpenKeyFile(telemetry, line),
+      }).then(keep),
       Promise.all(config.chains.map((chain) => openChain(chain, { telemetry, entropy, keep }))),
       parts.url,
     ]);

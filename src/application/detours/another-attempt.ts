@@ -10,15 +10,14 @@ import type { Bounded } from "../../domain/ceilings.ts";
 import { NO_DOUBT } from "../../domain/doubt.ts";
 import { laidDown, signedAnew, takenInHand } from "../../domain/pace/transaction-pace.ts";
 import type { Decision } from "../../ports/lane-store.ts";
-import type { BoundedSigner, SignedTransaction } from "../../ports/signer.ts";
+import type { SignedTransaction } from "../../ports/signer.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
 import { happened } from "../lane/tracked.ts";
+import { type AskSignerPorts, askSigner } from "../stages/3-sign/ask-signer.ts";
 import { canStick } from "./stuck.ts";
 
-export interface AnotherAttemptPorts extends LaneWriterPorts {
-  readonly signer: Pick<BoundedSigner, "sign">;
-}
+export interface AnotherAttemptPorts extends LaneWriterPorts, AskSignerPorts {}
 
 export interface AnotherPayload {
   readonly kind: "reprice" | "cancel" | "replace" | "placeholder";
@@ -71,11 +70,7 @@ export async function signAnother(
   }
 }
 
-export async function signOne(
-  { signer }: Pick<AnotherAttemptPorts, "signer">,
-  lane: OwnedLane,
-  unsigned: Bounded,
-): Promise<SignedTransaction> {
-  const [signed] = await lane.term.sign(() => signer.sign(lane.lane.signer, [unsigned]));
+export async function signOne(ports: AskSignerPorts, lane: OwnedLane, unsigned: Bounded): Promise<SignedTransaction> {
+  const [signed] = await askSigner(ports, lane, [unsigned]);
   return signed as SignedTransaction;
 }

@@ -356,7 +356,7 @@ export class FencepostNode {
 
   private makeApi(operationPorts: OperationPorts): FencepostApi {
     return {
-      ...createReads({ ...this.ports, chains: this.chains, feed: this.feed }),
+      ...createReads({ ...this.stagePorts(), feed: this.feed }),
       ...createOperations(operationPorts, this.cluster.actions),
       create: async (request) => {
         const [fate] = await this.create([{ request }]);
@@ -369,7 +369,8 @@ export class FencepostNode {
         const { draining } = this.reception;
         const chains = [...this.chains.values()];
         const settledIn = this.settlingIn.isOver;
-        return readiness({ store: ports.store, lease, chains, draining, settledIn }, chainId);
+        const { lanesOf } = this.stagePorts();
+        return readiness({ store: ports.store, lease, chains, lanesOf, draining, settledIn }, chainId);
       },
     };
   }

@@ -19,12 +19,15 @@ import type { Block } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryRecord, LaneRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { signerAwayOf } from "./signers.ts";
 import { silent } from "./silent.ts";
 
 export interface ExplainPorts {
   readonly store: Pick<QueryStore, "transaction" | "transactionAt" | "history" | "lanes">;
   readonly clock: Clock;
   readonly chains: ReadonlyMap<number, ChainContext>;
+  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
 }
 
 /** How far back "since block" looks. */
@@ -56,12 +59,13 @@ function transactionFacts(record: TransactionRecord, history: readonly HistoryRe
 }
 
 async function laneFacts(
-  { store }: ExplainPorts,
+  { store, lanesOf }: ExplainPorts,
   record: TransactionRecord,
   { row, minedCount }: { readonly row: LaneRecord | undefined; readonly minedCount: number | null },
 ): Promise<ExplainedLane> {
   const owner = row?.owner ?? null;
-  const known = { suspended: (row?.suspendedBy ?? null) !== null, owner };
+  const signerAway = signerAwayOf(lanesOf(record.lane.chainId), record.lane.signer);
+  const known = { suspended: (row?.suspendedBy ?? null) !== null, owner, signerAway };
   const whole = { ...known, head: null, hole: null, holeDetail: null, holeReserved: false };
   if (record.nonce === null || isSettled(record.state)) return whole;
   if (minedCount === null) {

@@ -36,7 +36,7 @@ export interface LocalSignerOptions {
   readonly curve?: "auto" | "javascript";
   readonly startWorker?: StartWorker;
   /** Told which files other users can read, where nothing can be done about it. */
-  readonly warn?: Warn;
+  readonly warn?: Warn | undefined;
 }
 
 export const startSignWorker: StartWorker = (data) =>
@@ -66,7 +66,8 @@ export async function createLocalSigner(options: LocalSignerOptions): Promise<Lo
   });
   const positions = new Map(keys.map(({ address }, position) => [address, position]));
   return {
-    curve: await curveOf(thread),
+    // Without a key there is nothing to sign, and no thread: the chain node or a key service does.
+    curve: keys.length === 0 ? "wasm" : await curveOf(thread),
     addresses: () => [...positions.keys(), ...nodeSigners],
     custody: (address) => (nodeSigners.has(address) ? "node" : "local"),
     sign: async (address, transactions) => {

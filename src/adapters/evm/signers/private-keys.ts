@@ -29,10 +29,14 @@ export function parsePrivateKeys(texts: readonly string[], place = ""): readonly
 export function toSigningKey(privateKey: Uint8Array, source: string) {
   const publicKey = publicKeyOf(privateKey);
   if (publicKey === null) throw new BadKey(`${source} is not a valid secp256k1 key`);
-  // Without the first byte, which says that both coordinates follow.
-  const address: Address = toHex(keccak256(publicKey.subarray(1), "bytes").subarray(-ADDRESS_LENGTH));
+  const address = addressOf(publicKey);
   // A copy of its own: a Buffer's pooled memory would hand neighbouring bytes to the worker as well.
   return { address, privateKey: Uint8Array.from(privateKey) };
+}
+
+/** `publicKey`: 65 bytes; the first says that both coordinates follow. */
+export function addressOf(publicKey: Uint8Array): Address {
+  return toHex(keccak256(publicKey.subarray(1), "bytes").subarray(-ADDRESS_LENGTH));
 }
 
 /** By OpenSSL: viem first computes tables for the curve, which takes longer than all keys of a node. */

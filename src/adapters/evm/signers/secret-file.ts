@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { access, open } from "node:fs/promises";
+import { access, open, readFile } from "node:fs/promises";
 import { BadKey } from "./private-keys.ts";
 
 /** Told what is not right and cannot be repaired from here. */
@@ -10,9 +10,7 @@ const OPEN_TO_OTHERS = 0o066;
 
 /** Reads a file that holds a key or a password. `what` names it in errors. */
 export async function readSecretFile(path: string, what: string, warn: Warn = () => undefined): Promise<string> {
-  const unreadable = (cause: unknown): never => {
-    throw new BadKey(`${path}: the ${what} cannot be read (${codeOf(cause)})`, { cause });
-  };
+  const unreadable = refusing(path, what);
   // Judged and read through one handle: what is judged is what is read.
   const file = await open(path, "r").catch(unreadable);
   try {
@@ -26,6 +24,17 @@ export async function readSecretFile(path: string, what: string, warn: Warn = ()
   } finally {
     await file.close();
   }
+}
+
+/** Reads a file that anybody may read. */
+export async function readWhole(path: string, what: string): Promise<string> {
+  return readFile(path, "utf8").catch(refusing(path, what));
+}
+
+function refusing(path: string, what: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new BadKey(`${path}: the ${what} cannot be read (${codeOf(cause)})`, { cause });
+  };
 }
 
 export interface Openness {

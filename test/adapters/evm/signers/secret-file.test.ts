@@ -1,9 +1,10 @@
-import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { BadKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
 import { judgeOpenness, readSecretFile } from "../../../../src/adapters/evm/signers/secret-file.ts";
+import { foreignFile } from "../../../support/foreign-file.ts";
 
 const OURS = 1_000;
 const ROOT = 0;
@@ -42,12 +43,7 @@ describe("a file that holds a secret", () => {
   it("is read with a warning where it belongs to somebody else", async () => {
     const folder = await mkdtemp(join(tmpdir(), "fencepost-secret-"));
     onTestFinished(() => rm(folder, { recursive: true }));
-    const given = join(folder, "key");
-    await writeFile(given, "content", { mode: 0o644 });
-    // Only root can give a file away; anybody else has root's files around.
-    const isRoot = process.getuid?.() === ROOT;
-    if (isRoot) await chown(given, 12_345, 12_345);
-    const path = isRoot ? given : "/etc/passwd";
+    const path = await foreignFile(folder);
     const warnings: string[] = [];
     expect(await readSecretFile(path, "key file", (line) => warnings.push(line))).not.toBe("");
     expect(warnings).toEqual([expect.stringContaining(`${path}: the key file is open to other users of this machine`)]);
