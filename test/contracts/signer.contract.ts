@@ -64,7 +64,7 @@ export function describeSignerContract(
             const expected = await privateKeyToAccount(key).signTransaction(forViem(transaction));
             expect(comparable(signed?.rawTransaction ?? "0x")).toEqual(comparable(expected));
             expect(signed?.txHash).toBe(keccak256(signed?.rawTransaction ?? "0x"));
-            if (signatures) expect(await senderOf(signed?.rawTransaction)).toBe(addressOf(key));
+            if (!repeats && signatures) expect(await senderOf(signed?.rawTransaction)).toBe(addressOf(key));
           },
         ),
         { numRuns: runs },
