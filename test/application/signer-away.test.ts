@@ -167,7 +167,7 @@ describe("a signer that is away", () => {
 describe("a signer that is away when less gas would do", () => {
   it("does not have a payload given up that needs less gas, where that cannot be signed yet", async () => {
     const [cap, needed] = [16_777_216n, 14_191_170n];
-    const node = await start({ settings: { holePolicy: "heal" }, chain: { transactionGasCap: cap } });
+    const node = await start({ settings: { holePolicy: "move" }, chain: { transactionGasCap: cap } });
     world.chain.burnGasAt(TO, needed - 21_064n);
     const { signer } = node;
     const sign = signer.sign.bind(signer);
@@ -189,6 +189,8 @@ describe("a signer that is away when less gas would do", () => {
       state: "CONFIRMED",
       attempts: [{ kind: "initial" }, { kind: "reprice", gas: cap }],
     });
+    // Not STUCK in between: that nobody could sign it says nothing about whether it fits.
+    expect(world.database.state.completions.map(({ state }) => state)).toEqual(["CONFIRMED"]);
   });
 });
 

@@ -2,6 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseTransaction } from "viem";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { openSigner, type SignerSources } from "../../../../../src/adapters/evm/signers/open-signer.ts";
 import { signedHeaders } from "../../../../../src/adapters/evm/signers/remote/aws-sigv4.ts";
@@ -110,9 +111,13 @@ describe("AWS KMS", () => {
     const signer = await open({ awsKmsKeyIds: ["alias/hot"] }, awsEnvironment(service));
     const signed = await signer.sign(
       ADDRESS,
-      Array.from({ length: 8 }, () => TRANSFER),
+      Array.from({ length: 24 }, () => TRANSFER),
     );
-    expect(new Set(signed.map(({ txHash }) => txHash)).size).toBe(8);
+    expect(new Set(signed.map(({ txHash }) => txHash)).size).toBe(24);
+    const half = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+    expect(signed.filter(({ rawTransaction }) => BigInt(parseTransaction(rawTransaction).s ?? "0x") > half)).toEqual(
+      [],
+    );
   });
 
   it("is asked in the region that the key's ARN names", async () => {
