@@ -91,7 +91,7 @@ const MAX_PBKDF2_ROUNDS = 10_000_000;
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Reads a V3 file; every mistake is one line that names the file and the field. */
-function parseKeystore(text: string, source: string) {
+export function parseKeystore(text: string, source: string) {
   const read = fieldReader(source);
   // Old geth and parity files write "Crypto".
   const entries = Object.entries(parseJson(text, source)).map(([key, value]) => [key.toLowerCase(), value]);
