@@ -246,6 +246,8 @@ export interface SignerView extends LaneRecord {
   /** Null where the chain does not answer right now. */
   readonly chainCounts: { readonly latest: number; readonly pending: number | null } | null;
   readonly balance: bigint | null;
+  /** Null: it signs, as far as this node knows. */
+  readonly signerAway: { readonly since: Date; readonly reason: string } | null;
   /** What people decided about the lane, newest first; where one signer is asked for. */
   readonly decisions?: readonly LaneDecisionRecord[];
 }
@@ -253,6 +255,12 @@ export interface SignerView extends LaneRecord {
 export interface Readiness {
   readonly ready: boolean;
   readonly database: boolean;
-  readonly chains: readonly { readonly chainId: number; readonly reachable: boolean; readonly head: number | null }[];
+  readonly chains: readonly {
+    readonly chainId: number;
+    readonly reachable: boolean;
+    readonly head: number | null;
+    /** Lanes of this node whose signer does not sign now. */
+    readonly signersAway: number;
+  }[];
   readonly draining: boolean;
 }

@@ -43,6 +43,10 @@ const ChainReadiness = Type.Object({
   chainId: ChainId,
   reachable: Type.Boolean(),
   head: nullable(Type.Integer({ minimum: 0 })),
+  signersAway: Type.Integer({
+    minimum: 0,
+    description: "Lanes of this node whose signer does not sign now; GET /signers names them.",
+  }),
 });
 
 export const Readiness = named(

@@ -155,6 +155,7 @@ export const signerLanes: SignerLanes = {
       oldestPendingAgeSeconds: null,
       headOfLine: null,
       balance: "9999990000000000000000",
+      signerAway: null,
       suspended: false,
       suspendedBy: null,
       owner: { ...nodeA, url: "http://127.0.0.1:3000" },
@@ -184,14 +185,14 @@ export const laneLeases: LaneLeases = { items: [{ chainId: 31337, signer, ...nod
 export const ready: Readiness = {
   ready: true,
   database: true,
-  chains: [{ chainId: 31337, reachable: true, head: 1204 }],
+  chains: [{ chainId: 31337, reachable: true, head: 1204, signersAway: 0 }],
   draining: false,
 };
 
 export const notReady: Readiness = {
   ...ready,
   ready: false,
-  chains: [{ chainId: 31337, reachable: false, head: null }],
+  chains: [{ chainId: 31337, reachable: false, head: null, signersAway: 0 }],
 };
 
 export const explanation: Explanation = {

@@ -41,6 +41,15 @@ export const SignerLane = named("SignerLane", {
     ),
   ),
   balance: nullable(Decimal),
+  signerAway: nullable(
+    Type.Object(
+      { since: Timestamp, reason: Type.String() },
+      {
+        description:
+          "Nothing is signed for the lane now, as the node that answers knows it; null: it signs, or another node acts.",
+      },
+    ),
+  ),
   suspended: Type.Boolean(),
   suspendedBy: nullable(
     oneOf(["OPERATOR", "HISTORY"], {

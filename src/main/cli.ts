@@ -3,9 +3,16 @@
  * `--help` and `config` import neither database driver nor chain library; `config` asks endpoints for their chain's id.
  */
 import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { text } from "node:stream/consumers";
 import { CommandFailed, EXIT_CODES } from "../adapters/cli/failure.ts";
+import type { KeyActions } from "../adapters/cli/keys.ts";
+import type { CommandOptions } from "../adapters/cli/present.ts";
 import { type CliActions, type CliIo, runCli, type ServeOptions } from "../adapters/cli/run-cli.ts";
+import type { KeystoreSource } from "../adapters/evm/signers/keystore.ts";
+import type { StoredKey } from "../adapters/evm/signers/keystore-files.ts";
+import { systemClock } from "../adapters/system/clock.ts";
 import { type Environment, readEnvironment } from "../adapters/system/environment.ts";
 import type { Logger } from "../adapters/system/logger.ts";
 import { createMask } from "../domain/mask.ts";
@@ -92,6 +99,7 @@ function createActions(environment: Environment, output: Output): CliActions {
       const { effectiveValues, saidIds } = await import("./config/effective.ts");
       return effectiveValues(resolution, await saidIds(resolution.chains));
     },
+    ...createKeyActions(async (options) => keystoreOf((await load("config", options)).config)),
   };
 }
 
@@ -99,6 +107,36 @@ function createActions(environment: Environment, output: Output): CliActions {
 function mightiest(keys: Config["apiKeys"]): ApiKey | undefined {
   const scopesOf = ({ scopes = USUAL_SCOPES }: ApiKey): number => scopes.length;
   return keys === "none" ? undefined : keys.toSorted((a, b) => scopesOf(b) - scopesOf(a))[0];
+}
+
+function createKeyActions(source: (options: CommandOptions) => Promise<KeystoreSource>): KeyActions {
+  const files = () => import("../adapters/evm/signers/keystore-files.ts");
+  const shown = async ({ address, file }: StoredKey) => {
+    const { createCodec } = await import("../adapters/evm/codec.ts");
+    return { address: address === null ? null : createCodec().checksum(address), file };
+  };
+  return {
+    async newKey(options) {
+      const { newKey } = await files();
+      return shown(await newKey(await source(options), systemClock.now()));
+    },
+    async importKey(options) {
+      const { importKey } = await files();
+      const into = await source(options);
+      const hex = options.from === "-" ? await text(process.stdin) : await readFile(options.from, "utf8");
+      return shown(await importKey(into, hex, systemClock.now()));
+    },
+    async listKeys(options) {
+      const { listKeys } = await files();
+      return Promise.all((await listKeys(await source(options))).map(shown));
+    },
+  };
+}
+
+function keystoreOf({ signers: { keystore } }: Config): KeystoreSource {
+  if (keystore !== null) return keystore;
+  const variables = "FENCEPOST_KEYSTORE_DIR and FENCEPOST_KEYSTORE_PASSWORD_FILE";
+  throw new CommandFailed([`${variables} must say where keys are, and under which password`], EXIT_CODES.misused);
 }
 
 /** Logs go to standard error: standard output carries the ready line and nothing else. */

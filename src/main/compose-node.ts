@@ -1,6 +1,6 @@
 import { createEvmChain } from "../adapters/evm/chain.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
-import { createLocalSigner } from "../adapters/evm/signers/local-signer.ts";
+import { openSigner } from "../adapters/evm/signers/open-signer.ts";
 import type { PeerReceiver } from "../adapters/http/server.ts";
 import { createHttpPeers } from "../adapters/peers/http-peers.ts";
 import { migrate } from "../adapters/postgres/migrate.ts";
@@ -9,6 +9,7 @@ import { openPostgresStore, type PostgresStore } from "../adapters/postgres/stor
 import { PostgresWakeUps } from "../adapters/postgres/wake-ups.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy, createKeyPair } from "../adapters/system/entropy.ts";
+import { readEnvironment } from "../adapters/system/environment.ts";
 import { systemSecrets } from "../adapters/system/secrets.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../application/loops/node.ts";
@@ -68,19 +69,14 @@ export async function composeNode(parts: NodeParts) {
     const entropy = createEntropy(systemClock);
     const { databaseUrl, databaseSchema: schema, preparedStatements } = config;
     // Past any pooler: for what belongs to a session.
-    const direct = {
-      directUrl: config.directDatabaseUrl ?? databaseUrl,
-      schema,
-      clock: systemClock,
-      entropy,
-      telemetry,
-    };
+    const directUrl = config.directDatabaseUrl ?? databaseUrl;
+    const direct = { directUrl, schema, clock: systemClock, entropy, telemetry };
     // Begun first: an earlier node's missing lock counts only while we hold one ourselves, and only at the second look that
     // misses it. The first look is made now; the rest of the start is done while the time between the two passes.
     const sessionLock = keep(new PostgresSessionLock(direct));
     const [policies, signer, chains, url] = await Promise.all([
       loadPolicies(config),
-      createLocalSigner({ keys: config.signers }).then(keep),
+      openKeys(config, telemetry).then(keep),
       Promise.all(config.chains.map((chain) => openChain(chain, { telemetry, entropy, mask, keep }))),
       parts.url,
     ]);
@@ -150,6 +146,12 @@ async function openChain({ chainId, rpcUrls, settings }: ChainConfig, { keep, ..
 function reportSlowSigning(telemetry: Telemetry): void {
   const message = "WebAssembly is not to be had here: signing in JavaScript, at about a third of the speed";
   telemetry.emit({ type: "alert", severity: "WARNING", code: "SLOW_SIGNING", message });
+}
+
+function openKeys({ signers: sources }: NodeParts["config"], telemetry: Telemetry) {
+  const warn = (message: string): void =>
+    telemetry.emit({ type: "alert", severity: "WARNING", code: "KEY_FILE_OPEN", message });
+  return openSigner({ sources, clock: systemClock, environment: readEnvironment().variables, warn });
 }
 
 /** One that fails to close does not keep the others open, and one that hangs does not keep the process. */

@@ -4,6 +4,7 @@ import { createdView as httpView } from "../adapters/http/views.ts";
 import { type IntakeClient, insertIntake } from "../adapters/postgres/insert-intake.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
+import { readEnvironment } from "../adapters/system/environment.ts";
 import type { TelemetrySink } from "../adapters/system/telemetry.ts";
 import type {
   CompletionsQuery,
@@ -31,22 +32,22 @@ import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
 import { ConfigurationError } from "./config/config.ts";
 import type { ChainEntry, FencepostConfig } from "./config/define.ts";
-import { configFrom, withFileSecrets } from "./config/load.ts";
+import { configFrom, withOutsideSecrets } from "./config/load.ts";
 import { openExtensions } from "./extensions.ts";
 
 export { type NonceUse, neverSent, type UsesNonce } from "../client/with-nonce.ts";
 
-export interface FencepostOptions
-  extends Omit<
-    FencepostConfig,
-    "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile" | "nodeSigners" | "stuckHook"
-  > {
+/** The settings that say where keys are, by the words that their names begin with. */
+type SignerSetting = Extract<
+  keyof FencepostConfig,
+  `${"privateKey" | "mnemonic" | "keystore" | "nodeSigners" | "remoteSigner" | "awsKms" | "gcpKms" | "vault"}${string}`
+>;
+
+export interface FencepostOptions extends Omit<FencepostConfig, SignerSetting | "stuckHook"> {
   readonly databaseUrl: string;
   readonly chains: readonly ChainEntry[];
   /** Private keys, or where keys come from. */
-  readonly signers:
-    | readonly string[]
-    | Pick<FencepostConfig, "privateKeys" | "mnemonic" | "keystoreDir" | "keystorePasswordFile" | "nodeSigners">;
+  readonly signers: readonly string[] | Pick<FencepostConfig, SignerSetting>;
   /** Decides what becomes of stuck transactions: an object with `decide`, a module's path, or an https URL. */
   readonly stuckHook?: StuckResolutionHook | string;
   /** Every event the node reports, for one's own logs and metrics. */
@@ -114,7 +115,7 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
   const entropy = createEntropy(systemClock);
   const file = { name: "createFencepost", content: { ...settings, ...keys, ...NOT_SERVED } };
   const loaded = configFrom({ command: "start", variables: {}, flags: {}, file }, `embedded-${entropy.uuid()}`);
-  const config = await withFileSecrets(loaded.config);
+  const config = await withOutsideSecrets(loaded.config, readEnvironment().variables);
   const own = repricing === undefined ? {} : { repricing };
   const chains = config.chains.map((chain) => ({ ...chain, settings: { ...chain.settings, ...own } }));
   const extensions = await openExtensions({ config });

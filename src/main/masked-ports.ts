@@ -4,7 +4,7 @@
  * endpoint says is masked by its transport.
  */
 import { type Mask, maskTexts } from "../domain/mask.ts";
-import { type Signer, SigningRefused } from "../ports/signer.ts";
+import { type Signer, SignerAway, SigningRefused } from "../ports/signer.ts";
 import type { StuckDecision, StuckResolutionHook } from "../ports/stuck-hook.ts";
 
 export function maskedHook(hook: StuckResolutionHook, mask: Mask): StuckResolutionHook {
@@ -32,7 +32,10 @@ export function maskedSigner(signer: Signer, mask: Mask): Signer {
     custody: (address) => signer.custody(address),
     sign: (address, transactions) =>
       signer.sign(address, transactions).catch((error: unknown) => {
-        throw error instanceof SigningRefused ? new SigningRefused(error.index, mask(error.message)) : error;
+        if (error instanceof SigningRefused) throw new SigningRefused(error.index, mask(error.message));
+        if (!(error instanceof SignerAway)) throw error;
+        const { signed, lies, cause } = error;
+        throw new SignerAway(mask(error.message), { signed, lies, cause });
       }),
     close: () => signer.close(),
   };

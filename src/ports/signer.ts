@@ -7,16 +7,16 @@ export interface SignedTransaction {
   readonly txHash: Hash;
 }
 
-/** Holds keys; signs off the event loop. One instance serves every back-end that is configured. */
+/** Signs with keys that it holds, or has them sign that do; off the event loop. One instance serves every back-end that is configured. */
 export interface Signer {
   /** Every address this node can sign for, lower case. */
   addresses(): readonly Address[];
-  /** "node": the key is the chain node's own (`eth_sendTransaction`), and nothing can be signed here. */
+  /** "node": the key is the chain node's own (`eth_sendTransaction`), and no signed bytes are to be had. */
   custody(address: Address): "local" | "node";
   /**
-   * Signs all, in order, for one address. Deterministic (RFC 6979): the same input gives the same bytes.
-   * Throws for an address that is not held here; a batch is signed whole or not at all,
-   * and `SigningRefused` names the one that this signer will never sign.
+   * Signs all, in order, for one address. The same input may give other bytes each time: key services draw a random number
+   * for each signature, and only what was committed may ever be sent. Throws for an address that is not held here;
+   * `SigningRefused` names the one that this signer will never sign, any other error means that it may later.
    */
   sign(address: Address, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]>;
   close(): Promise<void>;
@@ -25,6 +25,32 @@ export interface Signer {
 /** The signer in the application's hands: only what has passed the ceilings is given to it, or it does not compile. */
 export interface BoundedSigner extends Pick<Signer, "custody"> {
   sign(address: Address, transactions: readonly Bounded[]): Promise<readonly SignedTransaction[]>;
+}
+
+/** Not signed now, and perhaps the next time: who holds the key was not reached, or did something else than it was asked. */
+export class SignerAway extends Error {
+  override readonly name = "SignerAway";
+  /** Those of the batch that come before the first that was not signed. */
+  readonly signed: readonly SignedTransaction[];
+  /** It answered, with something else than the signature that was asked for. */
+  readonly lies: boolean;
+
+  constructor(
+    message: string,
+    { signed = [], lies = false, cause }: Partial<Pick<SignerAway, "signed" | "lies" | "cause">> = {},
+  ) {
+    super(message, { cause });
+    this.signed = signed;
+    this.lies = lies;
+  }
+}
+
+/** What was signed; or what is said instead, where the signer is away. */
+export function unlessAway<T, E>(signing: Promise<T>, otherwise: E): Promise<T | E> {
+  return signing.catch((error: unknown) => {
+    if (error instanceof SignerAway) return otherwise;
+    throw error;
+  });
 }
 
 /** A signer that looks at what it signs (a policy, a limit) says no for good. Anything that may pass is any other error. */

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { keccak256, parseTransaction, type TransactionSerializable } from "viem";
+import { keccak256, parseTransaction, recoverTransactionAddress, type TransactionSerializable } from "viem";
 import { privateKeyToAccount, privateKeyToAddress } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Fees } from "../../src/domain/fees.ts";
@@ -31,14 +31,18 @@ export interface SignerAbilities {
   readonly runs?: number;
   /** False for a double that forges: everything but the signature must still be what viem writes. */
   readonly signatures?: boolean;
+  /** False for a signer whose signature of the same transaction is another one each time. */
+  readonly repeats?: boolean;
+  /** False for a signer that signs no access list (Web3Signer): its transactions bring none. */
+  readonly accessLists?: boolean;
 }
 
 export function describeSignerContract(
   name: string,
   start: (keys: readonly Hex[]) => Promise<Signer>,
-  { runs = 200, signatures = true }: SignerAbilities = {},
+  { runs = 200, signatures = true, repeats = true, accessLists = true }: SignerAbilities = {},
 ): void {
-  const comparable = signatures ? (raw: Hex) => raw : withoutSignature;
+  const comparable = signatures && repeats ? (raw: Hex) => raw : withoutSignature;
   describe(`Signer contract: ${name}`, () => {
     let signer: Signer;
     beforeAll(async () => {
@@ -52,12 +56,17 @@ export function describeSignerContract(
 
     it("gives the bytes and the hash that viem gives, for every type", async () => {
       await fc.assert(
-        fc.asyncProperty(fc.constantFrom(...CONTRACT_KEYS), transactions, async (key, transaction) => {
-          const [signed] = await signer.sign(addressOf(key), [transaction]);
-          const expected = await privateKeyToAccount(key).signTransaction(forViem(transaction));
-          expect(comparable(signed?.rawTransaction ?? "0x")).toEqual(comparable(expected));
-          expect(signed?.txHash).toBe(keccak256(signed?.rawTransaction ?? "0x"));
-        }),
+        fc.asyncProperty(
+          fc.constantFrom(...CONTRACT_KEYS),
+          accessLists ? transactions : plainTransactions,
+          async (key, transaction) => {
+            const [signed] = await signer.sign(addressOf(key), [transaction]);
+            const expected = await privateKeyToAccount(key).signTransaction(forViem(transaction));
+            expect(comparable(signed?.rawTransaction ?? "0x")).toEqual(comparable(expected));
+            expect(signed?.txHash).toBe(keccak256(signed?.rawTransaction ?? "0x"));
+            if (!repeats && signatures) expect(await senderOf(signed?.rawTransaction)).toBe(addressOf(key));
+          },
+        ),
         { numRuns: runs },
       );
     });
@@ -73,10 +82,10 @@ export function describeSignerContract(
       expect(new Set(signed.flat().map(({ txHash }) => txHash)).size).toBe(150);
     });
 
-    it("answers the same input with the same bytes, and nothing with nothing", async () => {
+    it("answers the same input with the same payload, and nothing with nothing", async () => {
       const address = addressOf(CONTRACT_KEYS[0] as Hex);
-      const [first, second] = [await signer.sign(address, [SAMPLE]), await signer.sign(address, [SAMPLE])];
-      expect(second).toEqual(first);
+      const [[first], [second]] = [await signer.sign(address, [SAMPLE]), await signer.sign(address, [SAMPLE])];
+      expect(comparable(second?.rawTransaction ?? "0x")).toEqual(comparable(first?.rawTransaction ?? "0x"));
       expect(await signer.sign(address, [])).toEqual([]);
     });
 
@@ -95,6 +104,11 @@ export function describeSignerContract(
       expect(await signer.sign(address, [SAMPLE])).toHaveLength(1);
     });
   });
+}
+
+async function senderOf(raw: Hex = "0x"): Promise<Address> {
+  const serializedTransaction = raw as Parameters<typeof recoverTransactionAddress>[0]["serializedTransaction"];
+  return (await recoverTransactionAddress({ serializedTransaction })).toLowerCase() as Address;
 }
 
 function withoutSignature(raw: Hex): unknown {
@@ -141,6 +155,11 @@ const transactions: fc.Arbitrary<UnsignedTransaction> = fc
     }),
   })
   .map((transaction) => (transaction.fees.type === "legacy" ? { ...transaction, accessList: [] } : transaction));
+
+/** In the envelopes that bring no list. */
+const plainTransactions = transactions
+  .filter(({ fees: { type } }) => type !== "eip2930")
+  .map((transaction): UnsignedTransaction => ({ ...transaction, accessList: [] }));
 
 function forViem({ fees: price, to, accessList, ...fields }: UnsignedTransaction): TransactionSerializable {
   const common = { ...fields, ...(to === null ? {} : { to }) };

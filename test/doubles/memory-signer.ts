@@ -28,11 +28,19 @@ export class MemorySigner implements Signer {
     const privateKey = this.#keys.get(address);
     if (privateKey === undefined) throw new Error(`no key is held for ${address}`);
     return Promise.all(
-      transactions.map((transaction) => signTransaction(curve, privateKey, encodeTransaction(transaction))),
+      transactions.map((transaction) =>
+        signTransaction(encodeTransaction(transaction), (hash) => curve.sign(privateKey, hash)),
+      ),
     );
   }
 
   async close(): Promise<void> {}
+}
+
+/** 1, 2, 3 … */
+export function counter(): () => number {
+  let last = 0;
+  return () => ++last;
 }
 
 const curve = await loadCurve();
@@ -44,10 +52,15 @@ const curve = await loadCurve();
 export class FakeSigner implements Signer {
   readonly #addresses: ReadonlySet<Address>;
   readonly #atNode: ReadonlySet<Address>;
+  readonly #draw: () => number;
   #refuses: (transaction: UnsignedTransaction) => boolean = () => false;
 
-  /** The keys of `atNode` are the node's: they are named here, and sign nothing. */
-  constructor(addresses: readonly Address[], atNode: readonly Address[] = []) {
+  /**
+   * The keys of `atNode` are the node's: they are named here, and sign nothing. `draw` gives another number each time, and so
+   * another signature of the same transaction, as key services do.
+   */
+  constructor(addresses: readonly Address[], atNode: readonly Address[] = [], draw = counter()) {
+    this.#draw = draw;
     this.#addresses = new Set([...addresses, ...atNode]);
     this.#atNode = new Set(atNode);
   }
@@ -67,7 +80,7 @@ export class FakeSigner implements Signer {
     return transactions.map((transaction) => {
       const raw = serialiseSigned(encodeTransaction(transaction), {
         r: address.slice(2).padStart(64, "0"),
-        s: "01",
+        s: this.#draw().toString(16),
         yParity: 0,
       });
       return { rawTransaction: `0x${raw}`, txHash: toHex(keccak256(Buffer.from(raw, "hex"))) };

@@ -25,15 +25,19 @@ interface Gateway {
   quotes: (method: string) => boolean;
   /** The whole request is refused so, instead of its calls. */
   status: number | null;
+  /** Of a key service, which the signer quotes too. */
+  token: string;
 }
 
 const it = base.extend<{ readonly gateway: Gateway; readonly receiver: WebhookReceiver & { readonly port: number } }>({
   gateway: async ({ simulated }, use) => {
-    const gateway = { quotes: (_: string) => false, status: null as number | null };
+    const gateway: Omit<Gateway, "port"> = { quotes: () => false, status: null, token: "" };
     const server = createServer(async (request, response) => {
       const body = await bodyOf(request);
       const said = `POST ${request.url} authorization: ${request.headers.authorization} of ${body}`;
       if (gateway.status !== null) return void response.writeHead(gateway.status).end(said);
+      if (request.url?.startsWith("/signer"))
+        return void response.end(answerAsSigner(body, `${said}, with ${gateway.token}`));
       const calls = [JSON.parse(body)].flat() as readonly { readonly id: number; readonly method: string }[];
       if (!calls.some(({ method }) => gateway.quotes(method))) {
         const forwarded = await fetch(simulated.url, {
@@ -60,6 +64,15 @@ const it = base.extend<{ readonly gateway: Gateway; readonly receiver: WebhookRe
     await receiver.close();
   },
 });
+
+const REMOTE = privateKeyToAddress(generatePrivateKey());
+
+/** Names its account, and refuses to sign with everything that it was asked with. */
+function answerAsSigner(body: string, said: string): string {
+  const { id, method } = JSON.parse(body) as { readonly id: number; readonly method: string };
+  const fate = method === "eth_accounts" ? { result: [REMOTE] } : { error: { code: -32_000, message: said } };
+  return JSON.stringify({ jsonrpc: "2.0", id, ...fate });
+}
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
   let text = "";
@@ -100,6 +113,12 @@ function everySecret({ canaries, gateway, receiver, directory, databaseUrls }: S
   rpc.username = canaries.make("RPC user");
   rpc.password = canaries.make("RPC password");
   rpc.search = `key=${canaries.make("RPC query")}`;
+  const signing = new URL(`http://127.0.0.1:${gateway.port}/signer/${canaries.make("remote signer path")}`);
+  signing.password = canaries.make("remote signer password");
+  const filed = generatePrivateKey();
+  writeFileSync(join(directory, "hex"), `${filed}\n`, { mode: 0o600 });
+  canaries.know("private key of a file", filed.slice(2));
+  gateway.token = canaries.make("Vault token");
   const place = (name: string) =>
     `http://127.0.0.1:${receiver.port}/${name}/${canaries.make(`${name} path`)}?token=${canaries.make(`${name} query`)}`;
   return {
@@ -107,6 +126,9 @@ function everySecret({ canaries, gateway, receiver, directory, databaseUrls }: S
     FENCEPOST_DIRECT_DATABASE_URL: databaseUrls[1],
     FENCEPOST_RPC_URL: rpc.href,
     FENCEPOST_PRIVATE_KEYS: [KEYS[0], own].join(","),
+    FENCEPOST_PRIVATE_KEY_FILES: join(directory, "hex"),
+    FENCEPOST_REMOTE_SIGNER_URL: signing.href,
+    VAULT_TOKEN: gateway.token,
     FENCEPOST_MNEMONIC: canaries.know("mnemonic", generateMnemonic(english)),
     FENCEPOST_KEYSTORE_DIR: directory,
     FENCEPOST_KEYSTORE_PASSWORD_FILE: join(directory, "password"),
@@ -164,6 +186,14 @@ async function endpointQuotes(asked: Asked, gateway: Gateway): Promise<string> {
   await waitUntil(() => asked.node.stderr().includes("chain.unreachable"), "the chain is missed");
   gateway.status = null;
   return txId;
+}
+
+/** Of what it did not sign, people are told, and whoever asks why. */
+async function signerQuotes(asked: Asked): Promise<void> {
+  const created = await asked.ask("/api/v1/tx", { ...pricedTransfer(2), signer: REMOTE });
+  const txId = /"txId":"([^"]+)"/.exec(created)?.[1] as string;
+  const isSaid = async () => /SIGNER_AWAY/.test(await asked.ask(`/api/v1/tx/${txId}/explain`));
+  await waitUntil(isSaid, "the remote signer refused to sign");
 }
 
 /** In its nonsense and in its decision; people are told of both, in a chat whose refusal quotes as well. */
@@ -261,6 +291,7 @@ it("nothing that leaves a node has a secret in it, whatever its neighbours quote
   receiver.answer = (response, { path }) => void response.end(JSON.stringify({ [path]: 1 }));
   const txId = await endpointQuotes(asked, gateway);
   await hookQuotes(asked, receiver, { txId, secrets });
+  await signerQuotes(asked);
   await databaseQuotes(asked, database, secrets.FENCEPOST_DATABASE_URL);
   await callerQuotes(asked);
   const outputs: Readonly<Record<string, string>> = {
@@ -276,7 +307,7 @@ it("nothing that leaves a node has a secret in it, whatever its neighbours quote
   for (const { drop } of roles) await drop();
   await directory.remove();
 
-  expect(canaries.size).toBe(18);
+  expect(canaries.size).toBe(22);
   expect(canaries.foundIn(outputs)).toEqual([]);
   // Secrets were on their way through each of these doors, and were stopped there.
   const stopped = Object.keys(outputs).filter((name) => outputs[name]?.includes("***"));

@@ -76,7 +76,7 @@ export function createMovingWorld(now: () => Date = () => new Date()): MovingWor
     readiness: async () => ({
       ready: true,
       database: true,
-      chains: [{ chainId: 31337, reachable: true, head: 1200 }],
+      chains: [{ chainId: 31337, reachable: true, head: 1200, signersAway: 0 }],
       draining: false,
     }),
   });

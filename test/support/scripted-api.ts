@@ -134,6 +134,7 @@ export function sampleSigner(overrides: Partial<SignerView> = {}): SignerView {
   return {
     lane: { chainId: CHAIN_ID, signer: SIGNER },
     address: SIGNER,
+    signerAway: null,
     cursor: 8,
     suspendedBy: null,
     owner: {

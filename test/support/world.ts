@@ -13,7 +13,7 @@ import { noWakeUps } from "../../src/ports/wake-ups.ts";
 import { createManualClock } from "../doubles/manual-clock.ts";
 import { MemoryNetwork } from "../doubles/memory-peers.ts";
 import { MemorySessionLock } from "../doubles/memory-session-lock.ts";
-import { FakeSigner } from "../doubles/memory-signer.ts";
+import { counter, FakeSigner } from "../doubles/memory-signer.ts";
 import type { LaneRow, TransactionRow } from "../doubles/memory-store/state.ts";
 import { MemoryDatabase, type MemoryStore } from "../doubles/memory-store.ts";
 import { MemoryHints, type MemoryWakeUps } from "../doubles/memory-wake-ups.ts";
@@ -138,6 +138,8 @@ export class World {
   readonly chain: SimulatedChain;
   readonly network = new MemoryNetwork(this.clock);
   private readonly hints = new MemoryHints();
+  /** Of all signers: no two signatures are the same, not even of the same transaction. */
+  private readonly draw = counter();
   readonly nodes: WorldNode[] = [];
   readonly wire: WireWitness;
   /** Of every node that has no settings of its own. */
@@ -183,7 +185,7 @@ export class World {
     const second = elsewhere === undefined ? {} : { elsewhere };
     const chain = new DirectChain(this.chain, { faults, proves: true, ...second });
     const nodeSigners = this.options.nodeSigners ?? [];
-    const signer = new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS, nodeSigners);
+    const signer = new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS, nodeSigners, this.draw);
     this.chain.holdKeys(...nodeSigners);
     const node = new FencepostNode(
       {

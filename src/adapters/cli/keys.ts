@@ -1,11 +1,52 @@
-/** `fencepost keys api`: the API keys of the database, over a running node. */
+/** `fencepost keys`: the encrypted key files of the configured directory; `keys api`: the API keys of the database, over a node. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { AddKey, Keys, NewKey, RevokedKey } from "../../client/index.ts";
-import { table } from "./present.ts";
+import { answerWith, type CommandOptions, table } from "./present.ts";
 import { type Asking, askNode } from "./remote.ts";
 
-export function addKeyCommands(program: Command, asking: Asking): void {
-  const keys = program.command("keys").description("manage keys");
+export interface ImportOptions extends CommandOptions {
+  /** The file that holds the key; `-` is standard input. */
+  readonly from: string;
+}
+
+export interface KeyRow {
+  readonly address: string | null;
+  readonly file: string;
+}
+
+export interface KeyActions {
+  newKey(options: CommandOptions): Promise<KeyRow>;
+  importKey(options: ImportOptions): Promise<KeyRow>;
+  listKeys(options: CommandOptions): Promise<readonly KeyRow[]>;
+}
+
+export function addKeys(program: Command, { actions, io }: Asking & { readonly actions: KeyActions }): void {
+  const keys = program
+    .command("keys")
+    .description("make, take in and list the encrypted keys of FENCEPOST_KEYSTORE_DIR; manage API keys");
+  const stored = ({ address, file }: KeyRow): string => `${address} is in ${file}\n`;
+  answerWith(keys.command("new").description("make a key, and print its address"), io, {
+    ask: (options) => actions.newKey(options),
+    show: stored,
+  });
+  const importing = keys
+    .command("import")
+    .description("take in a private key, as hex from standard input, and print its address")
+    .addOption(new Option("--from <file>", "the file that holds it, instead of standard input").default("-"));
+  answerWith(importing, io, { ask: (options: ImportOptions) => actions.importKey(options), show: stored });
+  answerWith(keys.command("list").description("list the addresses of the keys"), io, {
+    ask: (options) => actions.listKeys(options),
+    show: filesTable,
+  });
+  addApiKeys(keys, { actions, io });
+}
+
+function filesTable(rows: readonly KeyRow[]): string {
+  if (rows.length === 0) return "there is no key\n";
+  return table(rows.map(({ address, file }) => [address ?? "(the file does not say)", file]));
+}
+
+function addApiKeys(keys: Command, asking: Asking): void {
   const api = keys.command("api").description("manage the API keys of the database; takes a key with the scope admin");
   const list = api.command("list").description("list them, without their secrets");
   askNode(list, asking, { ask: async (client) => ({ items: await client.keys() }), show: keysTable });

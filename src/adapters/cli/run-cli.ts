@@ -1,6 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { CommandFailed, describeFailure, describeWhole, EXIT_CODES } from "./failure.ts";
-import { addKeyCommands } from "./keys.ts";
+import { addKeys, type KeyActions } from "./keys.ts";
 import * as present from "./present.ts";
 import { addClusterCommands, addKillSwitch, addOperating, type RemoteActions } from "./remote.ts";
 
@@ -28,7 +28,7 @@ export interface MigrateOptions extends present.CommandOptions {
 }
 
 /** What the commands do. `dev` and `start` call `ready` once and resolve when the node has stopped. */
-export interface CliActions extends RemoteActions {
+export interface CliActions extends RemoteActions, KeyActions {
   dev(options: DevOptions, ready: (node: present.ReadyDevNode) => void): Promise<void>;
   start(options: StartOptions, ready: (node: present.ReadyNode) => void): Promise<void>;
   demo(options: DemoOptions): Promise<present.DemoReport>;
@@ -69,7 +69,7 @@ function createProgram(actions: CliActions, io: CliIo): Command {
   addOperating(program, { actions, io });
   addClusterCommands(program, { actions, io });
   addKillSwitch(program, { actions, io });
-  addKeyCommands(program, { actions, io });
+  addKeys(program, { actions, io });
   return program;
 }
 

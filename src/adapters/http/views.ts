@@ -107,6 +107,7 @@ function signerView(view: SignerView, checksum: Checksum, now: Date): SignerLane
     holes: view.holes.map(plain),
     oldestPendingAgeSeconds: oldestPendingAt && ageSeconds(oldestPendingAt, now),
     headOfLine: headOfLine && plain(headOfLine),
+    signerAway: view.signerAway && plain(view.signerAway),
     suspended: view.suspendedBy !== null,
     owner,
     lease: owner && plain({ fencingToken: token, acquiredAt, expiresAt: owner.expiresAt }),

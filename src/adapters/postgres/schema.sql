@@ -73,6 +73,22 @@ CREATE TABLE fencepost.chain (
   CONSTRAINT chain_genesis_hash CHECK (((octet_length(genesis_hash) = 66) AND (genesis_hash ~ '^0x[0-9a-f]*$'::text)))
 );
 
+CREATE TABLE fencepost.charge (
+  tx_id uuid NOT NULL,
+  charge_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  chain_id bigint NOT NULL,
+  ordinal integer NOT NULL,
+  moves numeric(78,0) NOT NULL,
+  counted_in timestamp with time zone NOT NULL,
+  value numeric(78,0) NOT NULL,
+  cost numeric(78,0) NOT NULL,
+  settles boolean NOT NULL,
+  CONSTRAINT charge_pkey PRIMARY KEY (tx_id, charge_id),
+  CONSTRAINT charge_amounts CHECK ((settles OR ((value >= (0)::numeric) AND (cost >= (0)::numeric)))),
+  CONSTRAINT charge_moves CHECK ((moves >= (0)::numeric)),
+  CONSTRAINT charge_ordinal CHECK ((ordinal >= 0))
+);
+
 CREATE TABLE fencepost.cluster (
   only_row boolean NOT NULL DEFAULT true,
   secret text NOT NULL,
@@ -153,6 +169,8 @@ CREATE TABLE fencepost.hole (
   detail text NOT NULL,
   reservation_id uuid,
   since timestamp with time zone NOT NULL,
+  owner text COLLATE "C",
+  ttl_ms bigint,
   CONSTRAINT hole_pkey PRIMARY KEY (signer, chain_id, nonce),
   CONSTRAINT hole_nonce CHECK (((nonce >= 0) AND (nonce <= '9007199254740991'::bigint))),
   CONSTRAINT hole_reservation CHECK (((why <> ALL (ARRAY['released'::text, 'expired'::text])) OR (reservation_id IS NOT NULL))),
@@ -222,6 +240,17 @@ CREATE TABLE fencepost.key_decision (
 
 CREATE INDEX key_decision_by_name ON fencepost.key_decision USING btree (name, decision_id);
 
+CREATE TABLE fencepost.key_use (
+  owner text COLLATE "C" NOT NULL,
+  chain_id bigint NOT NULL,
+  use_hour timestamp with time zone NOT NULL,
+  hour_value numeric(78,0) NOT NULL,
+  hour_cost numeric(78,0) NOT NULL,
+  day_value numeric(78,0) NOT NULL,
+  day_cost numeric(78,0) NOT NULL,
+  CONSTRAINT key_use_pkey PRIMARY KEY (owner, chain_id)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
+
 CREATE TABLE fencepost.kill (
   kill_id uuid NOT NULL,
   signer text COLLATE "C",
@@ -253,12 +282,18 @@ CREATE TABLE fencepost.lane (
   live_stuck bigint NOT NULL DEFAULT 0,
   live_confirmed bigint NOT NULL DEFAULT 0,
   live_failed bigint NOT NULL DEFAULT 0,
+  use_hour timestamp with time zone,
+  hour_value numeric(78,0),
+  hour_cost numeric(78,0),
+  day_value numeric(78,0),
+  day_cost numeric(78,0),
   CONSTRAINT lane_pkey PRIMARY KEY (signer, chain_id),
   CONSTRAINT lane_chain_id CHECK ((chain_id > 0)),
   CONSTRAINT lane_next_nonce CHECK ((next_nonce >= 0)),
   CONSTRAINT lane_signer CHECK (((octet_length(signer) = 42) AND (signer ~ '^0x[0-9a-f]*$'::text))),
   CONSTRAINT lane_suspended_by CHECK ((((suspended_by = ANY (ARRAY['OPERATOR'::text, 'HISTORY'::text])) AND suspended) OR (suspended_by IS NULL))),
-  CONSTRAINT lane_token CHECK (((token >= 0) AND ((owner_instance IS NULL) OR (token > 0))))
+  CONSTRAINT lane_token CHECK (((token >= 0) AND ((owner_instance IS NULL) OR (token > 0)))),
+  CONSTRAINT lane_use CHECK ((num_nulls(use_hour, hour_value, hour_cost, day_value, day_cost) = ANY (ARRAY[0, 5]))) NOT VALID
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
 CREATE TABLE fencepost.lane_decision (
@@ -336,6 +371,16 @@ CREATE TABLE fencepost.payload (
   CONSTRAINT payload_value CHECK ((value >= (0)::numeric))
 );
 
+CREATE TABLE fencepost.policy_change (
+  change_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  node_id text NOT NULL,
+  hash text COLLATE "C",
+  document jsonb,
+  at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT policy_change_pkey PRIMARY KEY (change_id),
+  CONSTRAINT policy_change_none CHECK (((hash IS NULL) = (document IS NULL)))
+);
+
 CREATE TABLE fencepost.queued_change (
   tx_id uuid NOT NULL,
   chain_id bigint NOT NULL,
@@ -407,6 +452,14 @@ CREATE UNIQUE INDEX reservation_nonce_once ON fencepost.reservation USING btree 
 CREATE INDEX reservation_open ON fencepost.reservation USING btree (signer, chain_id) WHERE (state = 'RESERVED'::text);
 
 CREATE UNIQUE INDEX reservation_request_once ON fencepost.reservation USING btree (request_id, signer, chain_id) WHERE (request_id IS NOT NULL);
+
+CREATE TABLE fencepost.reservation_repair (
+  signer text COLLATE "C" NOT NULL,
+  chain_id bigint NOT NULL,
+  tx_id uuid NOT NULL,
+  repaired_at timestamp with time zone NOT NULL,
+  CONSTRAINT reservation_repair_pkey PRIMARY KEY (signer, chain_id, tx_id)
+) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
 CREATE TABLE fencepost.step (
   tx_id uuid NOT NULL,
@@ -621,6 +674,18 @@ AS $function$
 BEGIN
   IF actual IS DISTINCT FROM planned THEN
     RAISE EXCEPTION '%: % rows where % were planned', what, actual, planned USING ERRCODE = 'FP001';
+  END IF;
+  RETURN actual;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION fencepost.require_still(actual bigint, planned bigint, what text)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF actual IS DISTINCT FROM planned THEN
+    RAISE EXCEPTION '%: % of % are still as they were', what, actual, planned USING ERRCODE = '40001';
   END IF;
   RETURN actual;
 END

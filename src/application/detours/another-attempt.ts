@@ -11,16 +11,15 @@ import { NO_DOUBT } from "../../domain/doubt.ts";
 import { laidDown, signedAnew, takenInHand } from "../../domain/pace/transaction-pace.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import type { Decision, Spending } from "../../ports/lane-store.ts";
-import type { BoundedSigner, SignedTransaction } from "../../ports/signer.ts";
+import type { SignedTransaction } from "../../ports/signer.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
 import { forbiddenNow, type LimitPorts, spendingOf } from "../lane/limits.ts";
 import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
 import { happened } from "../lane/tracked.ts";
+import { type AskSignerPorts, askSigner } from "../stages/3-sign/ask-signer.ts";
 import { canStick } from "./stuck.ts";
 
-export interface AnotherAttemptPorts extends LaneWriterPorts, LimitPorts {
-  readonly signer: Pick<BoundedSigner, "sign">;
-}
+export interface AnotherAttemptPorts extends LaneWriterPorts, LimitPorts, AskSignerPorts {}
 
 export interface AnotherPayload {
   readonly kind: "reprice" | "cancel" | "replace" | "placeholder";
@@ -84,11 +83,7 @@ export async function signAnother(
   }
 }
 
-export async function signOne(
-  { signer }: Pick<AnotherAttemptPorts, "signer">,
-  lane: OwnedLane,
-  unsigned: Bounded,
-): Promise<SignedTransaction> {
-  const [signed] = await lane.term.sign(() => signer.sign(lane.lane.signer, [unsigned]));
+export async function signOne(ports: AskSignerPorts, lane: OwnedLane, unsigned: Bounded): Promise<SignedTransaction> {
+  const [signed] = await askSigner(ports, lane, [unsigned]);
   return signed as SignedTransaction;
 }

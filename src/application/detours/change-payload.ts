@@ -28,7 +28,7 @@ import { ChainUnavailable } from "../../ports/chain.ts";
 import type { DecodedTransaction } from "../../ports/codec.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
-import { SigningRefused } from "../../ports/signer.ts";
+import { SignerAway, SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { confirmEstimate, simulateWithin } from "../chain/gas-needed.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
@@ -138,7 +138,8 @@ async function signing<T>(work: () => Promise<T>): Promise<T> {
     if (error instanceof SigningRefused) {
       throw new FencepostError("CONFLICT", `the signer refused it: ${error.message}`, { cause: error });
     }
-    throw unavailable("the signer did not sign it; look at the transaction before repeating this", error);
+    const why = error instanceof SignerAway ? `: ${error.message}` : "";
+    throw unavailable(`the signer did not sign it${why}; look at the transaction before repeating this`, error);
   }
 }
 

@@ -16,7 +16,7 @@ import { blockedBy, countSeen, holesPassed, unblocked } from "../../domain/pace/
 import { scheduled } from "../../domain/pace/transaction-pace.ts";
 import { AT_ONCE } from "../../domain/pace/when.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
-import type { BoundedSigner } from "../../ports/signer.ts";
+import { type BoundedSigner, SignerAway } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { StandingHead } from "../chain/counts.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
@@ -54,10 +54,10 @@ function tendNonces(ports: HolePorts, context: ChainContext, lane: OwnedLane): W
   });
 }
 
-/** The next look asks again. Where a signer or the database failed, memory may be ahead, and the lane is read again. */
+/** The next look asks again. Where the database failed, memory may be ahead, and the lane is read again. */
 function isUnanswered(error: unknown): boolean {
   const reason = error instanceof FencepostError && error.code === "UNAVAILABLE" ? error.cause : error;
-  return reason instanceof ChainUnavailable;
+  return reason instanceof ChainUnavailable || reason instanceof SignerAway;
 }
 
 /** The database says which are past; they leave holes that only the policy closes. */

@@ -12,7 +12,6 @@ import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { PreparedIntent } from "../../domain/transaction.ts";
 import type { Decision, SettleFate } from "../../ports/lane-store.ts";
-import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { holdAtCeiling } from "../lane/hold.ts";
 import { forbiddenNow, spendingOf } from "../lane/limits.ts";
@@ -21,7 +20,7 @@ import { type AnotherAttemptPorts, signOne } from "./another-attempt.ts";
 import { type Binding, bind } from "./bind.ts";
 import { gasOfNothing, nothing } from "./change-payload.ts";
 
-export interface PlaceholderPorts extends AnotherAttemptPorts, Pick<Ports, "entropy"> {}
+export type PlaceholderPorts = AnotherAttemptPorts;
 
 export interface Placing {
   readonly lane: OwnedLane;

@@ -12,11 +12,13 @@ import { type Bounded, bounded, type FeeLimit, feeLimit, limitInWords, repricing
 import { type FeeMarket, type Fees, feeCap } from "../../domain/fees.ts";
 import { withMargin } from "../../domain/gas.ts";
 import type { Address } from "../../domain/lane.ts";
+import { signerAwaited } from "../../domain/pace/lane-pace.ts";
 import { gasJudged, turnedTo } from "../../domain/pace/transaction-pace.ts";
 import { covers, highestOffer, type Repricing, type RepricingView, reprice } from "../../domain/repricing.ts";
 import type { Attempt } from "../../domain/transaction.ts";
 import { unlessSilent } from "../../ports/chain.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
+import { unlessAway } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { simulateWithin } from "../chain/gas-needed.ts";
 import type { Working } from "../lane/activity.ts";
@@ -99,7 +101,7 @@ async function signAt(ports: RepricePorts, { context, lane, tx }: Work, fees: Fe
     hold(ports, lane, tx, { code: "CANNOT_RESIGN", text: "its payload cannot be signed again here" });
     return "kept";
   }
-  const fate = tx.receipt === null ? await signAnother(ports, lane, tx, payload) : "mined";
+  const fate = tx.receipt === null ? await unlessAway(signAnother(ports, lane, tx, payload), "away") : "mined";
   if (typeof fate === "string") {
     tx.facts.delete("POLICY_LIMIT_REACHED");
     return fate === "committed" ? "signed" : "kept";
@@ -129,7 +131,7 @@ export interface LowerGasPorts extends AnotherAttemptPorts, StoredBytes {
  * named is the caller's: it is left as it is, and the hole policy decides. So is what does not fit.
  */
 export function lowerGas(ports: LowerGasPorts, context: ChainContext, lane: OwnedLane): Working {
-  if (context.gasLimits.cap === null) return null;
+  if (context.gasLimits.cap === null || signerAwaited(lane.pace, ports.clock.monotonicMs()) !== null) return null;
   const waiting = [...lane.unmined.values()].filter((each) => awaitsLessGas(context, each));
   return waiting.length === 0 ? null : lowerEach(ports, context, lane, waiting);
 }
@@ -167,7 +169,10 @@ async function lowerOne(ports: LowerGasPorts, context: ChainContext, lane: Owned
   happened(tx, gasJudged, rejections);
   if (unsigned === null) return;
   const reason = `the chain takes no more than ${context.gasLimits.cap} gas in one transaction`;
-  await signAnother(ports, lane, tx, { kind: "reprice", unsigned, over, about: "cost", reason });
+  const payload: AnotherPayload = { kind: "reprice", unsigned, over, about: "cost", reason };
+  const fate = await unlessAway(signAnother(ports, lane, tx, payload), "away");
+  // A signer that is away decides nothing about gas: judged again once it is back.
+  if (fate === "away") happened(tx, gasJudged, null);
 }
 
 /** Null: the caller named the gas, what it needs does not fit, or a ceiling was lowered below its price since. */

@@ -28,10 +28,10 @@ import {
   type PayloadChange,
   refuseMined,
 } from "./change-payload.ts";
-import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
+import { placeHolder } from "./placeholder.ts";
 import { canStick } from "./stuck.ts";
 
-export type ResolvePorts = ChangePorts & PlaceholderPorts & FeedWriterPorts;
+export type ResolvePorts = ChangePorts & FeedWriterPorts;
 
 export interface Resolution {
   readonly lane: OwnedLane;

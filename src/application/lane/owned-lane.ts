@@ -327,6 +327,7 @@ export class OwnedLane {
   /** Wakes what has something to do by now. */
   kickDue(nowMs: number): void {
     if (this.nonces.isDue(nowMs)) this.tending?.kick();
+    if (this.pace.signer.kind === "away" && nowMs >= this.pace.signer.untilMs) this.signing?.kick();
     if (this.unmined.size === 0) return;
     const due = this.due(nowMs);
     if (due.some((tx) => !awaitsVerdict(tx.pace))) this.broadcasting?.kick();

@@ -17,6 +17,7 @@ import { Intake } from "../detours/intake.ts";
 import { recoverLanes } from "../detours/recover.ts";
 import { Activity, type Working } from "../lane/activity.ts";
 import { askAgain } from "../lane/ask-again.ts";
+import { laneGauges } from "../lane/lane-gauges.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -206,16 +207,9 @@ export class FencepostNode {
   }
 
   gauges(): NodeGauges {
-    const lanes = this.lanes.all();
-    const sumOf = (of: (lane: OwnedLane) => number): number => lanes.reduce((sum, lane) => sum + of(lane), 0);
-    const oldest = Math.min(...lanes.map((lane) => lane.oldestPendingAt()?.getTime() ?? Number.POSITIVE_INFINITY));
-    const isAny = Number.isFinite(oldest);
     return {
-      lanesHeld: lanes.length,
+      ...laneGauges(this.lanes.all(), this.ports.clock.now()),
       writerQueueDepth: this.writer.depth,
-      pendingDepth: sumOf((lane) => lane.pendingDepth()),
-      noncesReserved: sumOf((lane) => lane.nonces.reserved),
-      oldestPendingAgeSeconds: isAny ? (this.ports.clock.now().getTime() - oldest) / 1_000 : 0,
       receiptBacklog: this.loops.reduce((sum, loop) => sum + loop.backlog, 0),
       killsInForce: this.kills.inForce,
     };
@@ -365,7 +359,7 @@ export class FencepostNode {
 
   private makeApi(operationPorts: OperationPorts & PolicyPorts): FencepostApi {
     return {
-      ...createReads({ ...this.ports, chains: this.chains, feed: this.feed, kills: this.kills }),
+      ...createReads({ ...this.stagePorts(), feed: this.feed, kills: this.kills }),
       ...killOperations(this.ports.codec, this.kills),
       ...createOperations(operationPorts, this.cluster.actions),
       ...createPolicyReads(operationPorts),
@@ -381,7 +375,8 @@ export class FencepostNode {
         const { draining } = this.reception;
         const chains = [...this.chains.values()];
         const settledIn = this.settlingIn.isOver;
-        return readiness({ store: ports.store, lease, chains, draining, settledIn }, chainId);
+        const { lanesOf } = this.stagePorts();
+        return readiness({ store: ports.store, lease, chains, lanesOf, draining, settledIn }, chainId);
       },
     };
   }

@@ -20,6 +20,8 @@ import type { Block } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryRecord, LaneRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { signerAwayOf } from "./signers.ts";
 import { silent } from "./silent.ts";
 
 export interface ExplainPorts {
@@ -27,6 +29,7 @@ export interface ExplainPorts {
   readonly clock: Clock;
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly kills: { concerning(signer: Address): Kill | null };
+  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
 }
 
 /** How far back "since block" looks. */
@@ -58,13 +61,14 @@ function transactionFacts(record: TransactionRecord, history: readonly HistoryRe
 }
 
 async function laneFacts(
-  { store, kills }: ExplainPorts,
+  { store, kills, lanesOf }: ExplainPorts,
   record: TransactionRecord,
   { row, minedCount }: { readonly row: LaneRecord | undefined; readonly minedCount: number | null },
 ): Promise<ExplainedLane> {
   const owner = row?.owner ?? null;
   const killed = kills.concerning(record.lane.signer);
-  const known = { killed, suspended: (row?.suspendedBy ?? null) !== null, owner };
+  const signerAway = signerAwayOf(lanesOf(record.lane.chainId), record.lane.signer);
+  const known = { killed, suspended: (row?.suspendedBy ?? null) !== null, owner, signerAway };
   const whole = { ...known, head: null, hole: null, holeDetail: null, holeReserved: false };
   if (record.nonce === null || isSettled(record.state)) return whole;
   if (minedCount === null) {

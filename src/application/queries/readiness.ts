@@ -2,11 +2,13 @@ import { FencepostError } from "../../domain/errors.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { Readiness } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
 
 export interface ReadinessParts {
   readonly store: Pick<QueryStore, "ping">;
   readonly lease: { mayAct(): boolean };
   readonly chains: readonly ChainContext[];
+  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
   readonly draining: boolean;
   /** No earlier owner that may be dead is waited for. */
   readonly settledIn: boolean;
@@ -17,7 +19,7 @@ export interface ReadinessParts {
  * one chain's outage does not take the others' traffic away; the one that was asked for, where one was.
  */
 export async function readiness(parts: ReadinessParts, chainId?: number): Promise<Readiness> {
-  const { store, lease, draining, settledIn } = parts;
+  const { store, lease, draining, settledIn, lanesOf } = parts;
   const chains = parts.chains.filter(({ chain }) => chainId === undefined || chain.chainId === chainId);
   if (chains.length === 0) throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
   const answered = await store.ping().then(
@@ -29,6 +31,8 @@ export async function readiness(parts: ReadinessParts, chainId?: number): Promis
     chainId: chain.chainId,
     reachable: reachable && follower.head !== null,
     head: follower.head?.number ?? null,
+    // No reason to send requests elsewhere: they are accepted, and wait.
+    signersAway: lanesOf(chain.chainId).filter(({ pace }) => pace.signer.kind === "away").length,
   }));
   const ready = database && settledIn && !draining && views.some((entry) => entry.reachable);
   return { ready, database, chains: views, draining };

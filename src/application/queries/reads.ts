@@ -9,7 +9,7 @@ import { type TransactionQueryPorts, transaction, transactionByRequest, transact
 export interface ReadPorts
   extends TransactionQueryPorts,
     Pick<SignerQueryPorts, "signer">,
-    Pick<ExplainPorts, "clock" | "kills"> {
+    Pick<ExplainPorts, "clock" | "kills" | "lanesOf"> {
   readonly store: TransactionQueryPorts["store"] & Pick<LeaseStore, "instances" | "leases">;
   readonly feed: Feed;
 }

@@ -10,6 +10,7 @@ import type { LaneRecord, QueryStore } from "../../ports/query-store.ts";
 import type { Signer } from "../../ports/signer.ts";
 import type { SignersPage, SignersQuery, SignerView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
 import { parseSigner } from "../requests/normalise.ts";
 import { silent } from "./silent.ts";
 
@@ -17,6 +18,7 @@ export interface SignerQueryPorts extends Pick<Ports, "codec"> {
   readonly store: Pick<QueryStore, "lanes" | "lanesAfter" | "laneDecisions">;
   readonly signer: Pick<Signer, "addresses">;
   readonly chains: ReadonlyMap<number, ChainContext>;
+  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
 }
 
 /** What the chain says of an account; null: this node has not been told. */
@@ -43,7 +45,7 @@ export async function signers(ports: SignerQueryPorts, query: SignersQuery): Pro
   const page = records.slice(0, limit);
   const last = page.at(-1);
   return {
-    items: page.map((record) => viewOf(record, lastTold(ports, record.lane))),
+    items: page.map((record) => viewOf(ports, record, lastTold(ports, record.lane))),
     next: records.length > limit && last !== undefined ? sealCursor(last.lane) : null,
   };
 }
@@ -64,7 +66,7 @@ export async function signer(
     [...known, ...others.map(unused)].map(async (record) => {
       const account = fresh ? await askAnew(ports, record.lane) : lastTold(ports, record.lane);
       const decisions = await ports.store.laneDecisions(record.lane, MOST_DECISIONS);
-      return { ...viewOf(record, account), decisions };
+      return { ...viewOf(ports, record, account), decisions };
     }),
   );
 }
@@ -78,9 +80,16 @@ function unusedLanes({ chains, signer }: SignerQueryPorts, known: readonly LaneR
   return all.filter((lane) => !keys.has(laneKey(lane)));
 }
 
-function viewOf(record: LaneRecord, { latest, pending, balance }: Account): SignerView {
+function viewOf({ lanesOf }: SignerQueryPorts, record: LaneRecord, { latest, pending, balance }: Account): SignerView {
+  const { chainId, signer: address } = record.lane;
   const chainCounts = latest === null ? null : { latest, pending };
-  return { ...record, address: record.lane.signer, chainCounts, balance };
+  return { ...record, address, chainCounts, balance, signerAway: signerAwayOf(lanesOf(chainId), address) };
+}
+
+/** Null: it signs, or another node acts for it and knows. */
+export function signerAwayOf(lanes: readonly OwnedLane[], signer: Address): SignerView["signerAway"] {
+  const pace = lanes.find(({ lane }) => lane.signer === signer)?.pace.signer;
+  return pace?.kind === "away" ? { since: pace.since, reason: pace.reason } : null;
 }
 
 function lastTold({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): Account {

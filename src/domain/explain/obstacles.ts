@@ -81,6 +81,13 @@ export const ORDER_RULES: readonly Rule[] = [
 export const OWN_RULES: readonly Rule[] = [
   ({ transaction: { state, reason, since } }) =>
     state === "STUCK" && { code: "STUCK", text: `stuck: ${reason ?? "no reason was kept"}`, since },
+  ({ transaction: { state }, lane: { signerAway }, now }) =>
+    state === "ALLOCATED" &&
+    signerAway !== null && {
+      code: "SIGNER_AWAY",
+      text: `its signer has not signed since ${agoInWords(signerAway.since, now)}: ${signerAway.reason}`,
+      since: signerAway.since,
+    },
   ({ transaction: { withdrawn, since } }) =>
     withdrawn && { code: "REORGED", text: "it was mined, and its block left the chain; it is sent again", since },
   ({ transaction: { subState, since } }) =>

@@ -33,6 +33,8 @@ export interface ExplainedLane {
   readonly killed: Kill | null;
   readonly suspended: boolean;
   readonly owner: { readonly nodeId: string; readonly expiresAt: Date } | null;
+  /** Nothing is signed for it now, as far as the node that was asked knows. */
+  readonly signerAway: { readonly since: Date; readonly reason: string } | null;
   /** What stands at the nonce that the chain wants next, where it is not this one. */
   readonly head: Pick<LaneTransaction, "txId" | "nonce" | "state"> | null;
   /** The chain wants this nonce next, and no transaction of the lane holds it. */
@@ -98,6 +100,7 @@ export const HELP = {
   RESUME_LANE: "resume the lane (POST /api/v1/signers/{signer}/resume)",
   START_A_NODE: "start a node that holds this signer's key and reaches its chain",
   CHECK_RPC: "check the chain's endpoints; several can be configured, and failing ones are passed over",
+  CHECK_SIGNER: "check the service that holds this signer's key, and what this node may do there",
   FUND_SIGNER: "send funds to the signer; it goes on by itself once they are there",
   REPRICE: "offer more (POST /api/v1/tx/{txId}/reprice)",
   RAISE_CEILING:
@@ -141,6 +144,7 @@ export const HELPS = {
   CHAIN_UNKNOWN: ["START_A_NODE"],
   CHAIN_UNREACHABLE: ["CHECK_RPC"],
   CHAIN_DOUBTED: ["CHECK_RPC"],
+  SIGNER_AWAY: ["CHECK_SIGNER"],
   RPC_DISAGREES: ["CHECK_RPC"],
   RPC_BEHIND: ["CHECK_RPC"],
   FEE_BELOW_BASE_FEE: ["REPRICE", "CANCEL"],

@@ -24,6 +24,7 @@ export interface LanePace {
   readonly window: Window;
   /** Since when the signer has not been able to pay; null: it can, as far as a node has said. */
   readonly unpaidSince: Date | null;
+  readonly signer: SignerPace;
   /** The transaction that a ceiling keeps from being signed, once that was said. */
   readonly overCeiling: string | null;
   /** The chain's count has passed everything below: what is a hole there was used by somebody else, or will prove not to be. */
@@ -65,6 +66,20 @@ export type Window =
   /** It refused a future nonce, so often in a row: until then only the head is sent, then one more to try. Monotonic. */
   | { readonly kind: "closed"; readonly untilMs: number; readonly closures: number };
 
+/** Whether who holds the key signs. */
+export type SignerPace =
+  | { readonly kind: "there" }
+  /** So often in a row it did not: it is not asked before then. Monotonic. */
+  | {
+      readonly kind: "away";
+      readonly untilMs: number;
+      readonly failures: number;
+      readonly since: Date;
+      readonly reason: string;
+      /** It answers with something else than it is asked for. */
+      readonly lies: boolean;
+    };
+
 export interface BlockingHole {
   readonly nonce: number;
   /** Monotonic: since when it has held the lane up, by the first count of this term that had not passed it. */
@@ -72,6 +87,7 @@ export interface BlockingHole {
 }
 
 const OPEN: Window = { kind: "open" };
+const THERE: SignerPace = { kind: "there" };
 const NO_HEAD: Head = { kind: "none" };
 
 /** Of a lane that was just taken. */
@@ -85,6 +101,7 @@ export const NEW_LANE_PACE: LanePace = {
   head: { kind: "not looked" },
   window: OPEN,
   unpaidSince: null,
+  signer: THERE,
   overCeiling: null,
   usedBelow: 0,
   holeLookOwed: true,
@@ -168,6 +185,32 @@ export function paymentFailed(pace: LanePace, unpaidSince: Date): LanePace {
 }
 
 export const paid = (pace: LanePace): LanePace => (pace.unpaidSince === null ? pace : { ...pace, unpaidSince: null });
+
+/** When a signer that did not sign is asked again: soon, because most failures pass, and then a few times a minute. */
+const ASK_SIGNER: BackoffRule = { firstMs: 500, mostMs: 30_000 };
+
+export interface SignerFailure {
+  readonly nowMs: number;
+  readonly now: Date;
+  readonly random: number;
+  readonly reason: string;
+  readonly lies: boolean;
+}
+
+export function signerFailed(pace: LanePace, { nowMs, now, random, reason, lies }: SignerFailure): LanePace {
+  const before = pace.signer.kind === "away" ? pace.signer : { failures: 0, since: now };
+  const failures = before.failures + 1;
+  const untilMs = nowMs + backoffMs(ASK_SIGNER, failures, random);
+  return { ...pace, signer: { kind: "away", untilMs, failures, since: before.since, reason, lies } };
+}
+
+export const signerAnswered = (pace: LanePace): LanePace =>
+  pace.signer.kind === "there" ? pace : { ...pace, signer: THERE };
+
+/** Null: it may be asked. Else why not yet. */
+export function signerAwaited({ signer }: LanePace, nowMs: number): string | null {
+  return signer.kind === "away" && nowMs < signer.untilMs ? signer.reason : null;
+}
 
 /** It was said that a ceiling keeps this transaction from being signed. */
 export const ceilingReported = (pace: LanePace, txId: string): LanePace => ({ ...pace, overCeiling: txId });

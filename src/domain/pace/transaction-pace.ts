@@ -154,7 +154,7 @@ export function signedAnew(
   return { ...pace, sendOrdinal: ordinal, rawTransaction, claimed: true, send, ...untried };
 }
 
-export const gasJudged = (pace: Pace, gasJudgedAt: number): Pace => ({ ...pace, gasJudgedAt });
+export const gasJudged = (pace: Pace, gasJudgedAt: number | null): Pace => ({ ...pace, gasJudgedAt });
 
 export const mined = (pace: Pace): Pace => ({ ...pace, send: NEVER, rawTransaction: null });
 

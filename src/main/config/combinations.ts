@@ -6,14 +6,14 @@ import type { Command } from "./config.ts";
 import { parseUrl } from "./credentials.ts";
 import { formatDuration } from "./parsers.ts";
 import type { Resolution } from "./resolve.ts";
-import { SETTINGS, type SettingKey } from "./schema.ts";
+import { SETTINGS, type SettingKey, SIGNER_KEYS } from "./schema.ts";
 import type { Mistakes, Origin } from "./sources.ts";
 
 const STRENGTH: readonly Origin[] = ["default", "file", "chain", "environment", "flag"];
 
 export function refuseImpossible(resolution: Resolution): void {
   refuseLease(resolution);
-  refuseHalfAKeystore(resolution);
+  refuseHalfASigner(resolution);
   refuseContradictoryAuth(resolution);
   refusePrivateHooks(resolution);
   refuseTwoPolicies(resolution);
@@ -35,13 +35,18 @@ function refuseLease({ values, mistakes }: Resolution): void {
   }
 }
 
-function refuseHalfAKeystore({ origins, mistakes }: Resolution): void {
+function refuseHalfASigner({ origins, mistakes }: Resolution): void {
   const isGiven = (key: SettingKey) => origins[key] !== "default";
   const demand = (missing: SettingKey, given: SettingKey) => {
     if (isGiven(given) && !isGiven(missing)) mistakes.refuse(missing, `is required with ${SETTINGS[given].variable}`);
   };
   demand("keystorePasswordFile", "keystoreDir");
   demand("keystoreDir", "keystorePasswordFile");
+  demand("remoteSignerUrl", "remoteSignerAddresses");
+  demand("remoteSignerUrl", "remoteSignerCaFile");
+  demand("remoteSignerCertFile", "remoteSignerKeyFile");
+  demand("remoteSignerKeyFile", "remoteSignerCertFile");
+  demand("remoteSignerUrl", "remoteSignerCertFile");
 }
 
 function refuseContradictoryAuth({ values, origins, mistakes }: Resolution): void {
@@ -91,9 +96,9 @@ export function refuseMissing(command: Command, resolution: Resolution): void {
   if (chains.length === 0 && isMissing("rpcUrl")) {
     mistakes.refuse("rpcUrl", "is required by start (an http(s) URL, or `chains` in the file)");
   }
-  if (isMissing("privateKeys", "mnemonic", "keystoreDir", "nodeSigners")) {
-    const others = `${SETTINGS.mnemonic.variable}, ${SETTINGS.keystoreDir.variable} or ${SETTINGS.nodeSigners.variable}`;
-    mistakes.refuse("privateKeys", `a signer is required by start (set this, ${others})`);
+  if (isMissing(...SIGNER_KEYS)) {
+    const others = SIGNER_KEYS.slice(1).map((key) => SETTINGS[key].variable);
+    mistakes.refuse("privateKeys", `a signer is required by start (set this, or ${others.join(", ")})`);
   }
   if (values.auth === "none" && !isLoopback(values.host)) {
     const reach = `${SETTINGS.host.variable} lets others reach it`;

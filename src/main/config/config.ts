@@ -115,11 +115,28 @@ function chainSettings(values: ChainValues): ChainSettings {
 
 /** Several may be set at once; a node signs for all of them. None: `dev` uses its public test accounts. */
 function signers(values: Values) {
-  const { privateKeys, mnemonic, keystoreDir, keystorePasswordFile, nodeSigners } = values;
+  const { privateKeys, privateKeyFiles, keystoreDir, keystorePasswordFile, nodeSigners } = values;
+  const { mnemonic: phrase, mnemonicCount: count, mnemonicPath: path } = values;
   const keystore =
     keystoreDir === null || keystorePasswordFile === null
       ? null
       : { directory: keystoreDir, passwordFile: keystorePasswordFile };
-  /** `nodeSigners`: accounts whose keys the chain node holds. */
-  return { privateKeys: privateKeys ?? [], mnemonic, keystore, nodeSigners: nodeSigners ?? [] } as const;
+  return {
+    privateKeys: privateKeys ?? [],
+    privateKeyFiles: privateKeyFiles ?? [],
+    mnemonic: phrase === null ? null : { phrase, count, path },
+    keystore,
+    /** Accounts whose keys the chain node holds. */
+    nodeSigners: nodeSigners ?? [],
+    remote: remoteSigner(values),
+    awsKmsKeyIds: values.awsKmsKeyIds ?? [],
+    gcpKmsKeyVersions: values.gcpKmsKeyVersions ?? [],
+    vaultKeyPaths: values.vaultKeyPaths ?? [],
+  } as const;
+}
+
+function remoteSigner(values: Values) {
+  const { remoteSignerUrl: url, remoteSignerAddresses: addresses } = values;
+  const { remoteSignerCaFile: caFile, remoteSignerCertFile: certFile, remoteSignerKeyFile: keyFile } = values;
+  return url === null ? null : { url, addresses, caFile, certFile, keyFile };
 }

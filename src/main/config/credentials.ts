@@ -18,6 +18,15 @@ export const privateKey: Parser<PrivateKey, string> = (raw) => {
   return { value: `0x${digits}` };
 };
 
+/** A file that cannot be read is named in an error: a key or a phrase, put here by mistake, must not be. */
+export const keyFile: Parser<string, string> = (raw) => {
+  const value = asText(raw) ?? "";
+  if (/^(?:0x)?[\da-f]{64}$/i.test(value) || value.split(/\s+/).length >= 12) {
+    return { mistake: "is a secret itself, not the name of a file that holds one" };
+  }
+  return value === "" ? { mistake: "is not the name of a file" } : { value };
+};
+
 /** In any casing; whether the chain node holds its key shows when it is asked to sign. */
 export const address: Parser<`0x${string}`, string> = (raw) => {
   const digits = /^0x([0-9a-f]{40})$/i.exec(asText(raw) ?? "")?.[1]?.toLowerCase();
@@ -30,6 +39,12 @@ export const mnemonic: Parser<string, string> = (raw) => {
   const fits = MNEMONIC_LENGTHS.includes(words.length) && words.every((word) => /^[a-z]{3,8}$/.test(word));
   return fits ? { value: words.join(" ") } : { mistake: "is not a mnemonic (12, 15, 18, 21 or 24 English words)" };
 };
+
+/** BIP-32. Not secret; here beside the phrase that it belongs to. */
+export const derivationPath = matching(
+  /^m(?:\/(?:\d{1,10}|\{index\})'?){1,10}$/,
+  "is not a derivation path (use m/44'/60'/0'/0, or m/44'/60'/{index}'/0/0)",
+);
 
 export interface ApiKey {
   readonly name: string;
@@ -85,6 +100,21 @@ export const clusterSecret = matching(
   "a cluster secret has at least 22 characters and no spaces",
 );
 
+export const awsKeyId = matching(
+  /^(?:arn:aws[\w-]*:kms:[\w-]+:\d+:(?:key|alias)\/[\w/-]+|alias\/[\w/-]+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|mrk-[\da-f]{32})$/,
+  "is not a key of AWS KMS (an id, an ARN, or alias/name)",
+);
+
+export const gcpKeyVersion = matching(
+  /^projects\/[^/\s]+\/locations\/[^/\s]+\/keyRings\/[^/\s]+\/cryptoKeys\/[^/\s]+\/cryptoKeyVersions\/\d+$/,
+  "is not a key version of Google Cloud KMS (projects/…/locations/…/keyRings/…/cryptoKeys/…/cryptoKeyVersions/1)",
+);
+
+export const vaultPath = matching(
+  /^[\w.-]+(?:\/[\w.-]+)+$/,
+  "is not the path of a secret in Vault (secret/data/name for version 2 of the KV engine)",
+);
+
 function urlOf(protocol: RegExp, mistake: string): Parser<string, string> {
   return (raw) => {
     const value = asText(raw) ?? "";
@@ -95,7 +125,7 @@ function urlOf(protocol: RegExp, mistake: string): Parser<string, string> {
 const POSTGRES_RULE = "is not a PostgreSQL URL (use postgres://user:password@host:5432/database)";
 export const databaseUrl = urlOf(/^postgres(ql)?:$/, POSTGRES_RULE);
 
-const endpointUrl = urlOf(/^https?:$/, "an endpoint begins with http:// or https://");
+export const endpointUrl = urlOf(/^https?:$/, "an endpoint begins with http:// or https://");
 
 export const rpcUrl: Parser<string, string> = (raw) => {
   const isSocket = /^wss?:$/.test(parseUrl(asText(raw) ?? "")?.protocol ?? "");

@@ -5,9 +5,11 @@ import { readConfigFile } from "./file.ts";
 import { resolve } from "./resolve.ts";
 import type { Flags, Sources } from "./sources.ts";
 
+type Variables = Readonly<Record<string, string | undefined>>;
+
 export interface ConfigRequest<C extends Command> {
   readonly command: C;
-  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly variables: Variables;
   readonly workingDirectory: string;
   /** The default of the setting `nodeId`. */
   readonly nodeId: string;
@@ -21,15 +23,23 @@ export async function loadConfig<C extends Command>(request: ConfigRequest<C>) {
   const file = await readConfigFile(request.workingDirectory, request.configPath);
   const { command, variables, flags = {}, nodeId } = request;
   const loaded = configFrom({ command, variables, flags, file }, nodeId);
-  return { ...loaded, config: await withFileSecrets(loaded.config) };
+  return { ...loaded, config: await withOutsideSecrets(loaded.config, variables) };
 }
 
-/** What stands in a file beside the configuration is as secret. Where it cannot be read, whoever needs it says so. */
-export async function withFileSecrets<T extends Pick<Config, "signers" | "secrets">>(config: T): Promise<T> {
-  const { keystore } = config.signers;
-  if (keystore === null) return config;
-  const password = await readFile(keystore.passwordFile, "utf8").catch(() => "");
-  return { ...config, secrets: [...config.secrets, password.trim()] };
+/** What the tools of key services read from the environment, and we for them. */
+const TOKENS = ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN", "VAULT_TOKEN"];
+
+/** What stands beside the configuration is as secret. A file that cannot be read is complained of by whoever needs it. */
+export async function withOutsideSecrets<T extends Pick<Config, "signers" | "secrets">>(
+  config: T,
+  variables: Variables,
+): Promise<T> {
+  const { keystore, privateKeyFiles, remote } = config.signers;
+  const files = [...privateKeyFiles, keystore?.passwordFile ?? null, remote?.keyFile ?? null];
+  const texts = await Promise.all(files.map((file) => (file === null ? "" : readFile(file, "utf8").catch(() => ""))));
+  const lines = texts.flatMap((text) => text.split("\n").map((line) => line.trim().replace(/^0x/i, "")));
+  const secretLines = lines.filter((line) => !line.startsWith("-----"));
+  return { ...config, secrets: [...config.secrets, ...secretLines, ...TOKENS.map((name) => variables[name] ?? "")] };
 }
 
 /** The same from a file's content at hand, as the library face has it. */

@@ -119,13 +119,46 @@ export const SETTINGS = {
       secrets: (keys: readonly string[]) => keys.map((key) => key.slice(2)),
       show: (keys: readonly string[]) => `${MASK} (${keys.length})`,
     }),
+    /** Each holds private keys as hex, one a line. */
+    privateKeyFiles: optional({
+      parse: list(credentials.keyFile),
+      secrets: () => [],
+      show: (files: readonly string[]) => files.join(", "),
+    }),
     mnemonic: optional({ parse: credentials.mnemonic, secrets: (phrase: string) => [phrase], show: () => MASK }),
+    /** Accounts of the mnemonic, from the first on. */
+    mnemonicCount: whole(1, [1, 1_000]),
+    /** Where they are derived; the account's number is put in for `{index}`, or behind it. */
+    mnemonicPath: { parse: credentials.derivationPath, fallback: "m/44'/60'/0'/0", show: String },
     keystoreDir: optional({ parse: text }),
     keystorePasswordFile: optional({ parse: text }),
     /** Addresses whose keys the chain node holds: it signs them itself (`eth_sendTransaction`). */
     nodeSigners: optional({
       parse: list(credentials.address),
       show: (addresses: readonly string[]) => addresses.join(", "),
+    }),
+    /** A signer that is asked over JSON-RPC, as Web3Signer is (`eth_accounts`, `eth_signTransaction`). */
+    remoteSignerUrl: optional({ parse: credentials.endpointUrl, secrets: secretsOfHookPlace, show: maskRpcUrl }),
+    /** Of its accounts, those that this node signs for; without it, all. */
+    remoteSignerAddresses: optional({
+      parse: list(credentials.address),
+      show: (addresses: readonly string[]) => addresses.join(", "),
+    }),
+    /** PEM: who vouches for the remote signer, and what this node shows it. */
+    remoteSignerCaFile: optional({ parse: text }),
+    remoteSignerCertFile: optional({ parse: text }),
+    remoteSignerKeyFile: optional({ parse: text }),
+    /** Keys of the spec ECC_SECG_P256K1: ids, ARNs or aliases. */
+    awsKmsKeyIds: optional({ parse: list(credentials.awsKeyId), show: (ids: readonly string[]) => ids.join(", ") }),
+    /** Versions of keys with the algorithm EC_SIGN_SECP256K1_SHA256, by their whole names. */
+    gcpKmsKeyVersions: optional({
+      parse: list(credentials.gcpKeyVersion),
+      show: (names: readonly string[]) => names.join(", "),
+    }),
+    /** Secrets of HashiCorp Vault, each with a field `privateKey`. */
+    vaultKeyPaths: optional({
+      parse: list(credentials.vaultPath),
+      show: (paths: readonly string[]) => paths.join(", "),
     }),
     host: { parse: text, fallback: "127.0.0.1", show: String },
     port: whole(3000, [0, 65_535]),
@@ -197,8 +230,15 @@ export type ChainValues = Pick<Values, ChainSettingKey>;
 export const SETTING_KEYS = Object.keys(SETTINGS) as readonly SettingKey[];
 export const CHAIN_SETTING_KEYS = Object.keys(CHAIN_SETTINGS) as readonly ChainSettingKey[];
 
-/** Named in the documentation of what is to come. Taking them and doing nothing would be a lie, so they are refused. */
-export const NOT_YET_SUPPORTED: ReadonlyMap<string, string> = new Map([
-  ["remoteSignerUrl", "FENCEPOST_REMOTE_SIGNER_URL"],
-  ["awsKmsKeyIds", "FENCEPOST_AWS_KMS_KEY_IDS"],
-]);
+/** Each names signers of one kind; `start` needs one of them. */
+export const SIGNER_KEYS = [
+  "privateKeys",
+  "privateKeyFiles",
+  "mnemonic",
+  "keystoreDir",
+  "nodeSigners",
+  "remoteSignerUrl",
+  "awsKmsKeyIds",
+  "gcpKmsKeyVersions",
+  "vaultKeyPaths",
+] as const satisfies readonly SettingKey[];

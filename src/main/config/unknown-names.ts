@@ -1,17 +1,14 @@
-import { NOT_YET_SUPPORTED, SETTING_KEYS, SETTINGS } from "./schema.ts";
+import { SETTING_KEYS, SETTINGS } from "./schema.ts";
 import type { Entry, Mistakes, Sources } from "./sources.ts";
 
 const PREFIX = "FENCEPOST_";
 const VARIABLES: ReadonlySet<string> = new Set(SETTING_KEYS.map((key) => SETTINGS[key].variable));
-const VARIABLES_TO_COME: ReadonlySet<string> = new Set(NOT_YET_SUPPORTED.values());
-const TO_COME = "is not supported yet; remove it";
 
 /** A misspelt variable would otherwise be a setting that silently does not hold. */
 export function refuseUnknownVariables(variables: Sources["variables"], mistakes: Mistakes): void {
   const ours = Object.keys(variables).filter((name) => name.toUpperCase().startsWith(PREFIX));
   for (const name of ours.sort()) {
-    if (VARIABLES.has(name)) continue;
-    mistakes.add(name, VARIABLES_TO_COME.has(name) ? TO_COME : `is not a setting${didYouMean(name, VARIABLES)}`);
+    if (!VARIABLES.has(name)) mistakes.add(name, `is not a setting${didYouMean(name, VARIABLES)}`);
   }
 }
 
@@ -22,8 +19,8 @@ export function refuseUnknownKeys(
 ): void {
   for (const key of Object.keys(entry)) {
     if (known.includes(key)) continue;
-    const phrase = NOT_YET_SUPPORTED.has(key) ? TO_COME : `is not a setting${didYouMean(key, known)}`;
-    mistakes.add(`${name}: ${key.replace(/\p{Cc}+/gu, " ").slice(0, 64)}`, phrase);
+    const named = `${name}: ${key.replace(/\p{Cc}+/gu, " ").slice(0, 64)}`;
+    mistakes.add(named, `is not a setting${didYouMean(key, known)}`);
   }
 }
 

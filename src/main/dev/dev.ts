@@ -119,8 +119,9 @@ async function embeddedChain(request: DevRequest, undo: Undo[]): Promise<DevChai
 function withChain(config: ConfigFor<"start">, chain: DevChain | null): typeof config {
   if (chain === null) return config;
   const { chainId, url } = chain;
-  const { privateKeys, mnemonic, keystore, nodeSigners } = config.signers;
-  const ownKeys = privateKeys.length > 0 || mnemonic !== null || keystore !== null || nodeSigners.length > 0;
+  const ownKeys = Object.values(config.signers).some((source) =>
+    Array.isArray(source) ? source.length > 0 : source !== null,
+  );
   const signers = ownKeys
     ? config.signers
     : { ...config.signers, privateKeys: chain.accounts.map(({ privateKey }) => privateKey) };

@@ -22,7 +22,8 @@ async function run(argv: string[], actions: Partial<CliActions> = {}) {
       stderr += text;
     },
   };
-  const none = { dev: refuse, start: refuse, demo: refuse, migrate: refuse, config: refuse, connect: refuse };
+  const keys = { newKey: refuse, importKey: refuse, listKeys: refuse };
+  const none = { dev: refuse, start: refuse, demo: refuse, migrate: refuse, config: refuse, connect: refuse, ...keys };
   const all = { ...none, ...actions };
   return { code: await runCli(argv, all, io), stdout, stderr };
 }
@@ -334,6 +335,7 @@ describe("docs/cli.md", () => {
       "replace",
       "resubmit",
       "reprice",
+      "keys import",
       "keys api new",
       "keys api revoke",
     ];
@@ -349,5 +351,27 @@ describe("docs/cli.md", () => {
   it("lists every exit code, and no other", () => {
     const actual = Object.values(EXIT_CODES).map(String).sort();
     expect(column(/^\| (\d+) \|/gm)).toEqual(actual);
+  });
+});
+
+describe("keys", () => {
+  const row = { address: "0xAbc", file: "keys/UTC--1--abc" };
+
+  it("new and import print the address and the file, list a table", async () => {
+    const newKey = async () => row;
+    expect((await run(["keys", "new"], { newKey })).stdout).toBe("0xAbc is in keys/UTC--1--abc\n");
+    const asked: unknown[] = [];
+    const importKey: CliActions["importKey"] = async ({ from }) => {
+      asked.push(from);
+      return row;
+    };
+    await run(["keys", "import"], { importKey });
+    await run(["keys", "import", "--from", "key.hex"], { importKey });
+    expect(asked).toEqual(["-", "key.hex"]);
+    const listKeys = async () => [row, { address: null, file: "b.json" }];
+    const { stdout } = await run(["keys", "list"], { listKeys });
+    expect(stdout).toBe("0xAbc                    keys/UTC--1--abc\n(the file does not say)  b.json\n");
+    expect((await run(["keys", "list"], { listKeys: async () => [] })).stdout).toBe("there is no key\n");
+    expect(JSON.parse((await run(["keys", "list", "--json"], { listKeys })).stdout)).toHaveLength(2);
   });
 });

@@ -6,7 +6,7 @@ import { httpApp, httpOptions } from "../../support/http-app.ts";
 const ready = {
   ready: true,
   database: true,
-  chains: [{ chainId: 31337, reachable: true, head: 12 }],
+  chains: [{ chainId: 31337, reachable: true, head: 12, signersAway: 0 }],
   draining: false,
 };
 
@@ -32,7 +32,7 @@ describe("/readyz", () => {
 
   it.each([
     ["the database", { ...ready, ready: false, database: false }],
-    ["a chain", { ...ready, ready: false, chains: [{ chainId: 31337, reachable: false, head: null }] }],
+    ["a chain", { ...ready, ready: false, chains: [{ chainId: 31337, reachable: false, head: null, signersAway: 0 }] }],
     ["a node that leaves", { ...ready, ready: false, draining: true }],
   ])("is 503 and says which part is missing: %s", async (_, readiness) => {
     const response = await httpApp({ readiness: () => Promise.resolve(readiness) }).inject("/readyz");

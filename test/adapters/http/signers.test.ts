@@ -50,6 +50,7 @@ describe("GET /api/v1/signers", () => {
           failed: 0,
           stuck: 0,
           reserved: 0,
+          signerAway: null,
           holes: [3, 5].map((nonce) => ({
             nonce,
             why: "released",

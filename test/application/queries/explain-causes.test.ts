@@ -138,10 +138,15 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     const entry = await open();
     world.holdBlocks();
     const txId = await ops.sent(entry);
-    return explainTransaction(
-      { store: entry.store, clock: world.clock, chains: new Map(), kills: entry.node.kills },
-      txId,
-    );
+    const elsewhere = { chains: new Map(), lanesOf: () => [], kills: entry.node.kills };
+    return explainTransaction({ store: entry.store, clock: world.clock, ...elsewhere }, txId);
+  },
+  SIGNER_AWAY: async () => {
+    const entry = await open();
+    entry.signer.sign = () => Promise.reject(new Error("connection refused"));
+    const txId = await ops.create(entry);
+    await world.until(() => entry.events.some((event) => event.type === "alert" && event.code === "SIGNER_AWAY"));
+    return ask(entry, txId);
   },
   CHAIN_DOUBTED: async () => {
     const entry = await open();

@@ -11,7 +11,15 @@ async function parts(up: readonly number[], overrides: Partial<ReadinessParts> =
   }
   const contexts = benches.map(({ context }) => context);
   const store = { ping: () => Promise.resolve() };
-  return { store, lease: { mayAct: () => true }, chains: contexts, draining: false, settledIn: true, ...overrides };
+  return {
+    store,
+    lease: { mayAct: () => true },
+    chains: contexts,
+    draining: false,
+    settledIn: true,
+    lanesOf: () => [],
+    ...overrides,
+  };
 }
 
 describe("readiness of a node with several chains", () => {
@@ -21,8 +29,8 @@ describe("readiness of a node with several chains", () => {
       ready: true,
       database: true,
       chains: [
-        { chainId: 1, reachable: false, head: null },
-        { chainId: 10, reachable: true, head: 0 },
+        { chainId: 1, reachable: false, head: null, signersAway: 0 },
+        { chainId: 10, reachable: true, head: 0, signersAway: 0 },
       ],
       draining: false,
     });

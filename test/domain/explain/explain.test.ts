@@ -39,6 +39,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       killed: null,
       suspended: false,
       owner: { nodeId: "n", expiresAt: later(5) },
+      signerAway: null,
       head: null,
       hole: null,
       holeDetail: null,
@@ -171,6 +172,14 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
     new RegExp(HASH),
   ],
   ["SUBMIT_RESULT_UNKNOWN", { transaction: { subState: "UNKNOWN_SUBMIT_RESULT", attempts: [] } }, /sender and nonce/],
+  [
+    "SIGNER_AWAY",
+    {
+      transaction: { state: "ALLOCATED", subState: null, attempts: [] },
+      lane: { signerAway: { since: later(-90), reason: "connection refused" } },
+    },
+    /has not signed since 1 min ago: connection refused/,
+  ],
   ["REORGED", { transaction: { withdrawn: true } }, /left the chain/],
   ["STUCK", { transaction: { state: "STUCK", subState: null, reason: "no block in 30 min" } }, /no block in 30 min/],
 ];

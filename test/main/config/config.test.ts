@@ -4,7 +4,7 @@ import type { Command } from "../../../src/main/config/config.ts";
 import { ConfigurationError } from "../../../src/main/config/config.ts";
 import { effectiveValues } from "../../../src/main/config/effective.ts";
 import { configFrom } from "../../../src/main/config/load.ts";
-import { NOT_YET_SUPPORTED, SETTING_KEYS, SETTINGS } from "../../../src/main/config/schema.ts";
+import { SETTING_KEYS, SETTINGS, SIGNER_KEYS } from "../../../src/main/config/schema.ts";
 import { BY_CHAIN_ID, NOT_SET } from "../../../src/main/config/setting.ts";
 import type { Flags } from "../../../src/main/config/sources.ts";
 
@@ -84,7 +84,17 @@ describe("defaults", () => {
         externalUsePolicy: "fail",
         alertLowBalanceWei: null,
       },
-      signers: { privateKeys: [], mnemonic: null, keystore: null, nodeSigners: [] },
+      signers: {
+        privateKeys: [],
+        privateKeyFiles: [],
+        mnemonic: null,
+        keystore: null,
+        nodeSigners: [],
+        remote: null,
+        awsKmsKeyIds: [],
+        gcpKmsKeyVersions: [],
+        vaultKeyPaths: [],
+      },
       host: "127.0.0.1",
       port: 3000,
       nodeId: "host-1-abc",
@@ -347,6 +357,16 @@ describe("one clear line for", () => {
       "FENCEPOST_KEYSTORE_DIR: is required with FENCEPOST_KEYSTORE_PASSWORD_FILE",
     ],
     [
+      "accounts of no remote signer",
+      { env: { FENCEPOST_REMOTE_SIGNER_ADDRESSES: `0x${"ab".repeat(20)}` } },
+      "FENCEPOST_REMOTE_SIGNER_URL: is required with FENCEPOST_REMOTE_SIGNER_ADDRESSES",
+    ],
+    [
+      "a certificate without its key",
+      { env: { FENCEPOST_REMOTE_SIGNER_URL: "https://s", FENCEPOST_REMOTE_SIGNER_CERT_FILE: "c.pem" } },
+      "FENCEPOST_REMOTE_SIGNER_KEY_FILE: is required with FENCEPOST_REMOTE_SIGNER_CERT_FILE",
+    ],
+    [
       "keys and no keys",
       { env: { FENCEPOST_AUTH: "none", FENCEPOST_API_KEYS: "a:b2c3d4e5f6g7h8i9j0k1l2m3" } },
       'FENCEPOST_AUTH: "none" contradicts FENCEPOST_API_KEYS; set one of them',
@@ -416,15 +436,6 @@ describe("one clear line for", () => {
     expect(mistakes({ env, file: { host: {} } })).toHaveLength(4);
   });
 
-  it("each setting that is still to come, wherever it is set", () => {
-    for (const [key, variable] of NOT_YET_SUPPORTED) {
-      expect(mistakes({ env: { [variable]: "1" } })).toEqual([`${variable}: is not supported yet; remove it`]);
-      expect(mistakes({ file: { [key]: 1 } })).toEqual([
-        `fencepost.config.ts: ${key}: is not supported yet; remove it`,
-      ]);
-    }
-  });
-
   it("a value of any length, without line breaks", () => {
     const [line = ""] = mistakes({ env: { FENCEPOST_MODE: `evil\n\u001b[2J${"x".repeat(10_000)}` } });
     expect(line).toMatch(/^\P{Cc}{1,200}$/u);
@@ -481,6 +492,27 @@ describe("what a command cannot do without", () => {
       nodeSigners: [`0x${"ab".repeat(20)}`],
     });
     expect(mistakes({ command: "start", file, env: { ...rest, FENCEPOST_NODE_SIGNERS: "0xab" } })).toHaveLength(1);
+    const remote = { FENCEPOST_REMOTE_SIGNER_URL: "https://user:hunter2@signer:9000" };
+    const loaded = load({ command: "start", file, env: { ...rest, ...remote } });
+    expect(loaded.config.signers.remote).toMatchObject({ url: remote.FENCEPOST_REMOTE_SIGNER_URL, addresses: null });
+    expect(loaded.config.secrets).toContain("hunter2");
+    expect(JSON.stringify(effectiveValues(loaded.resolution))).not.toContain("hunter2");
+    const version = "projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1";
+    for (const [variable, value] of [
+      ["FENCEPOST_PRIVATE_KEY_FILES", "/run/secrets/one,/run/secrets/two"],
+      ["FENCEPOST_AWS_KMS_KEY_IDS", "alias/hot,arn:aws:kms:eu-west-1:111122223333:key/mrk-0123"],
+      ["FENCEPOST_GCP_KMS_KEY_VERSIONS", version],
+      ["FENCEPOST_VAULT_KEY_PATHS", "secret/data/fencepost/hot"],
+    ] as const) {
+      expect(mistakes({ command: "start", file, env: { ...rest, [variable]: value } })).toEqual([]);
+      expect(mistakes({ command: "start", file, env: { ...rest, [variable]: KEY } })).toHaveLength(1);
+    }
+  });
+
+  it("start names every kind of signer where none is set", () => {
+    const { FENCEPOST_PRIVATE_KEYS: _, ...rest } = START;
+    const [line = ""] = mistakes({ command: "start", env: rest });
+    for (const key of SIGNER_KEYS.slice(1)) expect(line).toContain(SETTINGS[key].variable);
   });
 
   it("says once that a value is wrong, not also that it is missing", () => {
@@ -502,7 +534,6 @@ describe("the table", () => {
   it("spells each variable as its key", () => {
     const variable = (key: string) => `FENCEPOST_${key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
     for (const key of SETTING_KEYS) expect(SETTINGS[key].variable).toBe(variable(key));
-    for (const [key, name] of NOT_YET_SUPPORTED) expect(name).toBe(variable(key));
   });
 
   it("reads back every default that it shows", () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { CHAIN_SETTING_KEYS, NOT_YET_SUPPORTED, SETTING_KEYS, SETTINGS } from "../../../src/main/config/schema.ts";
+import { CHAIN_SETTING_KEYS, SETTING_KEYS, SETTINGS } from "../../../src/main/config/schema.ts";
 import type { Setting } from "../../../src/main/config/setting.ts";
 
 const sections = new Map(
@@ -27,11 +27,5 @@ describe("docs/configuration.md", () => {
 
   it("lists under Chains exactly what a chain may say for itself", () => {
     expect(rows("Chains").sort(byKey)).toEqual(expected(CHAIN_SETTING_KEYS).sort(byKey));
-  });
-
-  it("lists what is not supported yet, and no other", () => {
-    const section = sections.get("Not supported yet") ?? "";
-    const documented = [...section.matchAll(/`(FENCEPOST_\w+)`/g)].map((match) => match[1]);
-    expect(documented.sort()).toEqual([...NOT_YET_SUPPORTED.values()].sort());
   });
 });

@@ -3,7 +3,10 @@ import type { Clock } from "../../../ports/clock.ts";
 import { RpcUnreachable } from "./rpc-errors.ts";
 import type { TransportOptions } from "./transport.ts";
 
-type HttpOptions = Pick<Required<TransportOptions>, "url" | "clock" | "timeoutMs" | "maxResponseBytes">;
+interface HttpOptions extends Pick<Required<TransportOptions>, "url" | "clock" | "timeoutMs" | "maxResponseBytes"> {
+  /** PEM: who vouches for the other side, and what this side shows. */
+  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
+}
 
 const CONNECTIONS = 16;
 /** Where an endpoint limits the rate and does not say for how long. */
@@ -22,7 +25,7 @@ export function openHttp(options: HttpOptions) {
     // The Clock port owns time: one deadline covers connecting, waiting and reading.
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { timeout: options.timeoutMs },
+    connect: { timeout: options.timeoutMs, ...options.tls },
   });
   const underWay = new Set<AbortController>();
   let closed = false;

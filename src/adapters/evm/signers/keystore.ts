@@ -1,10 +1,19 @@
-import { createDecipheriv, pbkdf2, type ScryptOptions, scrypt } from "node:crypto";
-import { readdir, readFile, stat } from "node:fs/promises";
+import {
+  createCipheriv,
+  createDecipheriv,
+  pbkdf2,
+  randomBytes,
+  randomUUID,
+  type ScryptOptions,
+  scrypt,
+} from "node:crypto";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { keccak256 } from "viem/utils";
 import type { Address } from "../../../domain/lane.ts";
 import { BadKey, type SigningKey, toSigningKey } from "./private-keys.ts";
+import { codeOf, readSecretFile, type Warn } from "./secret-file.ts";
 
 const scryptAsync = promisify<string, Uint8Array, number, ScryptOptions, Buffer>(scrypt);
 const pbkdf2Async = promisify(pbkdf2);
@@ -17,6 +26,32 @@ export async function decryptKeystore(text: string, password: string, source: st
     throw new BadKey(`${source}: holds the key of ${key.address}, not of ${stored.address} as it says`);
   }
   return key;
+}
+
+/** What geth writes unless it is told to be quick. */
+const STANDARD_SCRYPT = { kdf: "scrypt", n: 262_144, r: 8, p: 1, keyLength: 32 } as const;
+
+/** Writes what `decryptKeystore` opens, as geth and ethers write and open it. `n`: scrypt's cost. */
+export async function encryptKeystore(
+  key: SigningKey,
+  password: string,
+  n: number = STANDARD_SCRYPT.n,
+): Promise<string> {
+  const derivation = { ...STANDARD_SCRYPT, n, salt: randomBytes(32) };
+  const derived = await deriveKey(derivation, password);
+  const iv = randomBytes(16);
+  const cipher = createCipheriv("aes-128-ctr", derived.subarray(0, 16), iv);
+  const ciphertext = Buffer.concat([cipher.update(key.privateKey), cipher.final()]);
+  const { r, p, keyLength, salt } = derivation;
+  const crypto = {
+    cipher: "aes-128-ctr",
+    cipherparams: { iv: iv.toString("hex") },
+    ciphertext: ciphertext.toString("hex"),
+    kdf: "scrypt",
+    kdfparams: { n, r, p, dklen: keyLength, salt: salt.toString("hex") },
+    mac: macOf(derived, ciphertext).toString("hex"),
+  };
+  return JSON.stringify({ address: key.address.slice(2), crypto, id: randomUUID(), version: 3 });
 }
 
 async function open(stored: EncryptedKey, password: string, source: string): Promise<Uint8Array> {
@@ -56,7 +91,7 @@ const MAX_PBKDF2_ROUNDS = 10_000_000;
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Reads a V3 file; every mistake is one line that names the file and the field. */
-function parseKeystore(text: string, source: string) {
+export function parseKeystore(text: string, source: string) {
   const read = fieldReader(source);
   // Old geth and parity files write "Crypto".
   const entries = Object.entries(parseJson(text, source)).map(([key, value]) => [key.toLowerCase(), value]);
@@ -142,21 +177,26 @@ export interface KeystoreSource {
 /** geth names its files UTC--<time>--<address>, without an extension. Anything else (a README, the password) is no key. */
 const KEY_FILE = /^(UTC--.+|.+\.json)$/i;
 
+/** What the file holds, without the line break that editors put at its end. */
+export async function readPassword(path: string, warn?: Warn): Promise<string> {
+  return (await readSecretFile(path, "keystore password file", warn)).replace(/\r?\n$/, "");
+}
+
 /**
  * Every key of the directory, or an error that names the first file that is wrong: a node must not start with half of
  * its signers. One after the other, because each scrypt takes 256 MiB.
  */
-export async function loadKeystoreDirectory(source: KeystoreSource): Promise<readonly SigningKey[]> {
-  const password = (await readText(source.passwordFile, "keystore password file")).replace(/\r?\n$/, "");
+export async function loadKeystoreDirectory(source: KeystoreSource, warn?: Warn): Promise<readonly SigningKey[]> {
+  const password = await readPassword(source.passwordFile, warn);
   const keys: SigningKey[] = [];
   for (const file of await keyFiles(source.directory)) {
-    keys.push(await decryptKeystore(await readText(file, "keystore file"), password, file));
+    keys.push(await decryptKeystore(await readSecretFile(file, "keystore file", warn), password, file));
   }
   if (keys.length === 0) throw new BadKey(`${source.directory}: holds no keystore file (UTC--… or *.json)`);
   return keys;
 }
 
-async function keyFiles(directory: string): Promise<readonly string[]> {
+export async function keyFiles(directory: string): Promise<readonly string[]> {
   const names = await readdir(directory).catch((cause: unknown) => {
     throw new BadKey(`${directory}: the keystore directory cannot be read (${codeOf(cause)})`, { cause });
   });
@@ -167,14 +207,4 @@ async function keyFiles(directory: string): Promise<readonly string[]> {
     if ((await stat(path)).isFile()) files.push(path);
   }
   return files;
-}
-
-async function readText(path: string, what: string): Promise<string> {
-  return readFile(path, "utf8").catch((cause: unknown) => {
-    throw new BadKey(`${path}: the ${what} cannot be read (${codeOf(cause)})`, { cause });
-  });
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
 }

@@ -4,7 +4,9 @@ import type { Address } from "../../../domain/lane.ts";
 import type { Signer } from "../../../ports/signer.ts";
 import { WorkerThread } from "../threads/worker-thread.ts";
 import { type KeystoreSource, loadKeystoreDirectory } from "./keystore.ts";
+import type { MnemonicSource } from "./mnemonic.ts";
 import { BadKey, parsePrivateKeys, type SigningKey } from "./private-keys.ts";
+import { readSecretFile, type Warn } from "./secret-file.ts";
 import { encodeTransaction } from "./worker/serialise.js";
 import type { Signed, SignRequest, WorkerData } from "./worker/sign-worker.js";
 
@@ -17,8 +19,10 @@ export class SigningFailed extends Error {
 export interface KeySources {
   /** Hex, with or without prefix. */
   readonly privateKeys?: readonly string[];
-  /** BIP-39, English word list: its first account. */
-  readonly mnemonic?: string | null;
+  /** Each holds keys as hex, one a line. */
+  readonly privateKeyFiles?: readonly string[];
+  /** BIP-39, English word list. */
+  readonly mnemonic?: MnemonicSource | null;
   readonly keystore?: KeystoreSource | null;
   /** Accounts whose keys the chain node holds: named here, signed there. */
   readonly nodeSigners?: readonly Address[];
@@ -31,12 +35,16 @@ export interface LocalSignerOptions {
   /** `javascript` does without WebAssembly, at a fraction of the speed. */
   readonly curve?: "auto" | "javascript";
   readonly startWorker?: StartWorker;
+  /** Told which files other users can read, where nothing can be done about it. */
+  readonly warn?: Warn | undefined;
 }
 
 export const startSignWorker: StartWorker = (data) =>
   new Worker(new URL("./worker/sign-worker.js", import.meta.url), { workerData: data, name: "fencepost-sign" });
 
 /** What signs: `javascript` where WebAssembly is not available, which is slower and worth a warning. */
+export type LocalSigner = Signer & Curve;
+
 type Curve = { readonly curve: "wasm" | "javascript" };
 
 /**
@@ -44,8 +52,8 @@ type Curve = { readonly curve: "wasm" | "javascript" };
  * `BadKey`, in one line, for a key that cannot be used. A key that two sources give is one key. One thread signs several
  * thousand transactions a second; where it dies, nothing of what it owed was sent, so nothing is lost.
  */
-export async function createLocalSigner(options: LocalSignerOptions): Promise<Signer & Curve> {
-  const keys = await loadKeys(options.keys);
+export async function createLocalSigner(options: LocalSignerOptions): Promise<LocalSigner> {
+  const keys = await loadKeys(options);
   const { curve = "auto", startWorker = startSignWorker } = options;
   const data = { keys: keys.map(({ privateKey }) => privateKey), curve };
   const nodeSigners = new Set(options.keys.nodeSigners);
@@ -58,7 +66,8 @@ export async function createLocalSigner(options: LocalSignerOptions): Promise<Si
   });
   const positions = new Map(keys.map(({ address }, position) => [address, position]));
   return {
-    curve: await curveOf(thread),
+    // Without a key there is nothing to sign, and no thread: the chain node or a key service does.
+    curve: keys.length === 0 ? "wasm" : await curveOf(thread),
     addresses: () => [...positions.keys(), ...nodeSigners],
     custody: (address) => (nodeSigners.has(address) ? "node" : "local"),
     sign: async (address, transactions) => {
@@ -85,12 +94,23 @@ async function curveOf(thread: WorkerThread<SignRequest, readonly Signed[]>): Pr
   }
 }
 
-async function loadKeys({ privateKeys, mnemonic, keystore }: KeySources): Promise<readonly SigningKey[]> {
-  const keys = [
-    ...parsePrivateKeys(privateKeys ?? []),
-    // Word lists and HD keys are loaded here and not above: a node without a phrase starts sooner.
-    ...(mnemonic ? [await (await import("./mnemonic.ts")).deriveMnemonicKey(mnemonic)] : []),
-    ...(keystore ? await loadKeystoreDirectory(keystore) : []),
-  ];
-  return [...new Map(keys.map((key) => [key.address, key])).values()];
+async function loadKeys({ keys, warn }: LocalSignerOptions): Promise<readonly SigningKey[]> {
+  const { privateKeys = [], privateKeyFiles = [], mnemonic = null, keystore = null } = keys;
+  const all = [...parsePrivateKeys(privateKeys)];
+  for (const file of privateKeyFiles) all.push(...(await loadKeyFile(file, warn)));
+  if (mnemonic !== null) all.push(...(await loadMnemonic(mnemonic)));
+  if (keystore !== null) all.push(...(await loadKeystoreDirectory(keystore, warn)));
+  return [...new Map(all.map((key) => [key.address, key])).values()];
+}
+
+async function loadKeyFile(path: string, warn: Warn | undefined): Promise<readonly SigningKey[]> {
+  const lines = (await readSecretFile(path, "key file", warn)).split(/\r?\n/).filter((line) => line.trim() !== "");
+  if (lines.length === 0) throw new BadKey(`${path}: holds no key`);
+  return parsePrivateKeys(lines, `${path}: `);
+}
+
+/** Word lists and HD keys are loaded here and not above: a node without a phrase starts sooner. */
+async function loadMnemonic(source: MnemonicSource): Promise<readonly SigningKey[]> {
+  const { deriveMnemonicKeys } = await import("./mnemonic.ts");
+  return deriveMnemonicKeys(source);
 }

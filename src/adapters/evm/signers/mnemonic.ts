@@ -8,14 +8,26 @@ const BITS_PER_WORD = 11;
 /** BIP-39 */
 const SEED_ROUNDS = 2_048;
 
-/** The first account that every Ethereum wallet derives from the phrase. A mistyped word is caught by the checksum. */
-export async function deriveMnemonicKey(phrase: string): Promise<SigningKey> {
+export interface MnemonicSource {
+  readonly phrase: string;
+  /** So many accounts, from the first on. */
+  readonly count: number;
+  /** BIP-32; an account's number is put in for `{index}`, or behind it. */
+  readonly path: string;
+}
+
+/** The accounts that wallets derive from the phrase, in their order. A mistyped word is caught by the checksum. */
+export async function deriveMnemonicKeys({ phrase, count, path }: MnemonicSource): Promise<readonly SigningKey[]> {
   const words = phrase.normalize("NFKD").trim().toLowerCase().split(/\s+/);
   checkWords(words);
   const seed = await promisify(pbkdf2)(words.join(" "), "mnemonic", SEED_ROUNDS, 64, "sha512");
-  const { privateKey } = HDKey.fromMasterSeed(seed).derive("m/44'/60'/0'/0/0");
-  if (privateKey === null) throw new BadKey("the mnemonic has no first account");
-  return toSigningKey(privateKey, "the first account of the mnemonic");
+  const root = HDKey.fromMasterSeed(seed);
+  const template = path.includes("{index}") ? path : `${path}/{index}`;
+  return Array.from({ length: count }, (_, index) => {
+    const { privateKey } = root.derive(template.replaceAll("{index}", String(index)));
+    if (privateKey === null) throw new BadKey(`the mnemonic has no account ${index}`);
+    return toSigningKey(privateKey, `account ${index} of the mnemonic`);
+  });
 }
 
 function checkWords(words: readonly string[]): void {

@@ -15,12 +15,13 @@ const KEY_PATTERN = /^(0x)?([0-9a-f]{64})$/i;
 const KEY_LENGTH = 32;
 const ADDRESS_LENGTH = 20;
 
-/** Keys as hex, with or without prefix. Mistakes are named by position: the text itself may be a secret. */
-export function parsePrivateKeys(texts: readonly string[]): readonly SigningKey[] {
+/** Keys as hex, with or without prefix. Mistakes are named by place and position: the text itself may be a secret. */
+export function parsePrivateKeys(texts: readonly string[], place = ""): readonly SigningKey[] {
   return texts.map((text, index) => {
+    const source = `${place}private key ${index + 1}`;
     const hex = KEY_PATTERN.exec(text.trim())?.[2];
-    if (hex === undefined) throw new BadKey(`private key ${index + 1} is not 32 bytes of hex`);
-    return toSigningKey(Buffer.from(hex, "hex"), `private key ${index + 1}`);
+    if (hex === undefined) throw new BadKey(`${source} is not 32 bytes of hex`);
+    return toSigningKey(Buffer.from(hex, "hex"), source);
   });
 }
 
@@ -28,10 +29,14 @@ export function parsePrivateKeys(texts: readonly string[]): readonly SigningKey[
 export function toSigningKey(privateKey: Uint8Array, source: string) {
   const publicKey = publicKeyOf(privateKey);
   if (publicKey === null) throw new BadKey(`${source} is not a valid secp256k1 key`);
-  // Without the first byte, which says that both coordinates follow.
-  const address: Address = toHex(keccak256(publicKey.subarray(1), "bytes").subarray(-ADDRESS_LENGTH));
+  const address = addressOf(publicKey);
   // A copy of its own: a Buffer's pooled memory would hand neighbouring bytes to the worker as well.
   return { address, privateKey: Uint8Array.from(privateKey) };
+}
+
+/** `publicKey`: 65 bytes; the first says that both coordinates follow. */
+export function addressOf(publicKey: Uint8Array): Address {
+  return toHex(keccak256(publicKey.subarray(1), "bytes").subarray(-ADDRESS_LENGTH));
 }
 
 /** By OpenSSL: viem first computes tables for the curve, which takes longer than all keys of a node. */

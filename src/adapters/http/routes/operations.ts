@@ -47,8 +47,7 @@ async function readinessOf(
     return { ready: false, database: false, chains: [], draining: false };
   });
   const draining = asked.draining || longPolls.draining;
-  const chains = asked.chains.map(({ chainId, reachable, head }) => ({ chainId, reachable, head }));
-  return { ready: asked.ready && !draining, database: asked.database, chains, draining };
+  return { ready: asked.ready && !draining, database: asked.database, chains: [...asked.chains], draining };
 }
 
 /** Loaded and rendered at the first request, because most nodes get none; once, because none of it changes. */

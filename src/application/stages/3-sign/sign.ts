@@ -4,26 +4,27 @@
  * Reads: ALLOCATED rows in nonce order, the fee market. Writes, in one fenced transaction: attempt with raw bytes and
  * hash, state TRACKING/PENDING, claim. Invariant I6: between signing and sending stands that commit; no byte leaves the
  * process before the database knows it and this term has claimed it.
- * A crash after signing leaves nothing (the same bytes are signed again: RFC 6979 is deterministic, and unsent bytes have
- * no effect); a crash after the commit leaves a claimed attempt that the next owner claims again and sends.
+ * A crash after signing leaves nothing: bytes that were neither stored nor sent have no effect, and others are signed in their
+ * place, which may differ. A crash after the commit leaves a claimed attempt that the next owner claims again and sends.
  */
 import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/ceilings.ts";
 import { envelopeFor, type FeeMarket, isFullyPriced, under } from "../../../domain/fees.ts";
-import { ceilingReported } from "../../../domain/pace/lane-pace.ts";
+import { ceilingReported, signerAwaited } from "../../../domain/pace/lane-pace.ts";
 import { committed, LOOK_DUE, lookedAt } from "../../../domain/pace/transaction-pace.ts";
 import type { SignedAttempt } from "../../../domain/transaction.ts";
 import { unlessSilent } from "../../../ports/chain.ts";
 import type { AllocatedRecord, LaneStore } from "../../../ports/lane-store.ts";
-import { type BoundedSigner, type SignedTransaction, SigningRefused } from "../../../ports/signer.ts";
+import { type BoundedSigner, type SignedTransaction, SignerAway, SigningRefused } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { holdAtCeiling } from "../../lane/hold.ts";
 import { commitPlanned, type FeedWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { happened, signed } from "../../lane/tracked.ts";
+import { type AskSignerPorts, askSigner } from "./ask-signer.ts";
 import { giveUp } from "./give-up.ts";
 import { shiftDown } from "./shift-down.ts";
 
-export interface SignPorts extends FeedWriterPorts {
+export interface SignPorts extends FeedWriterPorts, AskSignerPorts {
   readonly store: Pick<LaneStore, "loadAllocated">;
   readonly signer: BoundedSigner;
 }
@@ -33,7 +34,7 @@ const PAGE = 512;
 
 /** Signs what the window has room for. Returns when there is nothing to sign, or nothing may be signed now. */
 export async function sign(ports: SignPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  while (!lane.held && !lane.amending) {
+  while (!lane.held && !lane.amending && signerAwaited(lane.pace, ports.clock.monotonicMs()) === null) {
     if (lane.backlog.missingFrom() !== null) await refill(ports, lane);
     // Nothing is signed above a free nonce before what is above it has had its chance to move down.
     if (!lane.nonces.isWhole) await shiftDown(ports, context, lane);
@@ -59,12 +60,14 @@ async function signBatch(
 ): Promise<boolean> {
   const beyond = fitting.findIndex((record) => isBeyond(context, record));
   if (beyond === 0) return refuseBeyond(ports, context, lane, fitting[0] as AllocatedRecord);
-  const batch = beyond === -1 ? fitting : fitting.slice(0, beyond);
-  const priced = await priceAll(context, lane, batch);
+  const wanted = beyond === -1 ? fitting : fitting.slice(0, beyond);
+  const priced = await priceAll(context, lane, wanted);
   if (priced === null) return false;
   const unsigned = priced.map((each) => each.unsigned);
-  const made = await signAll(ports, lane, batch, unsigned);
+  const made = await signAll(ports, lane, wanted, unsigned);
   if (made === null) return true;
+  const batch = wanted.slice(0, made.length);
+  if (batch.length === 0) return false;
   await ports.failpoint("sign.signed");
   const planned = batch.map((record, index) => planSigned(record, unsigned[index] as Bounded, made[index] ?? null));
   await commitPlanned(ports, lane, planned);
@@ -108,7 +111,10 @@ async function refuseBeyond(
   return false;
 }
 
-/** Null: one of them will never be signed, and has given its nonce up. The others have another turn. */
+/**
+ * Null: one of them will never be signed, and has given its nonce up. The others have another turn. Where the signer is
+ * away, those that it signed before.
+ */
 async function signAll(
   ports: SignPorts,
   lane: OwnedLane,
@@ -118,8 +124,9 @@ async function signAll(
   // The chain node signs when it is sent: what is committed before is payload, nonce and fees.
   if (ports.signer.custody(lane.lane.signer) === "node") return unsigned.map(() => null);
   try {
-    return await lane.term.sign(() => ports.signer.sign(lane.lane.signer, unsigned));
+    return await askSigner(ports, lane, unsigned);
   } catch (error) {
+    if (error instanceof SignerAway) return error.signed;
     const refused = error instanceof SigningRefused ? batch[error.index] : undefined;
     if (!(error instanceof SigningRefused) || refused === undefined) throw error;
     // Signed before, at a nonce that somebody else used: what may be on a chain is never given up.

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decryptKeystoreJson, encryptKeystoreJsonSync } from "ethers";
@@ -145,12 +145,12 @@ describe("directory", () => {
     directory = join(root, "keys");
     passwordFile = join(root, "password");
     await mkdir(directory);
-    await writeFile(passwordFile, `${PASSWORD}\r\n`);
+    await writeFile(passwordFile, `${PASSWORD}\r\n`, { mode: 0o600 });
   });
   afterEach(() => rm(root, { recursive: true, force: true }));
 
   async function store(name: string, hex: Hex, password = PASSWORD): Promise<void> {
-    await writeFile(join(directory, name), encryptKeystore(keyOf(hex), password, { cost: LIGHT }));
+    await writeFile(join(directory, name), encryptKeystore(keyOf(hex), password, { cost: LIGHT }), { mode: 0o600 });
   }
 
   it("opens every key file, and only key files", async () => {
@@ -165,6 +165,18 @@ describe("directory", () => {
     await writeFile(join(directory, ".hidden.json"), "not a key");
     const keys = await loadKeystoreDirectory({ directory, passwordFile });
     expect(keys).toEqual([KEY_HEX, other, linked].map(keyOf));
+  });
+
+  it("refuses a key file, and a password file, that other users can read", async () => {
+    await store("a.json", KEY_HEX);
+    for (const file of [join(directory, "a.json"), passwordFile]) {
+      await chmod(file, 0o640);
+      await expect(loadKeystoreDirectory({ directory, passwordFile })).rejects.toThrow(
+        /is open to other users of this machine \(mode 0640\); make it yours alone: chmod 600/,
+      );
+      await chmod(file, 0o600);
+    }
+    expect(await loadKeystoreDirectory({ directory, passwordFile })).toEqual([KEY]);
   });
 
   it("names the file whose password is another", async () => {

@@ -1,4 +1,8 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
+import { mnemonicToAccount } from "viem/accounts";
 import { afterEach, describe, expect, it } from "vitest";
 import {
   createLocalSigner,
@@ -147,14 +151,41 @@ describe("curve", () => {
 describe("key sources", () => {
   const phrase = "test test test test test test test test test test test junk";
 
+  const path = "m/44'/60'/0'/0";
+
   it("derives the account every wallet derives first from a mnemonic", async () => {
-    const signer = await start({ keys: { mnemonic: ` ${phrase.toUpperCase()}\n` } });
+    const signer = await start({ keys: { mnemonic: { phrase: ` ${phrase.toUpperCase()}\n`, count: 1, path } } });
     expect(signer.addresses()).toEqual(["0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]);
+  });
+
+  it.each<[string, (index: number) => `m/44'/60'/${string}`]>([
+    [path, (index) => `m/44'/60'/0'/0/${index}`],
+    ["m/44'/60'/{index}'/0/0", (index) => `m/44'/60'/${index}'/0/0`],
+  ])("derives as many accounts as are wanted, where wallets do: %s", async (wanted, pathOf) => {
+    const signer = await start({ keys: { mnemonic: { phrase, count: 3, path: wanted } } });
+    const expected = [0, 1, 2].map((index) => mnemonicToAccount(phrase, { path: pathOf(index) }).address.toLowerCase());
+    expect(signer.addresses()).toEqual(expected);
+  });
+
+  it("reads key files, one key a line, and names a bad one by file and line", async ({ onTestFinished }) => {
+    const folder = await mkdtemp(join(tmpdir(), "fencepost-keys-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, "keys");
+    await writeFile(file, `${key}\r\n\n${"22".repeat(32)}\n`, { mode: 0o600 });
+    const signer = await start({ keys: { privateKeyFiles: [file] } });
+    expect(signer.addresses()).toEqual([address, addressOf(`0x${"22".repeat(32)}`)]);
+    await writeFile(file, `${key}\n0x12\n`);
+    const broken = createLocalSigner({ keys: { privateKeyFiles: [file] } });
+    await expect(broken).rejects.toThrow(`${file}: private key 2 is not 32 bytes of hex`);
+    await writeFile(file, "\n");
+    await expect(createLocalSigner({ keys: { privateKeyFiles: [file] } })).rejects.toThrow(`${file}: holds no key`);
   });
 
   it("composes sources, and a key given twice is one signer", async () => {
     const first = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
-    const signer = await start({ keys: { privateKeys: [key, first], mnemonic: phrase, keystore: null } });
+    const signer = await start({
+      keys: { privateKeys: [key, first], mnemonic: { phrase, count: 1, path }, keystore: null },
+    });
     expect(signer.addresses()).toEqual([address, "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]);
   });
 
@@ -186,6 +217,8 @@ describe("key sources", () => {
     ["test test test test test test test test test test test tset", /^word 12 of the mnemonic is not in the English/],
     ["test test test test test test test test test test test test", /checksum/],
   ])("catches a mistyped mnemonic: %s", async (mistyped, message) => {
-    await expect(createLocalSigner({ keys: { mnemonic: mistyped } })).rejects.toThrow(message);
+    await expect(createLocalSigner({ keys: { mnemonic: { phrase: mistyped, count: 1, path } } })).rejects.toThrow(
+      message,
+    );
   });
 });

@@ -13,6 +13,8 @@ import { toHex } from "./hex.js";
  * @typedef {object} Curve
  * @property {"wasm" | "javascript"} kind
  * @property {(privateKey: Uint8Array, hash: Uint8Array) => EthereumSignature | Promise<EthereumSignature>} sign
+ * @property {(hash: Uint8Array, signature: EthereumSignature) => Promise<Uint8Array | null>} recover the public key, 65 bytes;
+ *   null where no key made this signature
  */
 
 /**
@@ -44,17 +46,29 @@ function wasmCurve(secp256k1) {
       const hex = Buffer.from(result.signature).toString("hex");
       return { r: hex.slice(0, 64), s: hex.slice(64), yParity: parity(result.recoveryId) };
     },
+    async recover(hash, { r, s, yParity }) {
+      const compact = Buffer.from(r.padStart(64, "0") + s.padStart(64, "0"), "hex");
+      const key = secp256k1.recoverPublicKeyUncompressed(compact, yParity, hash);
+      return typeof key === "string" ? null : key;
+    },
   };
 }
 
 /** @returns {Promise<Curve>} */
 async function loadJavaScriptCurve() {
-  const { sign } = await import("viem/accounts");
+  const [{ sign }, { recoverPublicKey }] = await Promise.all([import("viem/accounts"), import("viem/utils")]);
   return {
     kind: "javascript",
     async sign(privateKey, hash) {
       const { r, s, yParity } = await sign({ hash: toHex(hash), privateKey: toHex(privateKey) });
       return { r: r.slice(2).padStart(64, "0"), s: s.slice(2).padStart(64, "0"), yParity: parity(yParity ?? -1) };
+    },
+    async recover(hash, { r, s, yParity }) {
+      const signature = { r: /** @type {const} */ (`0x${r}`), s: /** @type {const} */ (`0x${s}`), yParity };
+      return recoverPublicKey({ hash: toHex(hash), signature }).then(
+        (key) => Buffer.from(key.slice(2), "hex"),
+        () => null,
+      );
     },
   };
 }

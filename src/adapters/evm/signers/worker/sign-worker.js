@@ -28,7 +28,7 @@ async function sign([key, transactions]) {
   /** @type {Signed[]} */
   const signed = [];
   for (const transaction of transactions) {
-    const { rawTransaction, txHash } = await signTransaction(curve, privateKey, transaction);
+    const { rawTransaction, txHash } = await signTransaction(transaction, (hash) => curve.sign(privateKey, hash));
     signed.push([rawTransaction, txHash]);
   }
   return signed;

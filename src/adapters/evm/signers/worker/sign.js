@@ -4,19 +4,22 @@ import { toHex } from "./hex.js";
 import { serialiseSigned, serialiseUnsigned } from "./serialise.js";
 
 /**
- * @typedef {import("./curve.js").Curve} Curve
  * @typedef {import("./serialise.js").EncodedTransaction} EncodedTransaction
+ * @typedef {import("./serialise.js").EthereumSignature} EthereumSignature
  * @typedef {import("../../../../ports/signer.ts").SignedTransaction} SignedTransaction
  */
 
 /**
- * @param {Curve} curve
- * @param {Uint8Array} privateKey
  * @param {EncodedTransaction} transaction
+ * @param {(hash: Uint8Array) => EthereumSignature | Promise<EthereumSignature>} sign of its hash
  * @returns {Promise<SignedTransaction>}
  */
-export async function signTransaction(curve, privateKey, transaction) {
-  const hash = keccak256(Buffer.from(serialiseUnsigned(transaction), "hex"));
-  const raw = serialiseSigned(transaction, await curve.sign(privateKey, hash));
+export async function signTransaction(transaction, sign) {
+  const raw = serialiseSigned(transaction, await sign(hashToSign(transaction)));
   return { rawTransaction: `0x${raw}`, txHash: toHex(keccak256(Buffer.from(raw, "hex"))) };
+}
+
+/** @param {EncodedTransaction} transaction */
+export function hashToSign(transaction) {
+  return keccak256(Buffer.from(serialiseUnsigned(transaction), "hex"));
 }

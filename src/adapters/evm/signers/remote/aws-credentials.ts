@@ -1,0 +1,137 @@
+/**
+ * Where the AWS tools look for credentials on a server, in their order: the environment, a web identity (EKS), the container's
+ * endpoint (ECS, EKS Pod Identity), the instance's metadata (EC2, version 2). Profiles and single sign-on are for people at a
+ * terminal: export their credentials into the environment.
+ */
+import { readFile } from "node:fs/promises";
+import type { Clock } from "../../../../ports/clock.ts";
+import { SignerAway } from "../../../../ports/signer.ts";
+import type { AwsCredentials } from "./aws-sigv4.ts";
+import { membersOf, type ServiceHttp, textOf } from "./service-http.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface CredentialPorts {
+  readonly http: ServiceHttp;
+  readonly clock: Clock;
+  readonly environment: Environment;
+}
+
+interface Dated extends AwsCredentials {
+  /** Null: they do not end. */
+  readonly expiresAt: Date | null;
+}
+
+type Source = (ports: CredentialPorts) => Promise<Dated> | null;
+
+/** Renewed so long before they end. */
+const AHEAD_MS = 5 * 60_000;
+/** Nothing listens there outside of EC2. */
+const METADATA_TIMEOUT_MS = 1_000;
+
+/** Asks where there are some, and again before they end. */
+export function awsCredentials(ports: CredentialPorts): () => Promise<AwsCredentials> {
+  let known: Promise<Dated> | null = null;
+  return async () => {
+    const current = await known?.catch(() => null);
+    const endsSoon = (dated: Dated) =>
+      dated.expiresAt !== null && dated.expiresAt.getTime() - ports.clock.now().getTime() < AHEAD_MS;
+    if (current == null || endsSoon(current)) known = find(ports);
+    return known as Promise<Dated>;
+  };
+}
+
+function find(ports: CredentialPorts): Promise<Dated> {
+  for (const source of [fromEnvironment, fromWebIdentity, fromContainer]) {
+    const found = source(ports);
+    if (found !== null) return found;
+  }
+  return fromInstance(ports);
+}
+
+const fromEnvironment: Source = ({ environment }) => {
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = environment;
+  if (!accessKeyId || !secretAccessKey) return null;
+  return Promise.resolve({
+    accessKeyId,
+    secretAccessKey,
+    sessionToken: environment.AWS_SESSION_TOKEN || null,
+    expiresAt: null,
+  });
+};
+
+/** A token of the cluster is exchanged for a role's credentials. STS answers in XML. */
+const fromWebIdentity: Source = ({ http, environment }) => {
+  const { AWS_WEB_IDENTITY_TOKEN_FILE: file, AWS_ROLE_ARN: role } = environment;
+  if (!file || !role) return null;
+  const region = environment.AWS_REGION || environment.AWS_DEFAULT_REGION;
+  const url = environment.AWS_ENDPOINT_URL_STS || `https://sts.${region ? `${region}.` : ""}amazonaws.com`;
+  return (async () => {
+    const body = new URLSearchParams({
+      Action: "AssumeRoleWithWebIdentity",
+      Version: "2011-06-15",
+      RoleArn: role,
+      RoleSessionName: environment.AWS_ROLE_SESSION_NAME || "fencepost",
+      WebIdentityToken: (await readFile(file, "utf8").catch(unreadable(file))).trim(),
+    }).toString();
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const { status, text } = await http.ask({ method: "POST", url: `${url}/`, headers, body });
+    const member = (name: string): string => new RegExp(`<${name}>([^<]+)</${name}>`).exec(text)?.[1] ?? "";
+    if (status !== 200)
+      throw new SignerAway(`AWS STS answered ${status}: ${member("Code")} ${member("Message")}`.trim());
+    const names = { AccessKeyId: "", SecretAccessKey: "", SessionToken: "", Expiration: "" };
+    return dated(Object.fromEntries(Object.keys(names).map((name) => [name, member(name)])), "AWS STS");
+  })();
+};
+
+const CONTAINER_HOST = "http://169.254.170.2";
+
+const fromContainer: Source = ({ http, environment }) => {
+  const { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: relative, AWS_CONTAINER_CREDENTIALS_FULL_URI: full } = environment;
+  const url = relative ? `${CONTAINER_HOST}${relative}` : full;
+  if (!url) return null;
+  return (async () => {
+    const { AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: file, AWS_CONTAINER_AUTHORIZATION_TOKEN: given } = environment;
+    const token = file ? (await readFile(file, "utf8").catch(unreadable(file))).trim() : given;
+    const { status, text } = await http.ask({ method: "GET", url, headers: token ? { authorization: token } : {} });
+    if (status !== 200) throw new SignerAway(`the container's credentials endpoint answered ${status}`);
+    return dated(membersOf(text), "the container's credentials endpoint");
+  })();
+};
+
+const INSTANCE_HOST = "http://169.254.169.254";
+
+/** Version 2 alone: a token is fetched first, which a request that was smuggled in cannot do. */
+async function fromInstance({ http, environment }: CredentialPorts): Promise<Dated> {
+  const none = "no AWS credentials: none in the environment, of a web identity, of a container, or of an instance";
+  if (environment.AWS_EC2_METADATA_DISABLED === "true") throw new SignerAway(none);
+  const host = environment.AWS_EC2_METADATA_SERVICE_ENDPOINT || INSTANCE_HOST;
+  const ask = async (method: "GET" | "PUT", path: string, headers: Readonly<Record<string, string>>) => {
+    const answer = await http
+      .ask({ method, url: `${host}/latest/${path}`, headers, timeoutMs: METADATA_TIMEOUT_MS })
+      .catch((cause: unknown) => Promise.reject(new SignerAway(none, { cause })));
+    if (answer.status !== 200) throw new SignerAway(`${none} (the instance's metadata answered ${answer.status})`);
+    return answer.text.trim();
+  };
+  const token = await ask("PUT", "api/token", { "x-aws-ec2-metadata-token-ttl-seconds": "21600" });
+  const headers = { "x-aws-ec2-metadata-token": token };
+  const role = await ask("GET", "meta-data/iam/security-credentials/", headers);
+  const text = await ask("GET", `meta-data/iam/security-credentials/${role.split("\n")[0]}`, headers);
+  return dated(membersOf(text), "the instance's metadata");
+}
+
+/** As the endpoints write it; STS alone says `SessionToken`. */
+function dated(members: Readonly<Record<string, unknown>>, from: string): Dated {
+  const [accessKeyId, secretAccessKey] = [textOf(members.AccessKeyId), textOf(members.SecretAccessKey)];
+  const expiresAt = new Date(textOf(members.Expiration));
+  const isWhole = accessKeyId !== "" && secretAccessKey !== "" && !Number.isNaN(expiresAt.getTime());
+  if (!isWhole) throw new SignerAway(`${from} gave no credentials`);
+  const sessionToken = textOf(members.Token) || textOf(members.SessionToken) || null;
+  return { accessKeyId, secretAccessKey, sessionToken, expiresAt };
+}
+
+function unreadable(file: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new SignerAway(`${file} cannot be read`, { cause });
+  };
+}

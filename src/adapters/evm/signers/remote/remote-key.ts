@@ -1,0 +1,61 @@
+/** Keys that this process does not hold: each transaction is signed elsewhere, and the answer is checked here. */
+import type { Address } from "../../../../domain/lane.ts";
+import type { UnsignedTransaction } from "../../../../domain/transaction.ts";
+import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
+import { addressOf } from "../private-keys.ts";
+import { type Curve, loadCurve } from "../worker/curve.js";
+import type { EncodedTransaction, EthereumSignature } from "../worker/serialise.js";
+import { hashToSign } from "../worker/sign.js";
+
+export interface RemoteKey {
+  readonly address: Address;
+  /** One transaction. Throws `SignerAway`. */
+  sign(transaction: UnsignedTransaction): Promise<SignedTransaction>;
+}
+
+/** So many signatures are asked for at once: a key service takes some tens of milliseconds for each, and limits the rate. */
+const AT_ONCE = 16;
+
+/** In order; where one fails, those before it are in the error. */
+export async function signEach(
+  key: RemoteKey,
+  transactions: readonly UnsignedTransaction[],
+): Promise<readonly SignedTransaction[]> {
+  const made: SignedTransaction[] = [];
+  for (let from = 0; from < transactions.length; from += AT_ONCE) {
+    const asked = await Promise.allSettled(transactions.slice(from, from + AT_ONCE).map((each) => key.sign(each)));
+    for (const answer of asked) {
+      if (answer.status === "rejected") throw withSigned(answer.reason, made);
+      made.push(answer.value);
+    }
+  }
+  return made;
+}
+
+function withSigned(error: unknown, signed: readonly SignedTransaction[]): SignerAway {
+  const message = error instanceof Error ? error.message : String(error);
+  return new SignerAway(message, { signed, lies: error instanceof SignerAway && error.lies, cause: error });
+}
+
+/** Half of the order of secp256k1: a signature whose s is above it is refused by nodes (EIP-2). */
+export const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+export const HALF_ORDER = CURVE_ORDER / 2n;
+
+let curve: Promise<Curve> | null = null;
+
+/** Whether the holder of the address's key signed this very transaction. */
+export async function isSignedBy(
+  address: Address,
+  transaction: EncodedTransaction,
+  signature: EthereumSignature,
+): Promise<boolean> {
+  // Loaded once, and only where keys are held elsewhere.
+  curve ??= loadCurve();
+  const key = await (await curve).recover(hashToSign(transaction), signature);
+  return key !== null && addressOf(key) === address;
+}
+
+/** It answered, with something that nobody asked for. */
+export function lie(message: string): SignerAway {
+  return new SignerAway(message, { lies: true });
+}

@@ -1,0 +1,41 @@
+/**
+ * Private keys that HashiCorp Vault keeps in its KV engine, read once at start and held in this process from then on. Vault's
+ * transit engine, which would sign without giving the key out, has no secp256k1.
+ */
+import type { Clock } from "../../../../ports/clock.ts";
+import { BadKey } from "../private-keys.ts";
+import type { Environment } from "./aws-credentials.ts";
+import { refusal } from "./key-service.ts";
+import { membersOf, openServiceHttp, textOf } from "./service-http.ts";
+
+/** Hex, in the order of the paths. */
+export async function readVaultKeys(
+  paths: readonly string[],
+  clock: Clock,
+  environment: Environment,
+): Promise<readonly string[]> {
+  const { VAULT_ADDR: address, VAULT_TOKEN: token, VAULT_NAMESPACE: namespace } = environment;
+  if (!address || !token) throw new BadKey("VAULT_ADDR and VAULT_TOKEN must say where Vault is, and who asks");
+  const headers = { "x-vault-token": token, ...(namespace ? { "x-vault-namespace": namespace } : {}) };
+  const http = openServiceHttp(clock);
+  try {
+    const keys: string[] = [];
+    for (const path of paths) {
+      const { status, text } = await http.ask({ method: "GET", url: new URL(`/v1/${path}`, address).href, headers });
+      const { data, errors } = membersOf(text) as { data?: VaultSecret; errors?: readonly unknown[] };
+      if (status !== 200) throw refusal(`Vault's ${path}`, status, textOf(errors?.[0]));
+      const key = data?.data?.privateKey ?? data?.privateKey;
+      if (typeof key !== "string") throw new BadKey(`Vault's ${path} has no field privateKey`);
+      keys.push(key);
+    }
+    return keys;
+  } finally {
+    await http.close();
+  }
+}
+
+/** Version 2 of the engine puts what is stored one level deeper than version 1. */
+interface VaultSecret {
+  readonly data?: { readonly privateKey?: unknown } | null;
+  readonly privateKey?: unknown;
+}

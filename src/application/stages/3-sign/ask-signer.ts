@@ -1,0 +1,69 @@
+/**
+ * Beside stage 3: the one way to a signature. A signer that did not sign is left alone for a while, longer each time; that it is
+ * away, or lies, is said once, and so is that it is back.
+ *
+ * Reads: nothing. Writes: nothing; what it signed is committed by whoever asked. Invariant I7: that a signer is silent decides
+ * nothing about what it was to sign. A crash leaves nothing: unsent bytes have no effect, and the next owner has others made.
+ */
+import type { Bounded } from "../../../domain/ceilings.ts";
+import { signerAnswered, signerAwaited, signerFailed } from "../../../domain/pace/lane-pace.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Entropy } from "../../../ports/entropy.ts";
+import { type BoundedSigner, type SignedTransaction, SignerAway, SigningRefused } from "../../../ports/signer.ts";
+import type { Telemetry } from "../../../ports/telemetry.ts";
+import type { OwnedLane } from "../../lane/owned-lane.ts";
+import { TermOver } from "../../lane/term.ts";
+import { happened } from "../../lane/tracked.ts";
+
+export interface AskSignerPorts {
+  readonly signer: Pick<BoundedSigner, "sign">;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly telemetry: Telemetry;
+}
+
+/** All of them, signed. Throws `SignerAway`, also without asking where it is too early for that; or `SigningRefused`. */
+export async function askSigner(
+  ports: AskSignerPorts,
+  lane: OwnedLane,
+  unsigned: readonly Bounded[],
+): Promise<readonly SignedTransaction[]> {
+  const why = signerAwaited(lane.pace, ports.clock.monotonicMs());
+  if (why !== null) throw new SignerAway(why);
+  try {
+    const signed = await lane.term.sign(() => ports.signer.sign(lane.lane.signer, unsigned));
+    noteBack(ports, lane);
+    return signed;
+  } catch (error) {
+    if (error instanceof TermOver) throw error;
+    if (error instanceof SigningRefused) noteBack(ports, lane);
+    throw error instanceof SigningRefused ? error : noteAway(ports, lane, error);
+  }
+}
+
+function noteAway(ports: AskSignerPorts, lane: OwnedLane, error: unknown): SignerAway {
+  const { clock, entropy, telemetry } = ports;
+  const reason = error instanceof Error ? error.message : String(error);
+  const away = error instanceof SignerAway ? error : new SignerAway(reason, { cause: error });
+  const { lies } = away;
+  const { signer: before } = lane.pace;
+  const isNews = before.kind === "there" || before.lies !== lies;
+  const moment = { nowMs: clock.monotonicMs(), now: clock.now(), random: entropy.random() };
+  happened(lane, signerFailed, { ...moment, reason, lies });
+  if (isNews) {
+    const what = lies ? "did not sign what it was asked to" : "cannot sign now, and is asked again";
+    const message = `the signer of ${lane.lane.signer} ${what}: ${reason}`;
+    const kind = lies ? ({ severity: "CRITICAL", code: "SIGNER_LIES" } as const) : SIGNER_AWAY;
+    telemetry.emit({ type: "alert", ...kind, message, lane: lane.lane });
+  }
+  return away;
+}
+
+const SIGNER_AWAY = { severity: "ERROR", code: "SIGNER_AWAY" } as const;
+
+function noteBack({ telemetry }: AskSignerPorts, lane: OwnedLane): void {
+  if (lane.pace.signer.kind === "there") return;
+  happened(lane, signerAnswered);
+  const message = `the signer of ${lane.lane.signer} signs again`;
+  telemetry.emit({ type: "alert", severity: "WARNING", code: "SIGNER_BACK", message, lane: lane.lane });
+}

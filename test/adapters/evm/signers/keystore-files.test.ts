@@ -1,0 +1,63 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { decryptKeystoreJson } from "ethers";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { encryptKeystore, loadKeystoreDirectory } from "../../../../src/adapters/evm/signers/keystore.ts";
+import { importKey, listKeys, newKey } from "../../../../src/adapters/evm/signers/keystore-files.ts";
+import { parsePrivateKeys, type SigningKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
+
+const HEX = "3c".repeat(32);
+const [KEY] = parsePrivateKeys([HEX]) as [SigningKey];
+const NOW = new Date("2026-11-17T06:45:00.123Z");
+
+async function keystore(password = "correct horse\n") {
+  const root = await mkdtemp(join(tmpdir(), "fencepost-keys-"));
+  onTestFinished(() => rm(root, { recursive: true }));
+  const source = { directory: join(root, "keys"), passwordFile: join(root, "password") };
+  await writeFile(source.passwordFile, password, { mode: 0o600 });
+  return source;
+}
+
+describe("a key that is taken in", () => {
+  it("is a file of this user's alone, named as geth names it, that ethers and a node open", async () => {
+    const source = await keystore();
+    const { address, file } = await importKey(source, ` 0x${HEX}\n`, NOW);
+    expect(address).toBe(KEY.address);
+    expect(file).toBe(join(source.directory, `UTC--2026-11-17T06-45-00.123Z--${KEY.address.slice(2)}`));
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await stat(source.directory)).mode & 0o777).toBe(0o700);
+    const text = await readFile(file, "utf8");
+    expect(JSON.parse(text).crypto.kdfparams).toMatchObject({ n: 262_144, r: 8, p: 1 });
+    expect((await decryptKeystoreJson(text, "correct horse")).privateKey).toBe(`0x${HEX}`);
+    expect(await loadKeystoreDirectory(source)).toEqual([KEY]);
+    expect(await readdir(source.directory)).toHaveLength(1);
+  });
+
+  it("is refused a second time, where it is no key, and under an empty password", async () => {
+    const source = await keystore();
+    await importKey(source, HEX, NOW);
+    await expect(importKey(source, HEX, new Date())).rejects.toThrow(`holds the key of ${KEY.address} already`);
+    await expect(importKey(source, "hunter2", NOW)).rejects.toThrow(/^private key 1 is not 32 bytes of hex$/);
+    await expect(importKey(await keystore("\n"), HEX, NOW)).rejects.toThrow(/is empty/);
+    expect(await listKeys(source)).toHaveLength(1);
+  });
+});
+
+describe("a new key", () => {
+  it("is another one each time, and listed by its address", async () => {
+    const source = await keystore();
+    const made = [await newKey(source, NOW), await newKey(source, NOW)];
+    expect(new Set(made.map(({ address }) => address)).size).toBe(2);
+    const byFile = (a: { file: string }, b: { file: string }) => a.file.localeCompare(b.file);
+    expect([...(await listKeys(source))].sort(byFile)).toEqual(made.sort(byFile));
+  });
+});
+
+it("a key is encrypted anew each time: salt, iv and id are never the same", async () => {
+  const files = [await encryptKeystore(KEY, "p", 1_024), await encryptKeystore(KEY, "p", 1_024)].map((text) =>
+    JSON.parse(text),
+  );
+  const secrets = files.map(({ id, crypto }) => [id, crypto.kdfparams.salt, crypto.cipherparams.iv, crypto.mac]);
+  expect(new Set(secrets.flat()).size).toBe(8);
+});

@@ -1,0 +1,51 @@
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { BadKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
+import { judgeOpenness, readSecretFile } from "../../../../src/adapters/evm/signers/secret-file.ts";
+import { foreignFile } from "../../../support/foreign-file.ts";
+
+const OURS = 1_000;
+const ROOT = 0;
+
+describe("a file that holds a secret", () => {
+  it.each([
+    ["ours alone", { uid: OURS, mode: 0o600 }, "fine"],
+    ["ours, to be read only", { uid: OURS, mode: 0o400 }, "fine"],
+    ["ours, and the group reads it", { uid: OURS, mode: 0o640 }, "refused"],
+    ["ours, and everybody reads it", { uid: OURS, mode: 0o604 }, "refused"],
+    ["ours, and the group writes it", { uid: OURS, mode: 0o620 }, "refused"],
+    ["ours, on a mount that nobody can change", { uid: OURS, mode: 0o644, readOnly: true }, "warned"],
+    ["root's, as Kubernetes mounts a secret", { uid: ROOT, mode: 0o644, readOnly: true }, "warned"],
+    ["root's, as an image has it", { uid: ROOT, mode: 0o444 }, "warned"],
+    ["root's, and everybody writes it", { uid: ROOT, mode: 0o646 }, "refused"],
+    ["another user's, who keeps it to himself", { uid: 1_001, mode: 0o600 }, "fine"],
+    ["on a system without users", { uid: 0, mode: 0o666, ownUid: undefined }, "fine"],
+  ] as const)("%s: is judged", (_, file, expected) => {
+    expect(judgeOpenness({ ownUid: OURS, readOnly: false, ...file })).toBe(expected);
+  });
+
+  it("is read only where it is this user's alone, and the refusal says what to do", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "fencepost-secret-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const path = join(folder, "key");
+    await writeFile(path, "content", { mode: 0o600 });
+    expect(await readSecretFile(path, "key file")).toBe("content");
+    await chmod(path, 0o644);
+    const refusal = await readSecretFile(path, "key file").catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(BadKey);
+    expect((refusal as Error).message).toBe(
+      `${path}: the key file is open to other users of this machine (mode 0644); make it yours alone: chmod 600 ${path}`,
+    );
+  });
+
+  it("is read with a warning where it belongs to somebody else", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "fencepost-secret-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const path = await foreignFile(folder);
+    const warnings: string[] = [];
+    expect(await readSecretFile(path, "key file", (line) => warnings.push(line))).not.toBe("");
+    expect(warnings).toEqual([expect.stringContaining(`${path}: the key file is open to other users of this machine`)]);
+  });
+});

@@ -1,0 +1,65 @@
+/** An HTTP server that answers as a signing service does: what it was asked is kept, and a test may answer in its place. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type RequestListener } from "node:http";
+import { createServer as createTlsServer, type ServerOptions } from "node:https";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+
+export interface ServiceRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: string;
+}
+
+export interface ServiceAnswer {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Text as it is; anything else as JSON. */
+  readonly body: unknown;
+}
+
+export type ServiceHandler = (request: ServiceRequest) => ServiceAnswer | Promise<ServiceAnswer>;
+
+export interface ServiceServer {
+  readonly url: string;
+  readonly requests: ServiceRequest[];
+  /** Answers from here on; null: as the service does. */
+  answer: ServiceHandler | null;
+  close(): Promise<void>;
+}
+
+export async function startServiceServer(handler: ServiceHandler, tls?: ServerOptions): Promise<ServiceServer> {
+  const requests: ServiceRequest[] = [];
+  // A mistake of the test's own must not look like a service that hangs.
+  const answerOf = async (request: ServiceRequest): Promise<ServiceAnswer> => {
+    try {
+      return await (service.answer ?? handler)(request);
+    } catch (error) {
+      return { status: 500, body: String(error) };
+    }
+  };
+  const listener: RequestListener = async (incoming, outgoing) => {
+    const { method = "", url: path = "", headers } = incoming;
+    const request = { method, path, headers, body: await text(incoming) };
+    requests.push(request);
+    const { status = 200, body, headers: said = {} } = await answerOf(request);
+    outgoing.writeHead(status, { "content-type": "application/json", ...said });
+    outgoing.end(typeof body === "string" ? body : JSON.stringify(body));
+  };
+  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const scheme = tls === undefined ? "http" : "https";
+  const service: ServiceServer = {
+    url: `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    answer: null,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+  return service;
+}
