@@ -3,7 +3,7 @@ import { httpApp } from "../../support/http-app.ts";
 import { SIGNER, SIGNER_EIP55 } from "../../support/scripted-api.ts";
 
 describe("the routes of policies", () => {
-  it("check a create for the key that is shown, or for the one that is named", async () => {
+  it("check a create for whoever asks, or for the key that is named", async () => {
     const asked: unknown[] = [];
     const app = httpApp({
       checkPolicy: async (request, owner) => {
@@ -19,7 +19,7 @@ describe("the routes of policies", () => {
     await check({ signer: SIGNER, payload });
     expect(asked).toEqual([
       [{ signer: SIGNER, payload }, "payments"],
-      [{ signer: SIGNER, payload }, null],
+      [{ signer: SIGNER, payload }, undefined],
     ]);
     expect((await check({ signer: SIGNER, payload, key: 5 })).statusCode).toBe(400);
   });

@@ -18,7 +18,8 @@ async function createPooledSubject(): Promise<StoreSubject> {
   const pooler = await startPgBouncer(subject.url);
   return {
     ...subject,
-    connect: () => openPostgresStore({ databaseUrl: pooler.url, clock: systemClock, leaseDurationMs: LEASE_MS }),
+    connect: (policies = null) =>
+      openPostgresStore({ databaseUrl: pooler.url, clock: systemClock, leaseDurationMs: LEASE_MS, policies }),
     close: async () => {
       await pooler.stop();
       await subject.close();

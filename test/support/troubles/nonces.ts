@@ -67,11 +67,6 @@ export const HOLES: readonly Trouble[] = [
       await kept.catch(() => undefined);
       await scene.payAll(0, 1);
     },
-    stuck: {
-      payload: 0,
-      reason: /nonce 0 below it is held by nothing: its reservation expired/,
-      repair: (scene, txId) => scene.fencepost.resolve(txId, { reason: "nobody comes for it", action: "PLACEHOLDER" }),
-    },
   },
   {
     name: "a count is too high for as long as it is looked at, and we send above it",
