@@ -6,8 +6,8 @@ export interface BenchChain extends Pick<Forked, "url" | "stop"> {
   report(question?: ChainQuestion): Promise<ChainReport>;
 }
 
-export async function startChain(): Promise<BenchChain> {
-  const { url, child, stop } = await forkServer("chain");
+export async function startChain(blockTimeMs: number): Promise<BenchChain> {
+  const { url, child, stop } = await forkServer("chain", [String(blockTimeMs)]);
   return {
     url,
     stop,

@@ -9,8 +9,8 @@ export interface Forked {
 }
 
 /** One of `bench/processes`, in TypeScript; it says where it listens, and ends with this process. */
-export async function forkServer(name: string): Promise<Forked> {
-  const child = fork(fileURLToPath(new URL(`../processes/${name}.ts`, import.meta.url)), {
+export async function forkServer(name: string, argv: readonly string[] = []): Promise<Forked> {
+  const child = fork(fileURLToPath(new URL(`../processes/${name}.ts`, import.meta.url)), argv, {
     execArgv: ["--import", import.meta.resolve("jiti/register")],
     serialization: "advanced",
   });

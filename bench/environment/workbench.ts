@@ -25,6 +25,8 @@ export interface SetupOptions {
   /** Creates are accepted and wait; nothing is signed or sent. */
   readonly suspended?: boolean;
   readonly nodes?: number;
+  /** Unless said otherwise, the 50 ms of a chain that holds nobody up. */
+  readonly blockTimeMs?: number;
   /** Settings of the node, over those of every measure. */
   readonly environment?: Readonly<Record<string, string>>;
 }
@@ -62,10 +64,11 @@ export async function openWorkbench(profileTo: string | null): Promise<Workbench
 
 async function openSetup(
   { databases, directory, profileTo }: { databases: Databases; directory: string; profileTo: string | null },
-  { signers: count = 1, suspended = false, nodes: nodeCount = 1, environment: settings = {} }: SetupOptions,
+  options: SetupOptions,
 ): Promise<Setup> {
+  const { signers: count = 1, suspended = false, nodes: nodeCount = 1, environment: settings = {} } = options;
   const signers = makeSigners(count);
-  const [databaseUrl, chain] = await Promise.all([databases.create(), startChain()]);
+  const [databaseUrl, chain] = await Promise.all([databases.create(), startChain(options.blockTimeMs ?? 50)]);
   const environment = {
     ...NODE_ENVIRONMENT,
     FENCEPOST_DATABASE_URL: databaseUrl,

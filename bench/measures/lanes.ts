@@ -25,8 +25,9 @@ const WARM_UPS_TO_REST = 20;
 /** Of what is still on its way when the last create is answered. */
 const SETTLE_MS = 2_000;
 const LOOK_AGAIN_MS = 200;
-/** As in production: what a node with nothing to do costs is that of its usual pace. */
+/** As in production: what a node with nothing to do costs is that of its usual pace, on a chain as quick as the quickest rollups. */
 const USUAL_PACE = { FENCEPOST_POLL_INTERVAL: "1s", FENCEPOST_CONFIRMATIONS: "20" };
+const USUAL_BLOCK_TIME_MS = 250;
 
 /** Many lanes with little to do each: what they cost together must follow the work, not the lanes. */
 export async function measureLanes(bench: Workbench, pace: Pace): Promise<readonly Figure[]> {
@@ -140,7 +141,7 @@ interface Resting {
 
 /** Lanes that are held and have nothing to do. */
 async function measureResting(bench: Workbench, pace: Pace, resting: Resting): Promise<readonly Figure[]> {
-  const setup = await bench.open({ signers: resting.lanes, environment: USUAL_PACE });
+  const setup = await bench.open({ signers: resting.lanes, blockTimeMs: USUAL_BLOCK_TIME_MS, environment: USUAL_PACE });
   try {
     await untilHeld(setup, resting.lanes);
     await pause(WARM_UPS_TO_REST * pace.warmUpMs);

@@ -4,10 +4,10 @@ import { senderIsRecipient } from "../../test/doubles/simulated-chain/sender.ts"
 import { startSimulatedServer } from "../../test/doubles/simulated-chain/server.ts";
 import type { ChainQuestion, ChainReport } from "./chain-messages.ts";
 
-/** A fast chain in a process of its own: 50 ms blocks, no signature is verified, the pool takes whatever comes. */
-const BLOCK_TIME_MS = 50;
+/** A fast chain in a process of its own: no signature is verified, the pool takes whatever comes. */
+const blockTimeMs = Number(process.argv[2]);
 const chain = new SimulatedChain({ pool: ROOMY_POOL, recoverSender: senderIsRecipient, defaultBalance: 10n ** 30n });
-const server = await startSimulatedServer({ chain, blockTimeMs: BLOCK_TIME_MS });
+const server = await startSimulatedServer({ chain, blockTimeMs });
 
 /** When each (sender, nonce) first arrived, while somebody wants to know. */
 let arrivals: Record<string, number> | null = null;
