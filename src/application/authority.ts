@@ -177,7 +177,12 @@ function policyReads(principal: Principal, api: FencepostApi) {
       const narrowed = { ...only(signers, isVisible, "signers"), ...only(keys, isMine, "keys") };
       return { hash, policies: { ...rest, ...narrowed } };
     },
-    policyUsage: async (query) => {
+    policyUsage: async (query = {}) => {
+      refuseNamed(principal, query);
+      if (limited && query.key !== undefined && !isMine(query.key)) {
+        const rule = principal.signers === null ? "chains" : "signers";
+        throw forbidden(rule, "a key that is limited to signers or chains sees no other key's use");
+      }
       const { at, signers, keys } = await api.policyUsage(query);
       if (!limited) return { at, signers, keys };
       const mine = keys.filter(({ key, chainId }) => isMine(key) && principal.chains?.has(chainId) !== false);
