@@ -95,12 +95,20 @@ function createActions(environment: Environment, output: Output): CliActions {
       return migrate({ databaseUrl, schema, ...(grant === undefined ? {} : { grant }) });
     },
     async config(options) {
-      const { resolution } = await load("config", options);
+      const { config, resolution } = await load("config", options);
+      await refuseBadPolicies(config);
       const { effectiveValues, saidIds } = await import("./config/effective.ts");
       return effectiveValues(resolution, await saidIds(resolution.chains));
     },
     ...createKeyActions(async (options) => keystoreOf((await load("config", options)).config)),
   };
+}
+
+/** What would keep a node from starting is told before one is started. */
+async function refuseBadPolicies({ policies }: Config): Promise<void> {
+  if (policies.file === null && policies.document === null) return;
+  const { loadPolicies } = await import("./load-policies.ts");
+  await loadPolicies({ policies }).catch(explainMistakes);
 }
 
 /** The one with the most scopes, the first of several: what an operator asks for takes more than what a caller does. */
