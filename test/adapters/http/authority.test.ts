@@ -126,6 +126,18 @@ describe("every route, with a key of one scope", () => {
   });
 });
 
+it("every route that is not open, without a key, is 401, and nothing is looked up for it", async () => {
+  const { app, state } = world();
+  for (const route of guarded) {
+    const response = await ask(app, route, "nobody's");
+    expect([response.statusCode, response.json().code], `${route.method} ${route.path}`).toEqual([
+      401,
+      "UNAUTHENTICATED",
+    ]);
+  }
+  expect(state.asked).toEqual([]);
+});
+
 describe("a key", () => {
   it("without scopes looks and creates, and does nothing else", async () => {
     const { app, state } = world();
