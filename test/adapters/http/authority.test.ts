@@ -178,4 +178,15 @@ describe("a key", () => {
       { code: "FORBIDDEN", rule: "signers", key: "mine", method: "POST", route: "/api/v1/tx/batch" },
     ]);
   });
+
+  it("that is limited sees no metrics: they name every signer of the node", async () => {
+    const metrics = vi.fn(async () => ({ contentType: "text/plain", body: `balance{signer="${SIGNER}"} 1\n` }));
+    const asked = async (limits: Partial<ApiKey>) => {
+      const app = httpApp({}, { metrics, apiKeys: [{ name: "mine", secret: SECRET, ...limits }] });
+      return (await app.inject({ url: "/metrics", headers })).json();
+    };
+    expect(await asked({ signers: [RECIPIENT] })).toMatchObject({ status: 403, rule: "signers" });
+    expect(await asked({ chains: [CHAIN_ID] })).toMatchObject({ status: 403, rule: "chains" });
+    expect(metrics).not.toHaveBeenCalled();
+  });
 });
