@@ -20,6 +20,7 @@ import { USUAL_SCOPES } from "../domain/principal.ts";
 import { type Command, type Config, ConfigurationError } from "./config/config.ts";
 import type { ApiKey } from "./config/credentials.ts";
 import { loadConfig } from "./config/load.ts";
+import type { Resolution } from "./config/resolve.ts";
 import { secretsOfVariables } from "./config/secrets.ts";
 import { version } from "./version.ts";
 
@@ -97,11 +98,15 @@ function createActions(environment: Environment, output: Output): CliActions {
     async config(options) {
       const { config, resolution } = await load("config", options);
       await refuseBadPolicies(config);
-      const { effectiveValues, saidIds } = await import("./config/effective.ts");
-      return effectiveValues(resolution, await saidIds(resolution.chains));
+      return showEffective(resolution);
     },
     ...createKeyActions(async (options) => keystoreOf((await load("config", options)).config)),
   };
+}
+
+async function showEffective(resolution: Resolution) {
+  const { effectiveValues, saidIds } = await import("./config/effective.ts");
+  return effectiveValues(resolution, await saidIds(resolution.chains));
 }
 
 /** What would keep a node from starting is told before one is started. */
