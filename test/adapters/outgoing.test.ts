@@ -7,6 +7,9 @@ import { createHastyClock } from "../support/hasty-clock.ts";
 import { PeerRows } from "../support/peer-rows.ts";
 import { sampleTxId } from "../support/scripted-api.ts";
 
+/** What is asked with it is not ended by its own deadline. */
+const PATIENT = createHastyClock(20_000);
+
 const servers: Server[] = [];
 afterEach(() => {
   for (const server of servers.splice(0)) {
@@ -52,7 +55,7 @@ describe.each([
       response.end("{}");
     });
     const url = await serve((_, response) => response.writeHead(307, { location: elsewhere }).end());
-    await expect(ask(url)).rejects.toThrow();
+    await expect(ask(url, PATIENT)).rejects.toThrow();
     expect(followed).toBe(0);
   });
 
@@ -66,7 +69,7 @@ describe.each([
       response.on("close", () => closed++);
       more(64);
     });
-    await expect(ask(url, createHastyClock(20_000))).rejects.toThrow(tooMuch);
+    await expect(ask(url, PATIENT)).rejects.toThrow(tooMuch);
     await expect.poll(() => closed).toBe(1);
   });
 
