@@ -14,6 +14,7 @@ import {
   isOwn,
   isWithin,
   type Principal,
+  refuseLimited,
   refuseOutside,
   type Scope,
 } from "../domain/principal.ts";
@@ -122,9 +123,7 @@ function ownersActions(principal: Principal, api: FencepostApi) {
 
 /** A key cannot give what it does not have: one with limits makes none. */
 function managing(principal: Principal, api: FencepostApi) {
-  const refuse = (): void => {
-    if (isLimited(principal)) throw forbidden("signers", "a key that is limited to signers or chains manages no keys");
-  };
+  const refuse = (): void => refuseLimited(principal, "a key that is limited to signers or chains manages no keys");
   return {
     keys: async () => {
       refuse();
@@ -177,7 +176,10 @@ function policyReads(principal: Principal, api: FencepostApi) {
       const narrowed = { ...only(signers, isVisible, "signers"), ...only(keys, isMine, "keys") };
       return { hash, policies: { ...rest, ...narrowed } };
     },
-    policyUsage: async (query) => {
+    policyUsage: async (query = {}) => {
+      refuseNamed(principal, query);
+      if (query.key !== undefined && !isMine(query.key))
+        refuseLimited(principal, "a key that is limited to signers or chains sees no other key's use");
       const { at, signers, keys } = await api.policyUsage(query);
       if (!limited) return { at, signers, keys };
       const mine = keys.filter(({ key, chainId }) => isMine(key) && principal.chains?.has(chainId) !== false);

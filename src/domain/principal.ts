@@ -45,6 +45,11 @@ export function refuseOutside({ signers, chains }: Limits, { signer, chainId }: 
   }
 }
 
+/** Throws FORBIDDEN for what is not about one signer or chain, and so not for a key that is limited to some. */
+export function refuseLimited(limits: Limits, detail: string): void {
+  if (isLimited(limits)) throw forbidden(limits.signers === null ? "chains" : "signers", detail);
+}
+
 /** Whether what belongs to `owner` was made by this key. What belongs to nobody is nobody's own. */
 export function isOwn({ name }: Principal, owner: string | null): boolean {
   return name !== null && name === owner;

@@ -20,6 +20,7 @@ import { USUAL_SCOPES } from "../domain/principal.ts";
 import { type Command, type Config, ConfigurationError } from "./config/config.ts";
 import type { ApiKey } from "./config/credentials.ts";
 import { loadConfig } from "./config/load.ts";
+import type { Resolution } from "./config/resolve.ts";
 import { secretsOfVariables } from "./config/secrets.ts";
 import { version } from "./version.ts";
 
@@ -95,12 +96,24 @@ function createActions(environment: Environment, output: Output): CliActions {
       return migrate({ databaseUrl, schema, ...(grant === undefined ? {} : { grant }) });
     },
     async config(options) {
-      const { resolution } = await load("config", options);
-      const { effectiveValues, saidIds } = await import("./config/effective.ts");
-      return effectiveValues(resolution, await saidIds(resolution.chains));
+      const { config, resolution } = await load("config", options);
+      await refuseBadPolicies(config);
+      return showEffective(resolution);
     },
     ...createKeyActions(async (options) => keystoreOf((await load("config", options)).config)),
   };
+}
+
+async function showEffective(resolution: Resolution) {
+  const { effectiveValues, saidIds } = await import("./config/effective.ts");
+  return effectiveValues(resolution, await saidIds(resolution.chains));
+}
+
+/** What would keep a node from starting is told before one is started. */
+async function refuseBadPolicies({ policies }: Config): Promise<void> {
+  if (policies.file === null && policies.document === null) return;
+  const { loadPolicies } = await import("./load-policies.ts");
+  await loadPolicies({ policies }).catch(explainMistakes);
 }
 
 /** The one with the most scopes, the first of several: what an operator asks for takes more than what a caller does. */

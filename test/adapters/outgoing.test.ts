@@ -7,6 +7,9 @@ import { createHastyClock } from "../support/hasty-clock.ts";
 import { PeerRows } from "../support/peer-rows.ts";
 import { sampleTxId } from "../support/scripted-api.ts";
 
+/** What is asked with it is not ended by its own deadline. */
+const PATIENT = createHastyClock(20_000);
+
 const servers: Server[] = [];
 afterEach(() => {
   for (const server of servers.splice(0)) {
@@ -22,29 +25,29 @@ async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-async function askEndpoint(url: string): Promise<unknown> {
+async function askEndpoint(url: string, clock = createHastyClock()): Promise<unknown> {
   const rpc = createTransport({
     url,
-    clock: createHastyClock(),
+    clock,
     report: () => undefined,
     maxResponseBytes: 1024 * 1024,
   });
   return rpc.request("eth_chainId", []).finally(() => rpc.close());
 }
 
-async function askPeer(url: string): Promise<unknown> {
+async function askPeer(url: string, clock = createHastyClock()): Promise<unknown> {
   const rows = new PeerRows();
   rows.register(rows.peers(), url);
-  const peers = rows.peers({ clock: createHastyClock() });
+  const peers = rows.peers({ clock });
   rows.register(peers, "http://sender");
   const creates = [{ txId: sampleTxId(1), owner: null, request: {} }];
   return peers.create(url, creates, { repeat: false, withinMs: 20_000 }).finally(() => peers.close());
 }
 
 describe.each([
-  ["an endpoint", askEndpoint],
-  ["another node", askPeer],
-])("%s", (who, ask) => {
+  ["an endpoint", askEndpoint, /answered with more than is taken/],
+  ["another node", askPeer, /UND_ERR_RES_EXCEEDED_MAX_SIZE/],
+])("%s", (who, ask, tooMuch) => {
   it(`${who}: follows no redirect`, async () => {
     let followed = 0;
     const elsewhere = await serve((_, response) => {
@@ -52,18 +55,21 @@ describe.each([
       response.end("{}");
     });
     const url = await serve((_, response) => response.writeHead(307, { location: elsewhere }).end());
-    await expect(ask(url)).rejects.toThrow();
+    await expect(ask(url, PATIENT)).rejects.toThrow();
     expect(followed).toBe(0);
   });
 
   it(`${who}: reads no endless body`, async () => {
     let closed = 0;
     const url = await serve((_, response) => {
-      const more = () => void response.write("x".repeat(256 * 1024), () => more());
+      // Twice what any of them takes, and then silence: what ends it has to be its size, not the time.
+      const more = (megabytes: number) => {
+        if (megabytes > 0) response.write("x".repeat(1024 * 1024), () => more(megabytes - 1));
+      };
       response.on("close", () => closed++);
-      more();
+      more(64);
     });
-    await expect(ask(url)).rejects.toThrow();
+    await expect(ask(url, PATIENT)).rejects.toThrow(tooMuch);
     await expect.poll(() => closed).toBe(1);
   });
 

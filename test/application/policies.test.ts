@@ -3,6 +3,9 @@ import { createCodec } from "../../src/adapters/evm/codec.ts";
 import { normalise } from "../../src/application/requests/normalise.ts";
 import type { FencepostError } from "../../src/domain/errors.ts";
 import { feeCap } from "../../src/domain/fees.ts";
+import type { Hex } from "../../src/domain/lane.ts";
+import type { UnsignedTransaction } from "../../src/domain/transaction.ts";
+import type { StuckDecision } from "../../src/ports/stuck-hook.ts";
 import { FakeSigner } from "../doubles/memory-signer.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
 import { GETH_POOL } from "../doubles/simulated-chain/pool.ts";
@@ -18,12 +21,33 @@ afterEach(() => world.close());
 const GWEI = 1_000_000_000n;
 /** Of `transfer`: 21,000 gas for at most 20 gwei each, and one wei. */
 const WORST = 21_000n * 20n * GWEI + 1n;
-const OTHER = `0x${"c".repeat(40)}`;
+const OTHER = `0x${"c".repeat(40)}` as const;
 
-async function start(policy: object, options: WorldOptions = {}): Promise<WorldNode> {
+async function start(
+  policy: object,
+  options: WorldOptions = {},
+  node: Parameters<World["startNode"]>[0] = {},
+): Promise<WorldNode> {
   world = new World({ ...options, policies: options.policies ?? forSigner(SIGNER, policy) });
   ops = new OperatedWorld(world);
-  return world.startNode();
+  return world.startNode(node);
+}
+
+/** What a caller, or a hook, signs for itself. */
+async function signed(content: Partial<UnsignedTransaction>): Promise<Hex> {
+  const fees = { type: "eip1559", maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI } as const;
+  const usual = {
+    chainId: CHAIN_ID,
+    nonce: 0,
+    to: TO,
+    value: 1n,
+    gas: 21_000n,
+    accessList: [],
+    data: "0x",
+    fees,
+  } as const;
+  const [made] = await new FakeSigner(SIGNERS).sign(SIGNER, [{ ...usual, ...content }]);
+  return made?.rawTransaction as Hex;
 }
 
 const refusal = (promise: Promise<unknown>): Promise<FencepostError> =>
@@ -139,20 +163,40 @@ describe("a policy", () => {
   });
 
   it("judges what a caller signed itself, and leaves its reservation open", async () => {
-    const entry = await start({ maxCost: { perTransaction: `${WORST}` } });
+    const entry = await start({ to: [TO], maxCost: { perTransaction: `${WORST}` } });
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
-    const submit = async (value: bigint) => {
-      const fees = { type: "eip1559", maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI } as const;
-      const nonce = reservation.nonce;
-      const content = { chainId: CHAIN_ID, nonce, to: TO, value, gas: 21_000n, accessList: [], data: "0x" } as const;
-      const [made] = await new FakeSigner(SIGNERS).sign(SIGNER, [{ ...content, fees }]);
-      return entry.node.api.submitReserved(reservation.reservationId, { rawTransaction: made?.rawTransaction });
+    const submit = async (content: Partial<UnsignedTransaction>) => {
+      const rawTransaction = await signed({ nonce: reservation.nonce, ...content });
+      return entry.node.api.submitReserved(reservation.reservationId, { rawTransaction });
     };
-    expect(await refusal(submit(2n))).toMatchObject(forbidden("signer.maxCost.perTransaction"));
-    const { txId } = await world.settle(submit(1n));
+    expect(await refusal(submit({ value: 2n }))).toMatchObject(forbidden("signer.maxCost.perTransaction"));
+    expect(await refusal(submit({ to: OTHER }))).toMatchObject(forbidden("signer.to"));
+    const { txId } = await world.settle(submit({}));
     await ops.settled(txId);
     checkInvariants(world);
   });
+
+  it.each<[string, () => Promise<StuckDecision>]>([
+    ["a payload", async () => ({ action: "REPLACE", reason: "pay somebody else", payload: { to: OTHER, value: "1" } })],
+    [
+      "bytes that it signed",
+      async () => {
+        const fees = { type: "eip1559", maxFeePerGas: 40n * GWEI, maxPriorityFeePerGas: 2n * GWEI } as const;
+        return { action: "REPLACE", reason: "pay somebody else", rawTransaction: await signed({ to: OTHER, fees }) };
+      },
+    ],
+  ])(
+    "judges what a hook puts in the place of a transaction by %s: nothing is stored, and people are told",
+    async (_, decide) => {
+      const entry = await start({ to: [TO] }, { settings: { alertHeadAgeMs: 1_000 } }, { stuckHook: { decide } });
+      world.holdBlocks();
+      const txId = await ops.sent(entry);
+      const failed = () => entry.events.find((event) => event.type === "alert" && event.code === "STUCK_HOOK_FAILED");
+      await world.until(() => failed() !== undefined, 300_000);
+      expect(failed()).toMatchObject({ message: expect.stringContaining("does not allow the receiver") });
+      expect(ops.kinds(txId)).toEqual(["initial"]);
+    },
+  );
 
   it("ends an intent of the intake table as FAILED_FINAL/REJECTED, with the rule", async () => {
     const entry = await start({ to: [TO] });

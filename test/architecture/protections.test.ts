@@ -1,38 +1,53 @@
 import { describe, expect, it } from "vitest";
 import { ALERT_CODES } from "../../src/domain/alerts.ts";
+import { type NamedTest, type PageRow, rowsOf, testsIn } from "./rules/promises.ts";
 import { listFiles, readText } from "./tree.ts";
 
 const files = new Set(["src", "test"].flatMap((folder) => listFiles(folder)));
-const page = readText("docs/protections.md");
-const rows = page
-  .split("\n")
-  .filter((line) => line.startsWith("| ") && !line.startsWith("| promise") && !line.startsWith("| ---"))
-  .map((line) => line.split(" | ").map((cell) => cell.replace(/^\| | \|$/g, "")));
-
-/** `test/a.test.ts`: "one", "another"; `test/b.test.ts`: "a third" */
-function named(cell: string): readonly (readonly [file: string, title: string])[] {
-  return cell.split("`test/").flatMap((part, index) => {
-    if (index === 0) return [];
-    const [file = "", titles = ""] = part.split("`: ");
-    return [...titles.matchAll(/"([^"]+)"/g)].map(([, title = ""]) => [`test/${file}`, title] as const);
-  });
-}
+const promises = rowsOf(readText("docs/protections.md"));
+const testsOf = ({ cells }: PageRow): readonly NamedTest[] => testsIn(cells[2] ?? "");
+const isThere = ({ file, title }: NamedTest): boolean => files.has(file) && readText(file).includes(title);
 
 describe("the page of protections", () => {
   it("has a place in the code and a test on every line", () => {
-    expect(rows.length).toBeGreaterThan(80);
-    for (const [promise = "", code = "", tests = ""] of rows) {
+    expect(promises.length).toBeGreaterThan(80);
+    for (const row of promises) {
+      const [promise, code = ""] = row.cells;
       expect(
-        [...code.matchAll(/`(src\/[^`]+)`/g)].map(([, path]) => path),
+        [...code.matchAll(/`((?:src\/|package)[^`]+)`/g)].map(([, path]) => path),
         promise,
       ).not.toEqual([]);
-      expect(named(tests), promise).not.toEqual([]);
+      expect(testsOf(row), promise).not.toEqual([]);
     }
   });
 
   it("names only tests that exist", () => {
-    const all = rows.flatMap(([, , tests = ""]) => named(tests));
-    expect(all.filter(([file, title]) => !files.has(file) || !readText(file).includes(title))).toEqual([]);
+    expect(promises.flatMap(testsOf).filter((named) => !isThere(named))).toEqual([]);
+  });
+});
+
+describe("the page of attackers", () => {
+  const attempts = rowsOf(readText("docs/security.md")).filter(({ section }) => section !== "");
+  const textOf = ({ file, title }: NamedTest): string => `${file}: ${title}`;
+
+  it("says on every line what happens, and which test fails otherwise", () => {
+    expect(attempts.length).toBeGreaterThan(60);
+    expect(attempts.filter(({ cells }) => cells.length !== 3).map(({ cells }) => cells[0])).toEqual([]);
+    expect(attempts.filter((row) => testsOf(row).length === 0).map(({ cells }) => cells[0])).toEqual([]);
+  });
+
+  it("names tests of the page of protections alone, where the code behind each stands", () => {
+    const known = new Set(promises.flatMap(testsOf).map(textOf));
+    const named = attempts.flatMap(testsOf).map(textOf);
+    expect(named.filter((each) => !known.has(each))).toEqual([]);
+  });
+
+  it("leaves out no line about attacks, nor about the kill switch: each has somebody who tries it", () => {
+    const named = new Set(attempts.flatMap(testsOf).map(textOf));
+    const about = promises.filter(({ section }) => section === "Attacks" || section === "The kill switch");
+    expect(about.length).toBeGreaterThan(60);
+    const unnamed = about.filter((row) => !testsOf(row).some((each) => named.has(textOf(each))));
+    expect(unnamed.map(({ cells }) => cells[0])).toEqual([]);
   });
 });
 

@@ -19,6 +19,7 @@ describe("a mask", () => {
     [`keys: ["0x${HASH}"]`, 'keys: ["0x***"]'],
   ])("knows what a secret looks like: %s", (text, masked) => {
     expect(maskOfShapes(text)).toBe(masked);
+    expect(createMask(["some other secret"])(text)).toBe(masked);
   });
 
   it.each([
@@ -29,7 +30,7 @@ describe("a mask", () => {
     "somebody@example.com",
     "https://rpc.example/eth?x=1",
   ])("leaves alone what is none: %s", (text) => {
-    expect(createMask(["hunter2hunter2"])(text)).toBe(text);
+    expect(createMask(["hunter2hunter2", "4d".repeat(32)])(text)).toBe(text);
   });
 
   it("knows a secret in the spelling of JSON and of URLs", () => {

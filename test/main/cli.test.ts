@@ -69,6 +69,20 @@ describe("main", () => {
     });
   });
 
+  it("tells every mistake of the policies, as a node that starts would", async () => {
+    const path = join(directory, "policies.json");
+    writeFileSync(path, JSON.stringify({ signers: { "*": { to: ["nobody"], maxCost: { perDay: 5 } } } }));
+    const { code, stdout, stderr } = await run(["config"], { FENCEPOST_POLICY_FILE: path });
+    expect([code, stdout]).toEqual([2, ""]);
+    const lines = stderr.trimEnd().split("\n");
+    expect(lines).toEqual([
+      expect.stringContaining(`${path}: signers.*.to.0 `),
+      expect.stringContaining(`${path}: signers.*.maxCost.perDay is not an amount of wei`),
+    ]);
+    writeFileSync(path, JSON.stringify({ signers: { "*": { maxCost: { perDay: "5" } } } }));
+    expect((await run(["config"], { FENCEPOST_POLICY_FILE: path })).code).toBe(0);
+  });
+
   it("refuses to start with one line for each thing that is missing or wrong", async () => {
     const { code, stdout, stderr } = await run(["start", "--port", "x"]);
     expect(code).toBe(2);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createMask } from "../../src/domain/mask.ts";
 import { maskedHook, maskedSigner } from "../../src/main/masked-ports.ts";
-import { type Signer, SigningRefused } from "../../src/ports/signer.ts";
+import { type Signer, SignerAway, SigningRefused } from "../../src/ports/signer.ts";
 import type { StuckContext, StuckDecision } from "../../src/ports/stuck-hook.ts";
 
 const SECRET = "hunter2hunter2";
@@ -28,14 +28,19 @@ describe("is masked where it comes in", () => {
     await expect(maskedHook({ decide }, mask).decide(context)).rejects.toThrow(/^no \*\*\*$/);
   });
 
-  it("a signer's refusal", async () => {
-    const signer: Signer = {
-      addresses: () => ["0xaa"],
-      custody: () => "local",
-      sign: () => Promise.reject(new SigningRefused(3, `not with ${SECRET}`)),
-      close: async () => undefined,
+  it("a signer's refusal, and why it is away", async () => {
+    const signing = (error: Error): Promise<unknown> => {
+      const signer: Signer = {
+        addresses: () => ["0xaa"],
+        custody: () => "local",
+        sign: () => Promise.reject(error),
+        close: async () => undefined,
+      };
+      return maskedSigner(signer, mask).sign("0xaa", []);
     };
-    const refused = maskedSigner(signer, mask).sign("0xaa", []);
-    await expect(refused).rejects.toMatchObject({ name: "SigningRefused", index: 3, message: "not with ***" });
+    const refused = { name: "SigningRefused", index: 3, message: "not with ***" };
+    await expect(signing(new SigningRefused(3, `not with ${SECRET}`))).rejects.toMatchObject(refused);
+    const away = new SignerAway(`no answer to ${SECRET}`, { lies: true });
+    await expect(signing(away)).rejects.toMatchObject({ name: "SignerAway", lies: true, message: "no answer to ***" });
   });
 });

@@ -81,7 +81,7 @@ export function spawnScript(argv: readonly string[], options: SpawnOptions = {})
 }
 
 /** In a process that goes when the tests do. */
-function spawnProgram(
+export function spawnProgram(
   program: string,
   argv: readonly string[],
   { variables = {}, directory }: SpawnOptions,

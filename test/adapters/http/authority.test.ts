@@ -126,6 +126,18 @@ describe("every route, with a key of one scope", () => {
   });
 });
 
+it("every route that is not open, without a key, is 401, and nothing is looked up for it", async () => {
+  const { app, state } = world();
+  for (const route of guarded) {
+    const response = await ask(app, route, "nobody's");
+    expect([response.statusCode, response.json().code], `${route.method} ${route.path}`).toEqual([
+      401,
+      "UNAUTHENTICATED",
+    ]);
+  }
+  expect(state.asked).toEqual([]);
+});
+
 describe("a key", () => {
   it("without scopes looks and creates, and does nothing else", async () => {
     const { app, state } = world();
@@ -165,5 +177,16 @@ describe("a key", () => {
     expect(refusals).toEqual([
       { code: "FORBIDDEN", rule: "signers", key: "mine", method: "POST", route: "/api/v1/tx/batch" },
     ]);
+  });
+
+  it("that is limited sees no metrics: they name every signer of the node", async () => {
+    const metrics = vi.fn(async () => ({ contentType: "text/plain", body: `balance{signer="${SIGNER}"} 1\n` }));
+    const asked = async (limits: Partial<ApiKey>) => {
+      const app = httpApp({}, { metrics, apiKeys: [{ name: "mine", secret: SECRET, ...limits }] });
+      return (await app.inject({ url: "/metrics", headers })).json();
+    };
+    expect(await asked({ signers: [RECIPIENT] })).toMatchObject({ status: 403, rule: "signers" });
+    expect(await asked({ chains: [CHAIN_ID] })).toMatchObject({ status: 403, rule: "chains" });
+    expect(metrics).not.toHaveBeenCalled();
   });
 });

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import type { ApiKey, Refusal } from "../../../src/adapters/http/options.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { SIGNER, SIGNER_EIP55 } from "../../support/scripted-api.ts";
 
@@ -22,6 +23,29 @@ describe("the routes of policies", () => {
       [{ signer: SIGNER, payload }, undefined],
     ]);
     expect((await check({ signer: SIGNER, payload, key: 5 })).statusCode).toBe(400);
+  });
+
+  it("are 403 for a key without operate that names another, and that is noted with the rule", async () => {
+    const refusals: Refusal[] = [];
+    const secrets = { submit: "s".repeat(22), operate: "o".repeat(22) };
+    const apiKeys: ApiKey[] = [
+      { name: "shop", secret: secrets.submit, scopes: ["read", "submit"] },
+      { name: "on-call", secret: secrets.operate, scopes: ["read", "operate"] },
+    ];
+    const checkPolicy = vi.fn(async () => ({ allowed: true, value: 1n, cost: 2n }));
+    const app = httpApp({ checkPolicy }, { apiKeys, onRefused: (refusal) => void refusals.push(refusal) });
+    const check = (secret: string) =>
+      app.inject({
+        ...{ method: "POST", url: "/api/v1/policy/check", headers: { authorization: `Bearer ${secret}` } },
+        payload: { signer: SIGNER, payload: { to: SIGNER }, key: "payments" },
+      });
+    const refused = await check(secrets.submit);
+    expect(refused.json()).toMatchObject({ status: 403, code: "FORBIDDEN", rule: "scope:operate" });
+    const route = { method: "POST", route: "/api/v1/policy/check" };
+    expect(refusals).toEqual([{ code: "FORBIDDEN", rule: "scope:operate", key: "shop", ...route }]);
+    expect(checkPolicy).not.toHaveBeenCalled();
+    expect((await check(secrets.operate)).statusCode).toBe(200);
+    expect(checkPolicy).toHaveBeenCalledExactlyOnceWith(expect.anything(), "payments", expect.anything());
   });
 
   it("show what is in force, and what is used in wei as digits", async () => {

@@ -67,6 +67,9 @@ describe("a request of another node", () => {
     rows.register(receiver, "http://receiver");
     receiver.know(rows.rows);
     expect(await ask(signed()), "after this process has registered anew").toBe("replayed");
+    rows.change(sender.instanceId, { url: "http://elsewhere" });
+    receiver.know(rows.rows);
+    expect(await ask(signed()), "after somebody has changed the sender's row").toBe("replayed");
   });
 
   it("may overtake others, and so may eight thousand", async () => {

@@ -1,8 +1,11 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { Address } from "../../../src/domain/lane.ts";
+import type { UnsignedTransaction } from "../../../src/domain/transaction.ts";
 import type { StuckContext, StuckDecision } from "../../../src/ports/stuck-hook.ts";
+import { FakeSigner } from "../../doubles/memory-signer.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { OperatedWorld } from "../../support/operations.ts";
-import { SIGNER, TO, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+import { CHAIN_ID, SIGNER, SIGNERS, TO, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
 let world: World;
 let ops: OperatedWorld;
@@ -426,13 +429,37 @@ describe("resolve", () => {
   it("takes bytes signed elsewhere, if they belong to this very nonce", async () => {
     const node = await start({ action: "NOOP", reason: "r" });
     world.holdBlocks();
-    const [first, second] = [await ops.sent(node), await ops.sent(node)];
-    const foreign = ops.row(second).attempts[0]?.rawTransaction;
-    const request = { action: "REPLACE", rawTransaction: foreign };
-    await expect(ops.act(node, "resolve", { txId: first, request })).rejects.toMatchObject({
-      code: "INVALID_REQUEST",
-      extras: { path: "rawTransaction" },
-    });
+    const first = await ops.sent(node);
+    const fees = { type: "eip1559", maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 10n } as const;
+    const right = {
+      chainId: CHAIN_ID,
+      nonce: 0,
+      to: TO,
+      value: 1n,
+      gas: 21_000n,
+      accessList: [],
+      data: "0x",
+      fees,
+    } as const;
+    const replace = async (signer: Address, wrong: Partial<UnsignedTransaction>) => {
+      const [made] = await new FakeSigner(SIGNERS).sign(signer, [{ ...right, ...wrong }]);
+      return ops.act(node, "resolve", {
+        txId: first,
+        request: { action: "REPLACE", rawTransaction: made?.rawTransaction },
+      });
+    };
+    for (const foreign of [
+      replace(SIGNER, { nonce: 1 }),
+      replace(SIGNER, { chainId: 10 }),
+      replace(SIGNERS.at(-1) as Address, {}),
+    ]) {
+      await expect(foreign).rejects.toMatchObject({
+        code: "INVALID_REQUEST",
+        message: expect.stringContaining("is not signed for this signer, chain and nonce"),
+      });
+    }
     expect(ops.kinds(first)).toEqual(["initial"]);
+    await replace(SIGNER, {});
+    expect(ops.kinds(first)).toEqual(["initial", "replace"]);
   });
 });

@@ -126,6 +126,8 @@ describe("a rule of a policy", () => {
     expect(ruleFor(call(SIGNER, 5n))).toBe("signer.arguments.to");
     expect(ruleFor("0xa9059cbb")).toBe("signer.arguments.to");
     expect(ruleFor(call(TO, 5n).replace("0xa9059cbb0", "0xa9059cbb1") as Hex)).toBe("signer.arguments.to");
+    // A contract reads zeros behind its end: 5 here is 1,280 there.
+    expect(ruleFor(call(TO, 1_280n).slice(0, -2) as Hex)).toBe("signer.arguments.amount");
     expect(ruleFor("0xdeadbeef")).toBeUndefined();
   });
 

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { Health, Readiness, ReadinessQuery } from "../../../contract/cluster.ts";
 import { FencepostError } from "../../../domain/errors.ts";
+import { refuseLimited } from "../../../domain/principal.ts";
 import type { Reference } from "../docs/page.ts";
 import { answering, type HttpServerOptions, type RouteContext } from "../options.ts";
 import { queryReader } from "../query.ts";
@@ -27,7 +28,8 @@ export function operationRoutes(
     return readiness;
   });
 
-  app.get("/metrics", async (_, reply) => {
+  app.get("/metrics", async ({ principal }, reply) => {
+    refuseLimited(principal, "metrics name every signer of the node, and this API key is limited to some");
     const { contentType, body } = await options.metrics();
     return reply.header("content-type", contentType).send(body);
   });
