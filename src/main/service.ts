@@ -201,9 +201,9 @@ class Deferred<T extends object> {
   });
 }
 
-function liveKeys({ apiKeys, lease }: Config, store: BuiltParts["store"]): LiveKeys | null {
+function liveKeys({ apiKeys, lease, keyQuotas: quotas }: Config, store: BuiltParts["store"]): LiveKeys | null {
   if (apiKeys === "none") return null;
-  const keys = new LiveKeys({ store, clock: systemClock, trustedMs: lease.durationMs });
+  const keys = new LiveKeys({ store, clock: systemClock, trustedMs: lease.durationMs, quotas });
   keys.start();
   return keys;
 }

@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { limitedTo } from "../../src/application/authority.ts";
+import type { FencepostApi } from "../../src/application/api.ts";
+import * as authority from "../../src/application/authority.ts";
+import { KeyRates } from "../../src/application/key-rates.ts";
 import type { Explanation } from "../../src/domain/explain/situation.ts";
 import type { Lane } from "../../src/domain/lane.ts";
-import { ANYBODY, type Principal, SCOPES } from "../../src/domain/principal.ts";
+import { ANYBODY, NO_QUOTAS, type Principal, SCOPES } from "../../src/domain/principal.ts";
 import {
   sampleCompletion,
   sampleLease,
@@ -20,8 +22,11 @@ const FOREIGN: readonly Lane[] = [
 ];
 const key = (wishes: Partial<Principal> = {}): Principal => ({
   ...{ name: "mine", scopes: new Set(SCOPES), signers: new Set([SIGNER]), chains: new Set([CHAIN_ID]) },
+  ...NO_QUOTAS,
   ...wishes,
 });
+const rates = new KeyRates({ monotonicMs: () => 0 });
+const limitedTo = (principal: Principal, api: FencepostApi) => authority.limitedTo(principal, api, rates);
 const each = <T>(make: (lane: Lane, at: number) => T): readonly T[] => [MINE, ...FOREIGN].map(make);
 
 describe("a key that is limited to signers and chains", () => {

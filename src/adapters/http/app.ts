@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { OPEN } from "../../application/admittance.ts";
 import type { FencepostApi } from "../../application/api.ts";
 import { limitedTo } from "../../application/authority.ts";
+import { KeyRates } from "../../application/key-rates.ts";
 import { rememberingChecksum } from "../../domain/checksum.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
@@ -13,6 +14,7 @@ import { acceptOnlyJson } from "./json-body.ts";
 import { LongPolls } from "./long-polls.ts";
 import type { HttpServerOptions, RouteContext } from "./options.ts";
 import { answerWithProblems, rawProblem, sendProblem } from "./problems.ts";
+import { rateHeaders } from "./rate-headers.ts";
 import { createRoutes } from "./routes/create.ts";
 import { fileRoutes } from "./routes/files.ts";
 import { keyRoutes } from "./routes/keys.ts";
@@ -156,7 +158,9 @@ export function addHooks(
 ): void {
   const { clock, onResponse } = options;
   const authenticate = authenticator(options.apiKeys, options.liveKeys);
-  const apiOf = rememberedFor((principal) => limitedTo(principal, options.api));
+  const rates = new KeyRates(clock);
+  const apiOf = rememberedFor((principal) => limitedTo(principal, options.api, rates));
+  const tellRate = rateHeaders(rates);
   const mayCome = wire(options.wire ?? { hosts: "any", origins: [] });
   const doors = options.door === undefined ? null : openDoors({ ...options.door, clock, arrivals });
   app.decorateRequest("principal", null as unknown as Principal);
@@ -176,6 +180,7 @@ export function addHooks(
     const scope = asksForKey ? scopeOf(route) : null;
     const entry = { open: route.config?.open === true, anyHost: UNDER_ANY_NAME.has(url) || isPeer };
     const own = [route.onRequest ?? []].flat();
+    if (route.config?.metered === true) route.onSend = [tellRate, ...[route.onSend ?? []].flat()];
     // Known here once; Fastify puts a request's `routeOptions` together at every look.
     const before: OnRequest = (request, reply, done) => {
       request.pattern = url;

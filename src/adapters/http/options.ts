@@ -5,7 +5,7 @@ import type { FencepostError } from "../../domain/errors.ts";
 import type { Kill } from "../../domain/kills.ts";
 import type { Address, Lane } from "../../domain/lane.ts";
 import type { Mask } from "../../domain/mask.ts";
-import type { Principal, Scope } from "../../domain/principal.ts";
+import type { Principal, Quotas, Scope } from "../../domain/principal.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 import type { DoorOptions } from "./door.ts";
@@ -52,7 +52,7 @@ export interface PeerReceiver {
 
 export type CheckBody = (body: Buffer) => void;
 
-export interface ApiKey {
+export interface ApiKey extends Partial<Quotas> {
   readonly name: string;
   readonly secret: string;
   /** Without them: those of a usual key. */
@@ -114,6 +114,8 @@ declare module "fastify" {
     peer?: true;
     /** Creates: not let in while this node could not act on it, not even read. */
     takesIn?: true;
+    /** Counts against the rate of the key, and says how much of that is left. */
+    metered?: true;
     /** Let in at once, also under overload: an order to stop does not wait behind what it is to stop. */
     urgent?: true;
     /** Exists only to say 405. */

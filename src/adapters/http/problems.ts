@@ -3,6 +3,7 @@ import { type Problem, problemDocument } from "../../contract/problem.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { type Mask, maskOfShapes, maskTexts } from "../../domain/mask.ts";
 import type { HttpLogger, HttpServerOptions } from "./options.ts";
+import { tellQuota } from "./rate-headers.ts";
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -57,6 +58,7 @@ export function sendProblem(reply: FastifyReply, error: FencepostError): Fastify
   reply.code(error.status).header("content-type", PROBLEM_TYPE).header("cache-control", "no-store");
   if (retryAfterSeconds !== undefined) reply.header("retry-after", String(Math.ceil(retryAfterSeconds)));
   if (ownerUrl && HEADER_VALUE.test(ownerUrl)) reply.header("fencepost-owner", ownerUrl);
+  if (error.code === "QUOTA_EXCEEDED") tellQuota(reply, error);
   if (error.code === "UNAUTHENTICATED") reply.header("www-authenticate", 'Bearer realm="fencepost"');
   return reply.send(JSON.stringify(problemOf(error, reply.server.mask)));
 }

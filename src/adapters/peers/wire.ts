@@ -120,6 +120,7 @@ const EXTRAS: { readonly [Name in keyof Required<ErrorExtras>]: Test } = {
   retryAfterSeconds: (value) => typeof value === "number" && value >= 0,
   ownerUrl: (value) => value === null || isText(value),
   rule: isText,
+  limit: isCount,
   txId: isText,
   txHash: isText,
   outcome: (value) => value === "unknown",

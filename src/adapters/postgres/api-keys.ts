@@ -12,8 +12,9 @@ export function keysIn(runtime: DurableRuntime): KeyStore {
       const rows = await ask(runtime.connections, readApiKeys);
       return [...grouped(rows, ({ name }) => name).values()].map(keyOf);
     },
-    async addApiSecret({ name, scopes, signers, chains }, digest, actor) {
-      const [row] = await writeRows(runtime, insertApiSecret, [name, scopes, signers, chains, digest, actor]);
+    async addApiSecret({ name, scopes, signers, chains, createsPerSecond, queueShare }, digest, actor) {
+      const terms = [name, scopes, signers, chains, createsPerSecond, queueShare];
+      const [row] = await writeRows(runtime, insertApiSecret, [...terms, digest, actor]);
       return row?.fate ?? "differs";
     },
     revokeApiKey: async (...revoked) => (await writeRows(runtime, deleteApiKey, revoked)).length > 0,

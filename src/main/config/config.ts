@@ -54,7 +54,9 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     nodeId: values.nodeId ?? nodeId,
     /** Null: from host and port, once it listens. */
     advertiseUrl: values.advertiseUrl,
-    apiKeys: values.apiKeys ?? "none",
+    apiKeys: values.apiKeys?.map((key) => ({ ...quotasOf(values), ...key })) ?? "none",
+    /** Of keys in the database that name none. */
+    keyQuotas: quotasOf(values),
     clusterSecrets: values.clusterSecret ?? [],
     /** Null: wherever they advertise. */
     peerUrlPatterns: values.peerUrlPattern,
@@ -86,6 +88,10 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     alertWebhook:
       values.alertWebhookUrl === null ? null : { url: values.alertWebhookUrl, format: values.alertWebhookFormat },
   } as const;
+}
+
+function quotasOf({ keyRate, keyQueueShare }: Values) {
+  return { createsPerSecond: keyRate, queueShare: keyQueueShare } as const;
 }
 
 function chainConfig({ id, rpcUrls, values }: ResolvedChain) {

@@ -18,7 +18,21 @@ import {
   secretsOfHookPlace,
   secretsOfRpcUrls,
 } from "./masking.ts";
-import { choice, document, duration, flag, formatGwei, gwei, integer, list, matching, text, wei } from "./parsers.ts";
+import {
+  choice,
+  document,
+  duration,
+  flag,
+  formatGwei,
+  gwei,
+  integer,
+  list,
+  matching,
+  rate,
+  share,
+  text,
+  wei,
+} from "./parsers.ts";
 import { BY_CHAIN_ID, oneOf, optional, type Setting, settings, time, timeOrOff, whole } from "./setting.ts";
 
 const MAX_COUNT = 1_000_000;
@@ -188,6 +202,9 @@ export const SETTINGS = {
       secrets: (keys: readonly credentials.ApiKey[]) => keys.map((key) => key.secret),
       show: (keys: readonly credentials.ApiKey[]) => keys.map((key) => `${key.name}:${MASK}`).join(", "),
     }),
+    /** Of keys that name none of their own: creates a second on each node, and the part of a lane's queue that one may fill. */
+    keyRate: optional({ parse: rate }),
+    keyQueueShare: optional({ parse: share }),
     auth: optional({ parse: choice("keys", "none") }),
     /** What signers and API keys may do, and up to how much: a file of JSON. */
     policyFile: optional({ parse: text }),
