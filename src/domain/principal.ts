@@ -29,6 +29,9 @@ export interface Quotas {
   readonly queueShare: number | null;
 }
 
+/** What a create is held to. */
+export interface CreateLimits extends Limits, Partial<Pick<Quotas, "queueShare">> {}
+
 export const MOST_CREATES_PER_SECOND = 1_000_000;
 
 /** Four decimals: what a database keeps of it in four bytes is the same number. */

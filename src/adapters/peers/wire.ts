@@ -25,7 +25,9 @@ type Fields = Readonly<Record<string, unknown>>;
 type Test = (value: unknown) => boolean;
 
 export function encodeCreates(creates: readonly ForwardedCreate[], repeat: boolean): string {
-  const told = creates.map(({ txId, owner, request }) => ({ txId, request, ...ownedBy(owner) }));
+  const told = creates.map(({ txId, owner, queueShare, request }) => {
+    return { txId, request, ...ownedBy(owner), ...(queueShare === undefined ? {} : { queueShare }) };
+  });
   const body: PeerCreates = { creates: told, repeat };
   return JSON.stringify(body, bigintAsDigits);
 }
