@@ -1,6 +1,7 @@
 import { dashboardFiles } from "../adapters/dashboard/files.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
 import type { WireOptions } from "../adapters/http/host-and-origin.ts";
+import { refusalLog } from "../adapters/http/refusal-log.ts";
 import { createHttpServer, type PeerReceiver } from "../adapters/http/server.ts";
 import { mayBeAt } from "../adapters/peers/url-patterns.ts";
 import { systemClock } from "../adapters/system/clock.ts";
@@ -114,6 +115,7 @@ interface Shown {
 
 /** The server, listening. */
 async function serve({ config, logger, sharesPort = false }: ServiceOptions, { face, metrics, checksum }: Shown) {
+  const noteRefusal = refusalLog(systemClock, (noted) => logger.log("warn", { ...noted }, "a request was not allowed"));
   const http = createHttpServer({
     // Read first: while that waits, threads are started, before making the server keeps this one busy.
     files: await dashboardFiles(),
@@ -128,7 +130,7 @@ async function serve({ config, logger, sharesPort = false }: ServiceOptions, { f
     logger: { error: (fields, message) => logger.log("error", { ...fields }, message) },
     onRefused: (refusal) => {
       metrics.refused(refusal);
-      logger.log("warn", { ...refusal }, "a request was not allowed");
+      noteRefusal(refusal);
     },
     onResponse: metrics.httpRequest,
     peer: face.peer.face,

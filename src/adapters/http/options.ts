@@ -72,7 +72,8 @@ export interface HttpLogger {
 }
 
 export interface Refusal {
-  readonly code: "FORBIDDEN" | "QUOTA_EXCEEDED";
+  readonly code: "UNAUTHENTICATED" | "FORBIDDEN" | "QUOTA_EXCEEDED";
+  /** Of a secret that no key has: `apiKey`. */
   readonly rule: string;
   /** The name of the key; null: none was asked for, or it had not come to that. */
   readonly key: string | null;

@@ -31,9 +31,11 @@ type Audit = Pick<HttpServerOptions, "logger" | "mask" | "onRefused">;
 export function noteRefusal(
   onRefused: NonNullable<Audit["onRefused"]>,
   { principal, method, pattern }: FastifyRequest,
-  { code, extras: { rule } }: FencepostError,
+  { code, extras }: FencepostError,
 ): void {
-  if (rule === undefined || (code !== "FORBIDDEN" && code !== "QUOTA_EXCEEDED")) return;
+  const rule = code === "UNAUTHENTICATED" ? "apiKey" : extras.rule;
+  if (rule === undefined) return;
+  if (code !== "UNAUTHENTICATED" && code !== "FORBIDDEN" && code !== "QUOTA_EXCEEDED") return;
   onRefused({ code, rule, key: principal?.name ?? null, method, route: pattern ?? "unmatched" });
 }
 
