@@ -2,7 +2,7 @@ import { dashboardFiles } from "../adapters/dashboard/files.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
 import type { WireOptions } from "../adapters/http/host-and-origin.ts";
 import { refusalLog } from "../adapters/http/refusal-log.ts";
-import { createHttpServer, type PeerReceiver } from "../adapters/http/server.ts";
+import { createHttpServer, type HttpServer, type PeerReceiver } from "../adapters/http/server.ts";
 import { mayBeAt } from "../adapters/peers/url-patterns.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createLogSink } from "../adapters/system/log-sink.ts";
@@ -58,7 +58,7 @@ export async function startService(options: ServiceOptions) {
   try {
     const composed = await composeNode({
       config,
-      url: serving.then(({ url }) => allowed(config, ownAddress(config, url, sharesPort))),
+      url: serving.then(({ own }) => allowed(config, ownAddress(config, own, sharesPort))),
       extensions,
       sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum })],
       patience: waitUntil === undefined ? null : patienceOf(logger, waitUntil),
@@ -68,17 +68,18 @@ export async function startService(options: ServiceOptions) {
       },
       ...(failpoint === undefined ? {} : { failpoint }),
     });
-    const { http, url } = await serving;
+    const { http, url, own } = await serving;
     face.api.current = composed.node.api;
     face.reception = composed.node.reception;
     const { node, store } = composed;
     metrics.connect({ gauge: (name) => node.gauges()[name], transactionStates: () => store.liveStates() });
     await composed.node.settlingIn.whenOver();
-    const shared = sharesPort ? await http.listenShared(config.host, config.port) : null;
+    const shared = sharesPort ? await listenTogether(http, config) : null;
     return {
-      url,
-      /** The port that the workers of one machine share; null for a node of its own. */
-      sharedUrl: shared?.url ?? null,
+      /** Where callers come in: the port that the workers of one machine share, where it is one of them. */
+      url: shared?.url ?? url,
+      /** Where operators do; null: in the same place. */
+      adminUrl: config.admin === null ? null : (shared?.adminUrl ?? own),
       nodeId: config.nodeId,
       chainIds: composed.chains.map(({ chainId }) => chainId),
       /** As people write them, EIP-55. */
@@ -113,7 +114,7 @@ interface Shown {
   readonly checksum: (address: Address) => string;
 }
 
-/** The server, listening. */
+/** The server, listening. `own`: where other nodes reach this process. */
 async function serve({ config, logger, sharesPort = false }: ServiceOptions, { face, metrics, checksum }: Shown) {
   const noteRefusal = refusalLog(systemClock, (noted) => logger.log("warn", { ...noted }, "a request was not allowed"));
   const http = createHttpServer({
@@ -137,16 +138,28 @@ async function serve({ config, logger, sharesPort = false }: ServiceOptions, { f
     wire: { hosts: hostsOf(config), origins: [config.advertiseUrl ?? [], config.allowedOrigins].flat() },
     door: doorOf({ config, logger, reception: () => face.reception }),
   });
-  const { url } = await http.listen(config.host, sharesPort ? 0 : config.port);
-  return { http, url };
+  const { host, port, admin } = config;
+  if (admin === null) {
+    const { url } = await http.listen(host, sharesPort ? 0 : port);
+    return { http, url, own: url };
+  }
+  const { url: own } = await http.listen(admin.host, sharesPort ? 0 : admin.port, "operators");
+  return { http, url: sharesPort ? own : (await http.listenShared(host, port, "callers")).url, own };
+}
+
+/** On the ports that the workers of one machine share. */
+async function listenTogether(http: HttpServer, { host, port, admin }: Config) {
+  if (admin === null) return { ...(await http.listenShared(host, port)), adminUrl: null };
+  const { url: adminUrl } = await http.listenShared(admin.host, admin.port, "operators");
+  return { ...(await http.listenShared(host, port, "callers")), adminUrl };
 }
 
 /** A key that is asked for protects by itself: a page does not know it. */
-function hostsOf({ allowedHosts, apiKeys, host, advertiseUrl }: Config): WireOptions["hosts"] {
+function hostsOf({ allowedHosts, apiKeys, host, admin, advertiseUrl }: Config): WireOptions["hosts"] {
   if (allowedHosts !== null) return allowedHosts;
   if (apiKeys !== "none") return "any";
   const advertised = new URL(advertiseUrl ?? advertisedUrl(`http://${literalHost(host)}`)).hostname;
-  return { own: [literalHost(host), advertised] };
+  return { own: [literalHost(host), literalHost(admin?.host ?? host), advertised] };
 }
 
 type Receiving = Pick<Reception, "admittance" | "waiting">;
@@ -219,7 +232,7 @@ function peerFace(node: FencepostNode, gate: BuiltParts["gate"]): PeerReceiver {
   };
 }
 
-async function stop(http: ReturnType<typeof createHttpServer>, composed: ComposedNode): Promise<void> {
+async function stop(http: HttpServer, composed: ComposedNode): Promise<void> {
   composed.node.drain();
   http.drain();
   await composed.close();

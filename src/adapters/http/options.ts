@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { TSchema } from "typebox";
 import type { Created, FencepostApi } from "../../application/api.ts";
 import type { Checksum } from "../../domain/checksum.ts";
@@ -34,6 +35,8 @@ export interface HttpServerOptions {
   readonly onResponse?: (report: ResponseReport) => void;
   /** What other nodes of the same database may ask. Without it there is no such route. */
   readonly peer?: PeerReceiver;
+  /** Connections that came in where operators do. With it, what is theirs is answered there alone, and is 404 elsewhere. */
+  readonly operators?: { has(connection: Socket): boolean };
   /** Which names it answers to, and to which web pages. Without it, any name and no page of another site. */
   readonly wire?: WireOptions;
   /** Which requests are let in under overload. Without it, all are. */
@@ -111,6 +114,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Answered without an API key. */
     open?: true;
+    /** Beside what only operators' scopes open: for those who run the nodes. */
+    operators?: true;
     /** For other nodes: API keys mean nothing here, the route looks for a node's signature itself. */
     peer?: true;
     /** Creates: not let in while this node could not act on it, not even read. */

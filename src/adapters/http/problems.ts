@@ -50,9 +50,11 @@ export function answerWithProblems(app: FastifyInstance, { logger, mask, onRefus
     if (onRefused !== undefined) noteRefusal(onRefused, request, told);
     return sendProblem(reply, told);
   });
-  app.setNotFoundHandler((request, reply) =>
-    sendProblem(reply, new FencepostError("NOT_FOUND", `there is no route ${request.method} ${pathOf(request)}`)),
-  );
+  app.setNotFoundHandler((request, reply) => sendProblem(reply, noSuchRoute(request)));
+}
+
+export function noSuchRoute(request: FastifyRequest): FencepostError {
+  return new FencepostError("NOT_FOUND", `there is no route ${request.method} ${pathOf(request)}`);
 }
 
 export function sendProblem(reply: FastifyReply, error: FencepostError): FastifyReply {

@@ -51,6 +51,8 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     host: values.host,
     /** 0: any free one. */
     port: values.port,
+    /** Null: operators and other nodes are answered where callers are. */
+    admin: values.adminPort === null ? null : { host: values.adminHost ?? values.host, port: values.adminPort },
     nodeId: values.nodeId ?? nodeId,
     /** Null: from host and port, once it listens. */
     advertiseUrl: values.advertiseUrl,

@@ -176,6 +176,10 @@ export const SETTINGS = {
     }),
     host: { parse: text, fallback: "127.0.0.1", show: String },
     port: whole(3000, [0, 65_535]),
+    /** Where metrics, other nodes and operators are answered, and nowhere else; without it, on the one port. */
+    adminPort: optional({ parse: integer(0, 65_535) }),
+    /** Address to listen on there; without it, as the other. */
+    adminHost: optional({ parse: text }),
     nodeId: optional({ parse: matching(/^[\w.:-]{1,128}$/, "is not a node id (1 to 128 letters, digits or . _ : -)") }),
     advertiseUrl: optional({ parse: credentials.originUrl, secrets: () => [] }),
     /** Vouches for the keys of the nodes, outside the database. The first signs, each of them is believed. */

@@ -27,7 +27,7 @@ export function operationRoutes(
     return readiness;
   });
 
-  app.get("/metrics", async (_, reply) => {
+  app.get("/metrics", { config: { operators: true } }, async (_, reply) => {
     const { contentType, body } = await options.metrics();
     return reply.header("content-type", contentType).send(body);
   });
