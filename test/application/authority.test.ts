@@ -164,6 +164,24 @@ describe("on a node", () => {
     expect(world.rows().map(({ lane }) => lane.signer)).toEqual([SIGNER, SIGNER]);
   });
 
+  it("creates count against the rate of a key where its caller is heard, and not again at the lane's owner", async () => {
+    world = new World();
+    const nodes = [await world.startNode(), await world.startNode()];
+    await world.until(() => world.ownerOf(SIGNER) !== undefined);
+    const slow = key({ createsPerSecond: 5 });
+    const counts = nodes.map(() => new KeyRates(world.clock));
+    const forwarding = nodes.findIndex((_, at) => world.ownerOf(SIGNER) !== `node-${at + 1}`);
+    const { api } = (nodes[forwarding] as (typeof nodes)[number]).node;
+    const asked = authority.limitedTo(slow, api, counts[forwarding] as KeyRates);
+    const left: (number | null)[][] = [];
+    const batch = asked.createBatch([transfer(), transfer(), transfer()]);
+    left.push(counts.map((count) => count.left(slow)));
+    const fates = await world.settle(batch);
+    expect(fates.map((fate) => "nonce" in fate && fate.nonce)).toEqual([0, 1, 2]);
+    expect(world.network.forwards).toMatchObject([{ count: 3 }]);
+    expect(left).toEqual([forwarding === 0 ? [2, 5] : [5, 2]]);
+  });
+
   it("a request id that another key owns is REQUEST_ID_REUSED, and says nothing of its transaction", async () => {
     world = new World();
     const { node } = await world.startNode();
