@@ -13,7 +13,7 @@ import {
   SPLIT,
 } from "../support/admin-port.ts";
 import { it, SIGNER } from "../support/integration.ts";
-import type { Ready } from "../support/node-process.ts";
+import { type Ready, spawnFencepost } from "../support/node-process.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 describe("two nodes whose operators have a port of their own", () => {
@@ -33,6 +33,12 @@ describe("two nodes whose operators have a port of their own", () => {
     const known = await operatorAt(owner).nodes();
     expect(known.map(({ url }) => url).sort()).toEqual(doors.map(({ adminUrl }) => adminUrl).sort());
     for (const door of doors) await expectSplit(door);
+    const [port, adminPort] = [owner.url, owner.adminUrl].map((url) => new URL(url).port) as [string, string];
+    const listing = spawnFencepost(["keys", "api", "list", "--json"], {
+      variables: { ...SPLIT, FENCEPOST_PORT: port, FENCEPOST_ADMIN_PORT: adminPort },
+    });
+    expect(await listing.exited).toEqual({ code: 0, signal: null });
+    expect(JSON.parse(listing.stdout())).toEqual({ items: [] });
 
     const { kills, nodes: told } = await operatorAt(stranger).kill({ reason: "what is created waits" });
     expect(kills).toHaveLength(1);
