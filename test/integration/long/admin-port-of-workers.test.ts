@@ -2,7 +2,7 @@
 import { describe, expect } from "vitest";
 import { createClient } from "../../../src/client/index.ts";
 import { type Door, expectSplit, MODEST, operatorAt, SPLIT } from "../../support/admin-port.ts";
-import { it, KEYS, OTHER_SIGNER, SIGNER } from "../../support/integration.ts";
+import { it, OTHER_SIGNER, QUICK, SIGNER } from "../../support/integration.ts";
 import { type Ready, spawnFencepost } from "../../support/node-process.ts";
 import { pricedTransfer } from "../../support/transfers.ts";
 import { waitUntil } from "../../support/wait-until.ts";
@@ -11,13 +11,7 @@ describe("workers whose operators have a port of their own", () => {
   it("share both ports, and have one each for the others", async ({ simulated, database }) => {
     const child = spawnFencepost(["start", "--workers", "2"], {
       variables: {
-        ...SPLIT,
-        FENCEPOST_PORT: "0",
-        FENCEPOST_NODE_ID: "crew",
-        FENCEPOST_PRIVATE_KEYS: KEYS.join(","),
-        FENCEPOST_POLL_INTERVAL: "100ms",
-        FENCEPOST_CONFIRMATIONS: "2",
-        FENCEPOST_LOG_LEVEL: "warn",
+        ...{ ...QUICK, ...SPLIT },
         FENCEPOST_DATABASE_URL: database.url,
         FENCEPOST_RPC_URL: simulated.url,
       },

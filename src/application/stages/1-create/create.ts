@@ -187,7 +187,7 @@ async function createOnLane(
   try {
     const lane = await lanes.own((entering[0] as Entering).intent.lane);
     const visit = hasShares(entering) ? await enterShares(ports, lane, entering) : null;
-    const refused = items.filter(({ index }) => visit?.refused.has(index));
+    const refused = visit === null ? [] : items.filter(({ index }) => visit.refused.has(index));
     for (const { index } of refused) fates[index] = visit?.refused.get(index) as FencepostError;
     const within = refused.length === 0 ? items : items.filter(({ index }) => fates[index] === undefined);
     const admitted = admit(admission, lane, { items: within, fates });
