@@ -42,6 +42,16 @@ export function keyStoreContract(name: string, create: () => Promise<StoreSubjec
       expect(await named("two")).toMatchObject({ scopes: ["read", "submit"], secrets: [{}, {}] });
     });
 
+    it("gives two secrets, and no error, where many are asked for at one moment", async () => {
+      for (const name of ["crowd-1", "crowd-2", "crowd-3"]) {
+        const asked = ["4", "5", "6", "7"].map((letter) => {
+          return store.addApiSecret(key(name), `${name.slice(-1)}${letter}`.repeat(32), "operator:me");
+        });
+        expect((await Promise.all(asked)).sort()).toEqual(["added", "added", "full", "full"]);
+        expect((await named(name))?.secrets).toHaveLength(2);
+      }
+    });
+
     it("revokes one secret, whose place is free again, or the key as a whole", async () => {
       for (const letter of ["1", "2"]) await store.addApiSecret(key("gone"), digestOf(letter), "operator:me");
       expect(await store.revokeApiKey("gone", digestOf("1").slice(0, 8), "operator:me")).toBe(true);

@@ -18,9 +18,11 @@ export interface ApiKeyRow extends KeyTerms {
 
 /**
  * A key's next secret. Where the key exists, its row is locked by an update that changes nothing; on other terms there is no
- * such row. Two at one moment want the same slot: the second ends its transaction.
+ * such row. Two at one moment want the same slot, as each saw it free: the second is told to ask again.
  */
-export const insertApiSecret = statement<{ readonly fate: "added" | "differs" | "full" }>("insert-api-secret")`
+export const insertApiSecret = statement<{ readonly fate: "added" | "differs" | "full" | "again" }>(
+  "insert-api-secret",
+)`
   WITH key AS (
     INSERT INTO fencepost.api_key AS k (name, scopes, signers, chains, creates_per_second, queue_share, created_at)
     VALUES ($1, $2, $3, $4::bigint[], $5, $6, now())
@@ -37,6 +39,7 @@ export const insertApiSecret = statement<{ readonly fate: "added" | "differs" | 
   ), secret AS (
     INSERT INTO fencepost.api_secret (digest, name, slot, created_at)
     SELECT decode($7, 'hex'), key.name, free.slot, now() FROM key, free WHERE free.slot IS NOT NULL
+    ON CONFLICT (name, slot) DO NOTHING
     RETURNING name
   ), noted AS (
     INSERT INTO fencepost.key_decision (name, action, actor, detail, at)
@@ -44,7 +47,8 @@ export const insertApiSecret = statement<{ readonly fate: "added" | "differs" | 
   )
   SELECT CASE
     WHEN NOT EXISTS (SELECT FROM key) THEN 'differs'
-    WHEN NOT EXISTS (SELECT FROM secret) THEN 'full'
+    WHEN NOT EXISTS (SELECT FROM secret) AND (SELECT slot FROM free) IS NULL THEN 'full'
+    WHEN NOT EXISTS (SELECT FROM secret) THEN 'again'
     ELSE 'added'
   END AS fate`;
 

@@ -183,7 +183,8 @@ export type TrackedRow = Omit<TrackedRecord, "attempts" | "receipt" | "firstSent
 export const readOpenOf = statement<OpenTransaction>("read-open-of")`
   SELECT t.tx_id, coalesce(t.sub_state = 'MINED', false) AS is_mined
   FROM fencepost.transaction AS t
-  WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK') AND t.owner = $3`;
+  WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK') AND t.owner = $3
+  ORDER BY t.nonce`;
 
 /** One above the highest nonce of a lane that is settled and past its watch. The index is walked from its end. */
 export const readSettledBelow = statement<{ readonly settledBelow: number }>("read-settled-below")`
