@@ -4,7 +4,7 @@ import type { Kill } from "../domain/kills.ts";
 import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
 import type { Forbidden } from "../domain/policy/policy.ts";
 import type { Amounts } from "../domain/policy/use.ts";
-import type { Limits } from "../domain/principal.ts";
+import type { CreateLimits, Limits } from "../domain/principal.ts";
 import type { Reservation } from "../domain/reservations.ts";
 import type { KeyTerms } from "../ports/key-store.ts";
 import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
@@ -27,12 +27,12 @@ export interface FencepostApi {
    * Validates, prepares, allocates; resolves once the transaction is durable. It belongs to `owner`, the name of an API
    * key, and FORBIDDEN says that it is outside that key's limits.
    */
-  create(request: CreateRequest, owner?: string | null, limits?: Limits): Promise<Created>;
+  create(request: CreateRequest, owner?: string | null, limits?: CreateLimits): Promise<Created>;
   /** In order; partial success is normal. Never throws for an item. */
   createBatch(
     requests: readonly CreateRequest[],
     owner?: string | null,
-    limits?: Limits,
+    limits?: CreateLimits,
   ): Promise<readonly (Created | FencepostError)[]>;
   transaction(txId: string, include?: readonly Include[]): Promise<TransactionView>;
   transactionByRequest(query: RequestQuery, include?: readonly Include[]): Promise<TransactionView>;

@@ -19,6 +19,7 @@ import {
   type Scope,
 } from "../domain/principal.ts";
 import type { FencepostApi, KillAnswer, KillOrder, TransactionAction } from "./api.ts";
+import { type KeyRates, tooFast } from "./key-rates.ts";
 
 /** What its own key may do to a transaction, without `operate`. */
 const OWNERS_ACTIONS: ReadonlySet<TransactionAction> = new Set(["cancel"]);
@@ -28,14 +29,11 @@ interface Owned {
   readonly owner: string | null;
 }
 
-/** The API as this principal has it. */
-export function limitedTo(principal: Principal, api: FencepostApi): FencepostApi {
+/** The API as this principal has it. `rates`: how fast it has been creating. */
+export function limitedTo(principal: Principal, api: FencepostApi, rates: KeyRates): FencepostApi {
   if (principal === ANYBODY) return api;
-  const { name } = principal;
   return {
-    create: (request) => api.create(request, name, principal),
-    createBatch: (requests) => api.createBatch(requests, name, principal),
-    reserveNonce: (request) => api.reserveNonce(request, name, principal),
+    ...making(principal, api, rates),
     actOnLane: (order) => api.actOnLane(order, principal),
     ...reads(principal, api),
     ...ownersActions(principal, api),
@@ -45,6 +43,30 @@ export function limitedTo(principal: Principal, api: FencepostApi): FencepostApi
     nodes: () => api.nodes(),
     readiness: (chainId) => api.readiness(chainId),
   };
+}
+
+/** What takes a nonce is counted where its caller is heard: forwarded to the lane's owner it is not counted again. */
+function making(principal: Principal, api: FencepostApi, rates: KeyRates) {
+  const { name } = principal;
+  const free = {
+    create: (request) => api.create(request, name, principal),
+    createBatch: (requests) => api.createBatch(requests, name, principal),
+    reserveNonce: (request) => api.reserveNonce(request, name, principal),
+  } satisfies Partial<FencepostApi>;
+  if (principal.createsPerSecond === null) return free;
+  const counted = <T>(work: () => Promise<T>): Promise<T> => {
+    return rates.take(principal, 1) === 0 ? Promise.reject(tooFast(principal)) : work();
+  };
+  return {
+    create: (request) => counted(() => free.create(request)),
+    /** The first of them are taken, as many as may be, so that a repeat of the others stands behind them. */
+    createBatch: async (requests) => {
+      const taken = rates.take(principal, requests.length);
+      const made = taken === 0 ? [] : await free.createBatch(requests.slice(0, taken));
+      return [...made, ...requests.slice(taken).map(() => tooFast(principal))];
+    },
+    reserveNonce: (request) => counted(() => free.reserveNonce(request)),
+  } satisfies Partial<FencepostApi>;
 }
 
 function reads(principal: Principal, api: FencepostApi) {

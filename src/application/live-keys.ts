@@ -4,7 +4,7 @@
  * nobody can say whether a key still counts, and its callers are told to come again.
  */
 import { unavailable } from "../domain/errors.ts";
-import type { Principal } from "../domain/principal.ts";
+import type { Principal, Quotas } from "../domain/principal.ts";
 import type { KeyRecord, KeyStore } from "../ports/key-store.ts";
 import type { Ports } from "../ports/ports.ts";
 
@@ -12,6 +12,8 @@ export interface LiveKeysPorts extends Pick<Ports, "clock"> {
   readonly store: Pick<KeyStore, "apiKeys">;
   /** For how long keys hold that cannot be read again. */
   readonly trustedMs: number;
+  /** Of keys that name none of their own. */
+  readonly quotas: Quotas;
 }
 
 /** Reading takes a little, too: revoked keys are refused within a second of this. */
@@ -62,7 +64,7 @@ export class LiveKeys {
   }
 
   private principalsOf({ secrets, ...terms }: KeyRecord): readonly (readonly [string, Principal])[] {
-    return secrets.map(({ digest }) => [digest, this.same(digest, principalOf(terms))] as const);
+    return secrets.map(({ digest }) => [digest, this.same(digest, principalOf(terms, this.ports.quotas))] as const);
   }
 
   /** The one that is known already, where nothing about it changed: what was made for it is kept. */
@@ -72,10 +74,15 @@ export class LiveKeys {
   }
 }
 
-function principalOf({ name, scopes, signers, chains }: Omit<KeyRecord, "secrets">): Principal {
-  return { name, scopes: new Set(scopes), signers: signers && new Set(signers), chains: chains && new Set(chains) };
+function principalOf({ name, scopes, signers, chains, ...own }: Omit<KeyRecord, "secrets">, usual: Quotas): Principal {
+  return {
+    ...{ name, scopes: new Set(scopes), signers: signers && new Set(signers), chains: chains && new Set(chains) },
+    createsPerSecond: own.createsPerSecond ?? usual.createsPerSecond,
+    queueShare: own.queueShare ?? usual.queueShare,
+  };
 }
 
-function textOf({ name, scopes, signers, chains }: Principal): string {
-  return JSON.stringify([name, [...scopes], signers && [...signers], chains && [...chains]]);
+function textOf({ name, scopes, signers, chains, createsPerSecond, queueShare }: Principal): string {
+  const limits = [signers && [...signers], chains && [...chains], createsPerSecond, queueShare];
+  return JSON.stringify([name, [...scopes], ...limits]);
 }

@@ -268,6 +268,8 @@ const keyTerms = {
   scopes: ["read", "submit"] as ("read" | "submit")[],
   signers: [signer],
   chains: null,
+  createsPerSecond: 50,
+  queueShare: 0.25,
 };
 
 export const newKey: NewKey = { ...keyTerms, secret: "pZ3vX0c6JH2mSmVZ8kq1uYy4n7wE5rTb", secretId: "5f1d7a84" };

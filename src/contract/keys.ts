@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { SCOPES } from "../domain/principal.ts";
+import { MOST_CREATES_PER_SECOND, SCOPES } from "../domain/principal.ts";
 import { Address, ChainId, Timestamp } from "./scalars.ts";
 import { closed, nullable, oneOf, optional, query } from "./shapes.ts";
 
@@ -8,11 +8,23 @@ import { closed, nullable, oneOf, optional, query } from "./shapes.ts";
 const Name = Type.String({ pattern: "^[A-Za-z0-9_.-]{1,64}$", examples: ["checkout"] });
 const Scopes = Type.Array(oneOf(SCOPES), { minItems: 1, description: "Without any: read and submit." });
 const SecretId = Type.String({ pattern: "^[0-9a-f]{8,64}$", description: "The beginning of the secret's digest." });
+const CreatesPerSecond = Type.Integer({
+  minimum: 1,
+  maximum: MOST_CREATES_PER_SECOND,
+  description: "On each node: creates, items of batches, reservations. Null: as the nodes are configured.",
+});
+const QueueShare = Type.Number({
+  exclusiveMinimum: 0,
+  maximum: 1,
+  description: "The part of a lane's queue that it may fill. Null: as the nodes are configured.",
+});
 const terms = {
   name: Name,
   scopes: Scopes,
   signers: nullable(Type.Array(Address, { description: "The only ones that it may see and use; null: all." })),
   chains: nullable(Type.Array(ChainId, { description: "As signers." })),
+  createsPerSecond: nullable(CreatesPerSecond),
+  queueShare: nullable(QueueShare),
 };
 
 export const AddKey = closed("AddKey", {
@@ -21,6 +33,8 @@ export const AddKey = closed("AddKey", {
     scopes: Scopes,
     signers: Type.Array(Address, { minItems: 1 }),
     chains: Type.Array(ChainId, { minItems: 1 }),
+    createsPerSecond: CreatesPerSecond,
+    queueShare: QueueShare,
   }),
 });
 export type AddKey = Static<typeof AddKey>;

@@ -28,6 +28,8 @@ export interface PeerCreate {
   readonly txId: string;
   /** The name of the caller's API key; absent where there was none, and from a node that does not know of owners yet. */
   readonly owner?: string;
+  /** The part of the lane's queue that this key may fill; absent: all of it. */
+  readonly queueShare?: number;
   readonly request: Readonly<Record<string, unknown>>;
 }
 

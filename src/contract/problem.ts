@@ -28,6 +28,7 @@ const members = {
     retryAfterSeconds: Type.Number({ minimum: 0, description: "As in the Retry-After header." }),
     ownerUrl: nullable(Type.String({ description: "NOT_LEADER: the node to ask." })),
     rule: Type.String({ description: "FORBIDDEN, QUOTA_EXCEEDED: what does not allow it." }),
+    limit: Type.Integer({ minimum: 0, description: "QUOTA_EXCEEDED: how much that rule allows." }),
     txId: TxId,
     txHash: Type.String({ pattern: "^0x[0-9a-f]{64}$", description: "CONFLICT: the attempt that was mined." }),
     outcome: oneOf(["unknown"], { description: "UNAVAILABLE: it may have been accepted; look for txId or requestId." }),

@@ -18,6 +18,13 @@ const kill: RouteScope = { scope: "operate", or: "admin" };
 /** One's own reservation; anybody else's is an operator's. */
 const ownReservation: RouteScope = { scope: "operate", own: "reserve" };
 
+/** Of routes that none of these open, only those who run the nodes have any use. */
+const CALLERS_SCOPES: readonly Scope[] = ["read", "submit", "reserve", "sign"];
+
+export function isOperators({ scope, or, own }: RouteScope): boolean {
+  return !CALLERS_SCOPES.some((each) => each === scope || each === or || each === own);
+}
+
 /** Every route that is not open, by method and path. A route that is not here cannot be registered. */
 export const ROUTE_SCOPES: Readonly<Record<string, RouteScope>> = {
   "post /api/v1/tx": submit,

@@ -47,6 +47,8 @@ export interface ErrorExtras {
   readonly ownerUrl?: string | null;
   /** FORBIDDEN, QUOTA_EXCEEDED: what does not allow it. */
   readonly rule?: string;
+  /** QUOTA_EXCEEDED: how much that rule allows. */
+  readonly limit?: number;
   readonly txId?: string;
   /** CONFLICT: the attempt that was mined. */
   readonly txHash?: string;

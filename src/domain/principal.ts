@@ -9,7 +9,7 @@ export type Scope = (typeof SCOPES)[number];
 export const KEY_NAME = /^[\w.-]{1,64}$/;
 
 /** Who asks. Decided once, where a request comes in, and before anything is looked up for it. */
-export interface Principal extends Limits {
+export interface Principal extends Limits, Quotas {
   /** Of the API key that was shown: what it makes belongs to this name. Null: no key is asked for here. */
   readonly name: string | null;
   readonly scopes: ReadonlySet<Scope>;
@@ -21,11 +21,34 @@ export interface Limits {
   readonly chains: ReadonlySet<number> | null;
 }
 
+/** How much of the nodes and of a lane a key may take up; null: as much as there is. */
+export interface Quotas {
+  /** On each node: creates, items of batches, reservations. */
+  readonly createsPerSecond: number | null;
+  /** The part of a lane's queue that it may fill: above 0, at most 1. */
+  readonly queueShare: number | null;
+}
+
+/** What a create is held to. */
+export interface CreateLimits extends Limits, Partial<Pick<Quotas, "queueShare">> {}
+
+export const MOST_CREATES_PER_SECOND = 1_000_000;
+
+/** Four decimals: what a database keeps of it in four bytes is the same number. */
+export function isQueueShare(value: unknown): value is number {
+  return typeof value === "number" && value > 0 && value <= 1 && Math.round(value * 10_000) / 10_000 === value;
+}
+
+export const NO_QUOTAS: Quotas = { createsPerSecond: null, queueShare: null };
+
 /** Of a key that names no scopes. */
 export const USUAL_SCOPES: readonly Scope[] = ["read", "submit"];
 
 /** Where no key is asked for, everybody may do everything, and what they make belongs to nobody. */
-export const ANYBODY: Principal = { name: null, scopes: new Set(SCOPES), signers: null, chains: null };
+export const ANYBODY: Principal = {
+  ...{ name: null, scopes: new Set(SCOPES), signers: null, chains: null },
+  ...NO_QUOTAS,
+};
 
 export function isLimited({ signers, chains }: Limits): boolean {
   return signers !== null || chains !== null;

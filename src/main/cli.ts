@@ -68,9 +68,7 @@ function createActions(environment: Environment, output: Output): CliActions {
       const named = slot === null ? config : { ...config, nodeId: `${config.nodeId}-${slot}` };
       const request = { config: named, logger, sharesPort: slot !== null };
       const say = slot === null ? ready : reportReady;
-      await start(request, ({ url, sharedUrl, nodeId }) => say({ url: sharedUrl ?? url, nodeId })).finally(
-        logger.flush,
-      );
+      await start(request, ({ url, adminUrl, nodeId }) => say({ url, adminUrl, nodeId })).finally(logger.flush);
     },
     async demo(options) {
       const { demo } = await import("./dev/demo/demo.ts");
@@ -82,8 +80,9 @@ function createActions(environment: Environment, output: Output): CliActions {
       const { config } = await load("config", options);
       const { createClient } = await import("../client/index.ts");
       const { advertisedUrl, literalHost } = await import("./advertised-url.ts");
-      const url =
-        options.url ?? config.advertiseUrl ?? advertisedUrl(`http://${literalHost(config.host)}:${config.port}`);
+      // Operators find everything where they come in.
+      const { host, port } = config.admin ?? config;
+      const url = options.url ?? config.advertiseUrl ?? advertisedUrl(`http://${literalHost(host)}:${port}`);
       const apiKey = options.apiKey ?? mightiest(config.apiKeys)?.secret;
       output.hide(apiKey === undefined ? [] : [apiKey]);
       return createClient(apiKey === undefined ? { url } : { url, apiKey });

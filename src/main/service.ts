@@ -1,7 +1,8 @@
 import { dashboardFiles } from "../adapters/dashboard/files.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
 import type { WireOptions } from "../adapters/http/host-and-origin.ts";
-import { createHttpServer, type PeerReceiver } from "../adapters/http/server.ts";
+import { refusalLog } from "../adapters/http/refusal-log.ts";
+import { createHttpServer, type HttpServer, type PeerReceiver } from "../adapters/http/server.ts";
 import { mayBeAt } from "../adapters/peers/url-patterns.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createLogSink } from "../adapters/system/log-sink.ts";
@@ -57,7 +58,7 @@ export async function startService(options: ServiceOptions) {
   try {
     const composed = await composeNode({
       config,
-      url: serving.then(({ url }) => allowed(config, ownAddress(config, url, sharesPort))),
+      url: serving.then(({ own }) => allowed(config, ownAddress(config, own, sharesPort))),
       extensions,
       sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum })],
       patience: waitUntil === undefined ? null : patienceOf(logger, waitUntil),
@@ -67,17 +68,18 @@ export async function startService(options: ServiceOptions) {
       },
       ...(failpoint === undefined ? {} : { failpoint }),
     });
-    const { http, url } = await serving;
+    const { http, url, own } = await serving;
     face.api.current = composed.node.api;
     face.reception = composed.node.reception;
     const { node, store } = composed;
     metrics.connect({ gauge: (name) => node.gauges()[name], transactionStates: () => store.liveStates() });
     await composed.node.settlingIn.whenOver();
-    const shared = sharesPort ? await http.listenShared(config.host, config.port) : null;
+    const shared = sharesPort ? await listenTogether(http, config) : null;
     return {
-      url,
-      /** The port that the workers of one machine share; null for a node of its own. */
-      sharedUrl: shared?.url ?? null,
+      /** Where callers come in: the port that the workers of one machine share, where it is one of them. */
+      url: shared?.url ?? url,
+      /** Where operators do; null: in the same place. */
+      adminUrl: config.admin === null ? null : (shared?.adminUrl ?? own),
       nodeId: config.nodeId,
       chainIds: composed.chains.map(({ chainId }) => chainId),
       /** As people write them, EIP-55. */
@@ -112,8 +114,9 @@ interface Shown {
   readonly checksum: (address: Address) => string;
 }
 
-/** The server, listening. */
+/** The server, listening. `own`: where other nodes reach this process. */
 async function serve({ config, logger, sharesPort = false }: ServiceOptions, { face, metrics, checksum }: Shown) {
+  const noteRefusal = refusalLog(systemClock, (noted) => logger.log("warn", { ...noted }, "a request was not allowed"));
   const http = createHttpServer({
     // Read first: while that waits, threads are started, before making the server keeps this one busy.
     files: await dashboardFiles(),
@@ -128,23 +131,35 @@ async function serve({ config, logger, sharesPort = false }: ServiceOptions, { f
     logger: { error: (fields, message) => logger.log("error", { ...fields }, message) },
     onRefused: (refusal) => {
       metrics.refused(refusal);
-      logger.log("warn", { ...refusal }, "a request was not allowed");
+      noteRefusal(refusal);
     },
     onResponse: metrics.httpRequest,
     peer: face.peer.face,
     wire: { hosts: hostsOf(config), origins: [config.advertiseUrl ?? [], config.allowedOrigins].flat() },
     door: doorOf({ config, logger, reception: () => face.reception }),
   });
-  const { url } = await http.listen(config.host, sharesPort ? 0 : config.port);
-  return { http, url };
+  const { host, port, admin } = config;
+  if (admin === null) {
+    const { url } = await http.listen(host, sharesPort ? 0 : port);
+    return { http, url, own: url };
+  }
+  const { url: own } = await http.listen(admin.host, sharesPort ? 0 : admin.port, "operators");
+  return { http, url: sharesPort ? own : (await http.listenShared(host, port, "callers")).url, own };
+}
+
+/** On the ports that the workers of one machine share. */
+async function listenTogether(http: HttpServer, { host, port, admin }: Config) {
+  if (admin === null) return { ...(await http.listenShared(host, port)), adminUrl: null };
+  const { url: adminUrl } = await http.listenShared(admin.host, admin.port, "operators");
+  return { ...(await http.listenShared(host, port, "callers")), adminUrl };
 }
 
 /** A key that is asked for protects by itself: a page does not know it. */
-function hostsOf({ allowedHosts, apiKeys, host, advertiseUrl }: Config): WireOptions["hosts"] {
+function hostsOf({ allowedHosts, apiKeys, host, admin, advertiseUrl }: Config): WireOptions["hosts"] {
   if (allowedHosts !== null) return allowedHosts;
   if (apiKeys !== "none") return "any";
   const advertised = new URL(advertiseUrl ?? advertisedUrl(`http://${literalHost(host)}`)).hostname;
-  return { own: [literalHost(host), advertised] };
+  return { own: [literalHost(host), literalHost(admin?.host ?? host), advertised] };
 }
 
 type Receiving = Pick<Reception, "admittance" | "waiting">;
@@ -201,9 +216,9 @@ class Deferred<T extends object> {
   });
 }
 
-function liveKeys({ apiKeys, lease }: Config, store: BuiltParts["store"]): LiveKeys | null {
+function liveKeys({ apiKeys, lease, keyQuotas: quotas }: Config, store: BuiltParts["store"]): LiveKeys | null {
   if (apiKeys === "none") return null;
-  const keys = new LiveKeys({ store, clock: systemClock, trustedMs: lease.durationMs });
+  const keys = new LiveKeys({ store, clock: systemClock, trustedMs: lease.durationMs, quotas });
   keys.start();
   return keys;
 }
@@ -217,7 +232,7 @@ function peerFace(node: FencepostNode, gate: BuiltParts["gate"]): PeerReceiver {
   };
 }
 
-async function stop(http: ReturnType<typeof createHttpServer>, composed: ComposedNode): Promise<void> {
+async function stop(http: HttpServer, composed: ComposedNode): Promise<void> {
   composed.node.drain();
   http.drain();
   await composed.close();

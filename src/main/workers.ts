@@ -24,7 +24,7 @@ export interface WorkersRequest {
   readonly drainTimeoutMs: number;
 }
 
-type Ready = Pick<Service, "url" | "nodeId">;
+type Ready = Pick<Service, "url" | "adminUrl" | "nodeId">;
 
 /** Tells a worker which of the N it is, so that one that was started anew keeps its name. */
 const SLOT = "WORKER_SLOT";
@@ -47,7 +47,8 @@ export async function startWorkers(request: WorkersRequest, ready: (node: Ready)
   try {
     const readies = await Promise.race([crew.start(), stop.received.then(() => null)]);
     if (readies !== null) {
-      ready({ url: (readies[0] as Ready).url, nodeId: request.nodeId });
+      const { url, adminUrl } = readies[0] as Ready;
+      ready({ url, adminUrl, nodeId: request.nodeId });
       await stop.received;
     }
   } finally {

@@ -1,8 +1,8 @@
 import type { Address } from "../domain/lane.ts";
-import type { Scope } from "../domain/principal.ts";
+import type { Quotas, Scope } from "../domain/principal.ts";
 
 /** What an API key may do and see. */
-export interface KeyTerms {
+export interface KeyTerms extends Quotas {
   readonly name: string;
   readonly scopes: readonly Scope[];
   /** Null: all. */

@@ -138,6 +138,12 @@ export interface AllocatedRecord
   readonly mostCost?: bigint;
 }
 
+/** One that has a nonce and no outcome yet. */
+export interface OpenTransaction {
+  readonly txId: string;
+  readonly isMined: boolean;
+}
+
 /** Request ids of one lane; the same id of another lane is another request. */
 export interface AskedRequests {
   readonly lane: Lane;
@@ -162,6 +168,8 @@ export interface LaneStore {
   loadPayloads(txIds: readonly string[]): Promise<readonly StoredPayload[]>;
   /** Settled and watched rows of a lane that were mined in one of these blocks. */
   loadWatched(lane: Lane, blockHashes: readonly Hash[]): Promise<readonly TrackedRecord[]>;
+  /** What is not final of all that belongs to this key on the lane. */
+  openOf(lane: Lane, owner: string): Promise<readonly OpenTransaction[]>;
   /** One above the highest nonce of the lane that is settled and past its watch; 0 where none is. */
   settledBelow(lane: Lane): Promise<number>;
   /** The idempotency pre-check: existing transactions (or intake rows) by request id, of any number of lanes in one look. */

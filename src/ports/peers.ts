@@ -9,6 +9,8 @@ export interface ForwardedCreate {
   readonly txId: string;
   /** The name of the API key that the caller showed where it was heard. */
   readonly owner: string | null;
+  /** The part of the lane's queue that this key may fill; absent: all of it. */
+  readonly queueShare?: number;
   /** As the caller sent it; the owner validates it again. */
   readonly request: Readonly<Record<string, unknown>>;
 }

@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { limitedTo } from "../../src/application/authority.ts";
+import type { FencepostApi } from "../../src/application/api.ts";
+import * as authority from "../../src/application/authority.ts";
+import { KeyRates } from "../../src/application/key-rates.ts";
 import type { Explanation } from "../../src/domain/explain/situation.ts";
 import type { Lane } from "../../src/domain/lane.ts";
-import { ANYBODY, type Principal, SCOPES } from "../../src/domain/principal.ts";
+import { ANYBODY, NO_QUOTAS, type Principal, SCOPES } from "../../src/domain/principal.ts";
 import {
   sampleCompletion,
   sampleLease,
@@ -20,8 +22,11 @@ const FOREIGN: readonly Lane[] = [
 ];
 const key = (wishes: Partial<Principal> = {}): Principal => ({
   ...{ name: "mine", scopes: new Set(SCOPES), signers: new Set([SIGNER]), chains: new Set([CHAIN_ID]) },
+  ...NO_QUOTAS,
   ...wishes,
 });
+const rates = new KeyRates({ monotonicMs: () => 0 });
+const limitedTo = (principal: Principal, api: FencepostApi) => authority.limitedTo(principal, api, rates);
 const each = <T>(make: (lane: Lane, at: number) => T): readonly T[] => [MINE, ...FOREIGN].map(make);
 
 describe("a key that is limited to signers and chains", () => {
@@ -157,6 +162,24 @@ describe("on a node", () => {
     const order = { action: "suspend", signer, request: { reason: "because" }, actor: "operator:mine" } as const;
     await expect(world.settle(api.actOnLane(order))).rejects.toMatchObject(refused);
     expect(world.rows().map(({ lane }) => lane.signer)).toEqual([SIGNER, SIGNER]);
+  });
+
+  it("creates count against the rate of a key where its caller is heard, and not again at the lane's owner", async () => {
+    world = new World();
+    const nodes = [await world.startNode(), await world.startNode()];
+    await world.until(() => world.ownerOf(SIGNER) !== undefined);
+    const slow = key({ createsPerSecond: 5 });
+    const counts = nodes.map(() => new KeyRates(world.clock));
+    const forwarding = nodes.findIndex((_, at) => world.ownerOf(SIGNER) !== `node-${at + 1}`);
+    const { api } = (nodes[forwarding] as (typeof nodes)[number]).node;
+    const asked = authority.limitedTo(slow, api, counts[forwarding] as KeyRates);
+    const left: (number | null)[][] = [];
+    const batch = asked.createBatch([transfer(), transfer(), transfer()]);
+    left.push(counts.map((count) => count.left(slow)));
+    const fates = await world.settle(batch);
+    expect(fates.map((fate) => "nonce" in fate && fate.nonce)).toEqual([0, 1, 2]);
+    expect(world.network.forwards).toMatchObject([{ count: 3 }]);
+    expect(left).toEqual([forwarding === 0 ? [2, 5] : [5, 2]]);
   });
 
   it("a request id that another key owns is REQUEST_ID_REUSED, and says nothing of its transaction", async () => {

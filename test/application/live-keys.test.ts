@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { LiveKeys } from "../../src/application/live-keys.ts";
+import { NO_QUOTAS } from "../../src/domain/principal.ts";
 import type { KeyTerms } from "../../src/ports/key-store.ts";
 import { createManualClock } from "../doubles/manual-clock.ts";
 import { MemoryDatabase } from "../doubles/memory-store.ts";
 
-const TERMS: KeyTerms = { name: "shop", scopes: ["read"], signers: null, chains: [1] };
+const TERMS: KeyTerms = { name: "shop", scopes: ["read"], signers: null, chains: [1], ...NO_QUOTAS };
 const [FIRST, SECOND] = ["a".repeat(64), "b".repeat(64)] as const;
 const ME = "operator:me";
 const TRUSTED_MS = 10_000;
@@ -13,7 +14,7 @@ const A_SECOND_MS = 1_000;
 function world() {
   const clock = createManualClock();
   const store = new MemoryDatabase(clock).connect();
-  const keys = new LiveKeys({ store, clock, trustedMs: TRUSTED_MS });
+  const keys = new LiveKeys({ store, clock, trustedMs: TRUSTED_MS, quotas: { createsPerSecond: 5, queueShare: null } });
   return { clock, store, keys };
 }
 
@@ -32,7 +33,11 @@ describe("the keys of the database, on a node", () => {
     keys.start();
     await clock.advance(A_SECOND_MS);
     const principal = keys.find(FIRST);
-    expect(principal).toEqual({ name: "shop", scopes: new Set(["read"]), signers: null, chains: new Set([1]) });
+    const quotas = { createsPerSecond: 5, queueShare: null };
+    expect(principal).toEqual({
+      ...{ name: "shop", scopes: new Set(["read"]), signers: null, chains: new Set([1]) },
+      ...quotas,
+    });
     expect(keys.find(SECOND)).toBeNull();
     await store.addApiSecret(TERMS, SECOND, ME);
     await clock.advance(A_SECOND_MS);
@@ -44,6 +49,21 @@ describe("the keys of the database, on a node", () => {
     await store.revokeApiKey("shop", null);
     await clock.advance(A_SECOND_MS);
     expect(keys.find(SECOND)).toBeNull();
+  });
+
+  it("have their own rate and share of a queue, and the node's where they name none", async () => {
+    made = world();
+    const { clock, store, keys } = made;
+    await store.addApiSecret({ ...TERMS, createsPerSecond: 2, queueShare: 0.1 }, FIRST, ME);
+    await store.addApiSecret({ ...TERMS, name: "usual" }, SECOND, ME);
+    keys.start();
+    await clock.advance(A_SECOND_MS);
+    expect(keys.find(FIRST)).toMatchObject({ createsPerSecond: 2, queueShare: 0.1 });
+    expect(keys.find(SECOND)).toMatchObject({ createsPerSecond: 5, queueShare: null });
+    await store.revokeApiKey("shop", null);
+    await store.addApiSecret({ ...TERMS, createsPerSecond: 3 }, FIRST, ME);
+    await clock.advance(A_SECOND_MS);
+    expect(keys.find(FIRST)).toMatchObject({ createsPerSecond: 3, queueShare: null });
   });
 
   it("hold for the length of a lease where the database does not answer, and are then not let in", async () => {

@@ -4,7 +4,7 @@ import type { Store, StoreSubject } from "./store-subject.ts";
 
 const digestOf = (letter: string) => letter.repeat(64);
 const key = (name: string, wishes: Partial<KeyTerms> = {}): KeyTerms => ({
-  ...{ name, scopes: ["read", "submit"], signers: null, chains: null },
+  ...{ name, scopes: ["read", "submit"], signers: null, chains: null, createsPerSecond: null, queueShare: null },
   ...wishes,
 });
 
@@ -22,7 +22,8 @@ export function keyStoreContract(name: string, create: () => Promise<StoreSubjec
 
     it("keeps a key with its terms, and the digests of its secrets, the older first", async () => {
       const limits = { signers: [`0x${"ab".repeat(20)}`, `0x${"cd".repeat(20)}`], chains: [1, 10] } as const;
-      const limited = key("limited", { scopes: ["read", "operate"], ...limits });
+      const quotas = { createsPerSecond: 50, queueShare: 0.1234 };
+      const limited = key("limited", { scopes: ["read", "operate"], ...limits, ...quotas });
       expect(await store.addApiSecret(limited, digestOf("a"), "operator:me")).toBe("added");
       expect(await store.addApiSecret(limited, digestOf("b"), "operator:me")).toBe("added");
       const found = await named("limited");
@@ -34,9 +35,21 @@ export function keyStoreContract(name: string, create: () => Promise<StoreSubjec
     it("takes no third secret, and none on other terms", async () => {
       for (const letter of ["c", "d"]) await store.addApiSecret(key("two"), digestOf(letter), "operator:me");
       expect(await store.addApiSecret(key("two"), digestOf("e"), "operator:me")).toBe("full");
-      const mightier = key("two", { scopes: ["read", "submit", "admin"] });
-      expect(await store.addApiSecret(mightier, digestOf("e"), "operator:me")).toBe("differs");
+      for (const other of [{ scopes: ["read", "submit", "admin"] }, { createsPerSecond: 1 }, { queueShare: 0.5 }]) {
+        const mightier = key("two", other as Partial<KeyTerms>);
+        expect(await store.addApiSecret(mightier, digestOf("e"), "operator:me")).toBe("differs");
+      }
       expect(await named("two")).toMatchObject({ scopes: ["read", "submit"], secrets: [{}, {}] });
+    });
+
+    it("gives two secrets, and no error, where many are asked for at one moment", async () => {
+      for (const name of ["crowd-1", "crowd-2", "crowd-3"]) {
+        const asked = ["4", "5", "6", "7"].map((letter) => {
+          return store.addApiSecret(key(name), `${name.slice(-1)}${letter}`.repeat(32), "operator:me");
+        });
+        expect((await Promise.all(asked)).sort()).toEqual(["added", "added", "full", "full"]);
+        expect((await named(name))?.secrets).toHaveLength(2);
+      }
     });
 
     it("revokes one secret, whose place is free again, or the key as a whole", async () => {

@@ -292,6 +292,11 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore,
     });
   }
 
+  async openOf(lane: Lane, owner: string) {
+    await this.reach();
+    return queries.openOf(this.state, lane, owner);
+  }
+
   async settledBelow(lane: Lane): Promise<number> {
     await this.reach();
     return queries.settledBelow(this.state, lane);

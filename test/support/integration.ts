@@ -35,7 +35,8 @@ export const SHORT_LEASE: Variables = {
   FENCEPOST_CLOCK_SKEW_ALLOWANCE: "300ms",
 };
 
-const QUICK: Variables = {
+/** One that follows a quick chain, open to this machine, on a port that the system chooses. */
+export const QUICK: Variables = {
   FENCEPOST_PORT: "0",
   FENCEPOST_AUTH: "none",
   FENCEPOST_PRIVATE_KEYS: KEYS.join(","),

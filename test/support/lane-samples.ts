@@ -186,8 +186,8 @@ export async function mine(
   store: Pick<LaneStore, "commit">,
   fence: Fence,
   receipt: Partial<Receipt> = {},
+  intent: PreparedIntent = anIntent(fence.lane),
 ): Promise<Mined> {
-  const intent = anIntent(fence.lane);
   const attempt = anAttempt();
   const found = aReceipt(attempt.txHash, receipt);
   await allocate(store, fence, [intent]);
@@ -202,8 +202,9 @@ export async function confirm(
   store: Pick<LaneStore, "commit">,
   fence: Fence,
   receipt: Partial<Receipt> = {},
+  intent: PreparedIntent = anIntent(fence.lane),
 ): Promise<Mined> {
-  const mined = await mine(store, fence, receipt);
+  const mined = await mine(store, fence, receipt, intent);
   const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: mined.attempt.txHash } as const;
   await apply(store, fence, [step(mined.intent.txId, AT.mined, "confirm", { completion })]);
   return mined;

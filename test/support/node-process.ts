@@ -15,6 +15,8 @@ export interface Exit {
 
 export interface Ready {
   readonly url: string;
+  /** Where operators come in, where that is another port. */
+  readonly adminUrl?: string;
   readonly nodeId: string;
 }
 

@@ -69,8 +69,10 @@ function addNew(command: Command, asking: Asking): void {
   command.description("make one, or a second secret of one; the secret is shown once");
   askNode(command, asking, {
     ask: (client) => {
-      const { scopes, signers, chains } = command.opts<Partial<AddKey>>();
-      const wishes = { ...(scopes && { scopes }), ...(signers && { signers }), ...(chains && { chains }) };
+      const { rate, ...rest } = command.opts<NewKeyOptions>();
+      const { scopes, signers, chains, queueShare } = rest;
+      const limits = { ...(scopes && { scopes }), ...(signers && { signers }), ...(chains && { chains }) };
+      const wishes = { ...limits, ...(rate && { createsPerSecond: rate }), ...(queueShare && { queueShare }) };
       return client.addKey({ name: command.args[0] ?? "", ...wishes });
     },
     show: newKeyLines,
@@ -78,7 +80,19 @@ function addNew(command: Command, asking: Asking): void {
     .argument("<name>", "what it makes belongs to this name")
     .addOption(new Option("--scopes <list>", "comma-separated, instead of read,submit").argParser(words))
     .addOption(new Option("--signers <list>", "the only ones that it may see and use").argParser(words))
-    .addOption(new Option("--chains <list>", "the only ones that it may see and use, by id").argParser(numbers));
+    .addOption(new Option("--chains <list>", "the only ones that it may see and use, by id").argParser(numbers))
+    .addOption(new Option("--rate <number>", "the most creates a second, on each node").argParser(number))
+    .addOption(
+      new Option("--queue-share <part>", "the part of a lane's queue that it may fill: 0.1").argParser(number),
+    );
+}
+
+type NewKeyOptions = Partial<AddKey> & { readonly rate?: number };
+
+/** What it may be, the node says. */
+function number(text: string): number {
+  if (/^\d+(\.\d+)?$/.test(text) && Number(text) > 0) return Number(text);
+  throw new InvalidArgumentError("It must be a number above zero.");
 }
 
 function words(text: string): readonly string[] {
@@ -101,9 +115,10 @@ function revokedLine({ name, secretId }: RevokedKey): string {
 
 function keysTable({ items }: { readonly items: readonly Keys["items"][number][] }): string {
   if (items.length === 0) return "there are no API keys in the database\n";
-  const rows = items.map(({ name, scopes, signers, chains, secrets, createdAt }) => {
-    const limits = [signers?.join(" ") ?? "all", chains?.join(" ") ?? "all"];
+  const rows = items.map(({ name, scopes, signers, chains, createsPerSecond, queueShare, secrets, createdAt }) => {
+    const quotas = [String(createsPerSecond ?? "default"), String(queueShare ?? "default")];
+    const limits = [signers?.join(" ") ?? "all", chains?.join(" ") ?? "all", ...quotas];
     return [name, scopes.join("+"), ...limits, secrets.map(({ secretId }) => secretId).join(" "), createdAt];
   });
-  return table([["name", "scopes", "signers", "chains", "secrets", "created"], ...rows]);
+  return table([["name", "scopes", "signers", "chains", "rate", "queue share", "secrets", "created"], ...rows]);
 }

@@ -39,6 +39,8 @@ export function table(rows: readonly (readonly string[])[]): string {
 }
 
 export interface ReadyNode {
+  /** Where operators come in; null: in the same place. */
+  readonly adminUrl?: string | null;
   readonly url: string;
   readonly nodeId: string;
 }
@@ -60,12 +62,12 @@ export interface ConfigRow {
 }
 
 /** The one line that a supervisor waits for. */
-export function readyLine({ url, nodeId }: ReadyNode): string {
-  return `${JSON.stringify({ ready: true, url, nodeId })}\n`;
+export function readyLine({ url, adminUrl = null, nodeId }: ReadyNode): string {
+  return `${JSON.stringify({ ready: true, url, ...(adminUrl !== null && { adminUrl }), nodeId })}\n`;
 }
 
 /** The last thing that `dev` says before it is the reader's turn: something to paste. */
-export function devWelcome({ url, chainId, signers, needsKey }: ReadyDevNode): string {
+export function devWelcome({ url, adminUrl, chainId, signers, needsKey }: ReadyDevNode): string {
   const [from = "", to = from] = signers;
   const body = JSON.stringify({ signer: from, requestId: "hello-1", payload: { to, value: "1" } });
   const key = needsKey ? " -H 'authorization: Bearer YOUR_API_KEY'" : "";
@@ -76,7 +78,7 @@ export function devWelcome({ url, chainId, signers, needsKey }: ReadyDevNode): s
 
     curl -s ${url}/api/v1/tx -H 'content-type: application/json'${key} -d '${body}'
 
-  Watch it become final: ${url}/        API reference: ${url}/docs        Stop: Ctrl-C
+  Watch it become final: ${adminUrl ?? url}/        API reference: ${url}/docs        Stop: Ctrl-C
 
 `;
 }

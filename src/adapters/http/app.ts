@@ -3,6 +3,8 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { OPEN } from "../../application/admittance.ts";
 import type { FencepostApi } from "../../application/api.ts";
 import { limitedTo } from "../../application/authority.ts";
+import { KeyRates } from "../../application/key-rates.ts";
+import { isOperators } from "../../contract/scopes.ts";
 import { rememberingChecksum } from "../../domain/checksum.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
@@ -12,7 +14,8 @@ import { wire } from "./host-and-origin.ts";
 import { acceptOnlyJson } from "./json-body.ts";
 import { LongPolls } from "./long-polls.ts";
 import type { HttpServerOptions, RouteContext } from "./options.ts";
-import { answerWithProblems, rawProblem, sendProblem } from "./problems.ts";
+import { answerWithProblems, noSuchRoute, rawProblem, sendProblem } from "./problems.ts";
+import { rateHeaders } from "./rate-headers.ts";
 import { createRoutes } from "./routes/create.ts";
 import { fileRoutes } from "./routes/files.ts";
 import { keyRoutes } from "./routes/keys.ts";
@@ -154,9 +157,13 @@ export function addHooks(
   options: HttpServerOptions,
   { longPolls, arrivals }: { readonly longPolls: LongPolls; readonly arrivals: Arrivals },
 ): void {
-  const { clock, onResponse } = options;
+  const { clock, onResponse, operators } = options;
+  /** No method of theirs is told of either: what refuses those comes after the routes. */
+  const operatorsUrls = new Set<string>();
   const authenticate = authenticator(options.apiKeys, options.liveKeys);
-  const apiOf = rememberedFor((principal) => limitedTo(principal, options.api));
+  const rates = new KeyRates(clock);
+  const apiOf = rememberedFor((principal) => limitedTo(principal, options.api, rates));
+  const tellRate = rateHeaders(rates);
   const mayCome = wire(options.wire ?? { hosts: "any", origins: [] });
   const doors = options.door === undefined ? null : openDoors({ ...options.door, clock, arrivals });
   app.decorateRequest("principal", null as unknown as Principal);
@@ -174,11 +181,16 @@ export function addHooks(
     const isUrgent = route.config?.urgent === true;
     const asksForKey = route.config?.open !== true && !isPeer;
     const scope = asksForKey ? scopeOf(route) : null;
+    const isTheirs = isPeer || route.config?.operators === true || (scope !== null && isOperators(scope));
+    if (isTheirs) operatorsUrls.add(url);
+    const isHidden = operators !== undefined && operatorsUrls.has(url);
     const entry = { open: route.config?.open === true, anyHost: UNDER_ANY_NAME.has(url) || isPeer };
     const own = [route.onRequest ?? []].flat();
+    if (route.config?.metered === true) route.onSend = [tellRate, ...[route.onSend ?? []].flat()];
     // Known here once; Fastify puts a request's `routeOptions` together at every look.
     const before: OnRequest = (request, reply, done) => {
       request.pattern = url;
+      if (isHidden && !operators.has(request.raw.socket)) return done(noSuchRoute(request));
       if (!mayCome(request, reply, entry)) return;
       if (scope !== null) {
         request.principal = authenticate(request.headers.authorization);

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { RouteOptions } from "fastify";
 import { ROUTE_SCOPES, type RouteScope } from "../../contract/scopes.ts";
 import { FencepostError } from "../../domain/errors.ts";
-import { ANYBODY, forbidden, type Principal, USUAL_SCOPES } from "../../domain/principal.ts";
+import { ANYBODY, forbidden, NO_QUOTAS, type Principal, USUAL_SCOPES } from "../../domain/principal.ts";
 import type { ApiKey, HttpServerOptions } from "./options.ts";
 
 /** Whose secret the header carries; throws UNAUTHENTICATED where it is nobody's. */
@@ -30,9 +30,9 @@ export function authenticator(
   };
 }
 
-function principalOf({ name, scopes = USUAL_SCOPES, signers, chains }: ApiKey): Principal {
+function principalOf({ name, secret: _, scopes = USUAL_SCOPES, signers, chains, ...quotas }: ApiKey): Principal {
   const limit = <T>(to: readonly T[] | undefined) => (to === undefined ? null : new Set(to));
-  return { name, scopes: new Set(scopes), signers: limit(signers), chains: limit(chains) };
+  return { name, scopes: new Set(scopes), signers: limit(signers), chains: limit(chains), ...NO_QUOTAS, ...quotas };
 }
 
 /** Throws FORBIDDEN where the key has neither the route's scope nor one that is as good, or enough for what is its own. */

@@ -31,7 +31,7 @@ const PREFLIGHT = {
   "access-control-allow-headers": "authorization, content-type, idempotency-key",
   "access-control-max-age": "600",
 };
-const EXPOSED = "location, retry-after, fencepost-owner, www-authenticate";
+const EXPOSED = "location, retry-after, ratelimit, ratelimit-policy, fencepost-owner, www-authenticate";
 
 export function wire({ hosts, origins }: WireOptions): Wire {
   const isKnown = hosts === "any" ? () => true : hostCheck(hosts);

@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { TSchema } from "typebox";
 import type { Created, FencepostApi } from "../../application/api.ts";
 import type { Checksum } from "../../domain/checksum.ts";
@@ -5,7 +6,7 @@ import type { FencepostError } from "../../domain/errors.ts";
 import type { Kill } from "../../domain/kills.ts";
 import type { Address, Lane } from "../../domain/lane.ts";
 import type { Mask } from "../../domain/mask.ts";
-import type { Principal, Scope } from "../../domain/principal.ts";
+import type { Principal, Quotas, Scope } from "../../domain/principal.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 import type { DoorOptions } from "./door.ts";
@@ -34,6 +35,8 @@ export interface HttpServerOptions {
   readonly onResponse?: (report: ResponseReport) => void;
   /** What other nodes of the same database may ask. Without it there is no such route. */
   readonly peer?: PeerReceiver;
+  /** Connections that came in where operators do. With it, what is theirs is answered there alone, and is 404 elsewhere. */
+  readonly operators?: { has(connection: Socket): boolean };
   /** Which names it answers to, and to which web pages. Without it, any name and no page of another site. */
   readonly wire?: WireOptions;
   /** Which requests are let in under overload. Without it, all are. */
@@ -52,7 +55,7 @@ export interface PeerReceiver {
 
 export type CheckBody = (body: Buffer) => void;
 
-export interface ApiKey {
+export interface ApiKey extends Partial<Quotas> {
   readonly name: string;
   readonly secret: string;
   /** Without them: those of a usual key. */
@@ -72,7 +75,8 @@ export interface HttpLogger {
 }
 
 export interface Refusal {
-  readonly code: "FORBIDDEN" | "QUOTA_EXCEEDED";
+  readonly code: "UNAUTHENTICATED" | "FORBIDDEN" | "QUOTA_EXCEEDED";
+  /** Of a secret that no key has: `apiKey`. */
   readonly rule: string;
   /** The name of the key; null: none was asked for, or it had not come to that. */
   readonly key: string | null;
@@ -110,10 +114,14 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Answered without an API key. */
     open?: true;
+    /** Beside what only operators' scopes open: for those who run the nodes. */
+    operators?: true;
     /** For other nodes: API keys mean nothing here, the route looks for a node's signature itself. */
     peer?: true;
     /** Creates: not let in while this node could not act on it, not even read. */
     takesIn?: true;
+    /** Counts against the rate of the key, and says how much of that is left. */
+    metered?: true;
     /** Let in at once, also under overload: an order to stop does not wait behind what it is to stop. */
     urgent?: true;
     /** Exists only to say 405. */

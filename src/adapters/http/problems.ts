@@ -3,6 +3,7 @@ import { type Problem, problemDocument } from "../../contract/problem.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { type Mask, maskOfShapes, maskTexts } from "../../domain/mask.ts";
 import type { HttpLogger, HttpServerOptions } from "./options.ts";
+import { tellQuota } from "./rate-headers.ts";
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -30,9 +31,11 @@ type Audit = Pick<HttpServerOptions, "logger" | "mask" | "onRefused">;
 export function noteRefusal(
   onRefused: NonNullable<Audit["onRefused"]>,
   { principal, method, pattern }: FastifyRequest,
-  { code, extras: { rule } }: FencepostError,
+  { code, extras }: FencepostError,
 ): void {
-  if (rule === undefined || (code !== "FORBIDDEN" && code !== "QUOTA_EXCEEDED")) return;
+  const rule = code === "UNAUTHENTICATED" ? "apiKey" : extras.rule;
+  if (rule === undefined) return;
+  if (code !== "UNAUTHENTICATED" && code !== "FORBIDDEN" && code !== "QUOTA_EXCEEDED") return;
   onRefused({ code, rule, key: principal?.name ?? null, method, route: pattern ?? "unmatched" });
 }
 
@@ -47,9 +50,11 @@ export function answerWithProblems(app: FastifyInstance, { logger, mask, onRefus
     if (onRefused !== undefined) noteRefusal(onRefused, request, told);
     return sendProblem(reply, told);
   });
-  app.setNotFoundHandler((request, reply) =>
-    sendProblem(reply, new FencepostError("NOT_FOUND", `there is no route ${request.method} ${pathOf(request)}`)),
-  );
+  app.setNotFoundHandler((request, reply) => sendProblem(reply, noSuchRoute(request)));
+}
+
+export function noSuchRoute(request: FastifyRequest): FencepostError {
+  return new FencepostError("NOT_FOUND", `there is no route ${request.method} ${pathOf(request)}`);
 }
 
 export function sendProblem(reply: FastifyReply, error: FencepostError): FastifyReply {
@@ -57,6 +62,7 @@ export function sendProblem(reply: FastifyReply, error: FencepostError): Fastify
   reply.code(error.status).header("content-type", PROBLEM_TYPE).header("cache-control", "no-store");
   if (retryAfterSeconds !== undefined) reply.header("retry-after", String(Math.ceil(retryAfterSeconds)));
   if (ownerUrl && HEADER_VALUE.test(ownerUrl)) reply.header("fencepost-owner", ownerUrl);
+  if (error.code === "QUOTA_EXCEEDED") tellQuota(reply, error);
   if (error.code === "UNAUTHENTICATED") reply.header("www-authenticate", 'Bearer realm="fencepost"');
   return reply.send(JSON.stringify(problemOf(error, reply.server.mask)));
 }

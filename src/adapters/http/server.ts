@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
+import type { Socket } from "node:net";
 import { createHttpApp } from "./app.ts";
 import type { HttpServerOptions } from "./options.ts";
 
@@ -7,37 +8,49 @@ export type { ApiKey, HttpLogger, HttpServerOptions, PeerReceiver, ResponseRepor
 
 export type HttpServer = ReturnType<typeof createHttpServer>;
 
+/** Who a port is for. Operators find everything there; what is theirs alone, callers do not find on their own. */
+export type PortFor = "everybody" | "callers" | "operators";
+
 const DEFAULT_GRACE_MS = 5_000;
 
-export function createHttpServer(options: HttpServerOptions) {
-  const { app, longPolls, arrivals } = createHttpApp(options);
-  const shared = serverLike(app.server).on("request", app.routing);
-  for (const server of [app.server, shared]) server.on("connection", arrivals.came);
+/** One set of routes, checks and limits, on any number of ports. */
+export function createHttpServer(options: Omit<HttpServerOptions, "operators">) {
+  const operators = new WeakSet<Socket>();
+  const { app, longPolls, arrivals } = createHttpApp({ ...options, operators });
+  const others: Server[] = [];
   let closing: Promise<void> | null = null;
+
+  const open = (server: Server, to: PortFor): void => {
+    server.on("connection", arrivals.came);
+    if (to !== "callers") server.on("connection", (socket) => void operators.add(socket));
+  };
 
   const close = async (graceMs: number): Promise<void> => {
     longPolls.drain();
     const cancel = options.clock.after(graceMs, () => {
-      app.server.closeAllConnections();
-      shared.closeAllConnections();
+      for (const server of [app.server, ...others]) server.closeAllConnections();
     });
-    const sharedClosed = new Promise<void>((resolve) => shared.close(() => resolve()));
-    shared.closeIdleConnections();
-    await Promise.all([app.close(), sharedClosed]).finally(cancel);
+    const closed = others.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
+    for (const server of others) server.closeIdleConnections();
+    await Promise.all([app.close(), ...closed]).finally(cancel);
   };
 
   return {
     /** Port 0 takes any free one; `url` names it. */
-    async listen(host: string, port: number) {
+    async listen(host: string, port: number, to: PortFor = "everybody") {
+      open(app.server, to);
       // Exclusive: within a worker, a port that is not shared is its own.
       await app.listen({ host, port, exclusive: true });
       return { url: urlOf(host, app.server.address()) };
     },
-    /** The same routes on a port that the workers of this machine share. */
-    async listenShared(host: string, port: number) {
-      shared.listen({ host, port });
-      await once(shared, "listening");
-      return { url: urlOf(host, shared.address()) };
+    /** The same routes on a further port, which the workers of this machine share. */
+    async listenShared(host: string, port: number, to: PortFor = "everybody") {
+      const server = serverLike(app.server).on("request", app.routing);
+      open(server, to);
+      others.push(server);
+      server.listen({ host, port });
+      await once(server, "listening");
+      return { url: urlOf(host, server.address()) };
     },
     /** Requests are still taken, but `/readyz` says 503, long polls end with what they have, and connections are not kept. */
     drain: () => longPolls.drain(),

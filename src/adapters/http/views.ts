@@ -138,12 +138,14 @@ export function explanationView({ causes, help, ...explanation }: ExplanationOf)
   return { ...explanation, causes: causes.map(plain), help: [...help] };
 }
 
-export function keyTermsView({ name, scopes, signers, chains }: KeyTerms, checksum: Checksum) {
+export function keyTermsView(terms: KeyTerms, checksum: Checksum) {
+  const { name, scopes, signers, chains, createsPerSecond, queueShare } = terms;
   return {
     name,
     scopes: [...scopes],
     signers: signers === null ? null : signers.map(checksum),
     chains: chains && [...chains],
+    ...{ createsPerSecond, queueShare },
   };
 }
 

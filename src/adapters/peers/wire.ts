@@ -25,7 +25,9 @@ type Fields = Readonly<Record<string, unknown>>;
 type Test = (value: unknown) => boolean;
 
 export function encodeCreates(creates: readonly ForwardedCreate[], repeat: boolean): string {
-  const told = creates.map(({ txId, owner, request }) => ({ txId, request, ...ownedBy(owner) }));
+  const told = creates.map(({ txId, owner, queueShare, request }) => {
+    return { txId, request, ...ownedBy(owner), ...(queueShare === undefined ? {} : { queueShare }) };
+  });
   const body: PeerCreates = { creates: told, repeat };
   return JSON.stringify(body, bigintAsDigits);
 }
@@ -120,6 +122,7 @@ const EXTRAS: { readonly [Name in keyof Required<ErrorExtras>]: Test } = {
   retryAfterSeconds: (value) => typeof value === "number" && value >= 0,
   ownerUrl: (value) => value === null || isText(value),
   rule: isText,
+  limit: isCount,
   txId: isText,
   txHash: isText,
   outcome: (value) => value === "unknown",

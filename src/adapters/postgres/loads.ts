@@ -19,12 +19,13 @@ import {
   findRequests,
   findWatched,
   readAllocated,
+  readOpenOf,
   readSettledBelow,
   readTracked,
   type TrackedRow,
 } from "./statements/transaction.ts";
 
-type LaneLoads = Pick<LaneStore, "loadLane" | "loadAllocated" | "loadWatched" | "settledBelow">;
+type LaneLoads = Pick<LaneStore, "loadLane" | "loadAllocated" | "loadWatched" | "openOf" | "settledBelow">;
 
 export function loadsFrom(reading: Reading, policies: Policies | null = null): Omit<LaneStore, "commit"> {
   return { ...laneLoads(reading, policies), ...otherLoads(reading) };
@@ -88,6 +89,7 @@ function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
       );
       return trackedRecords(rows, attempts, receipts);
     },
+    openOf: ({ chainId, signer }, owner) => ask(reading, readOpenOf, [chainId, signer, owner]),
     settledBelow: async ({ chainId, signer }) =>
       (await ask(reading, readSettledBelow, [chainId, signer]))[0]?.settledBelow ?? 0,
   };

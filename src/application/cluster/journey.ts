@@ -21,7 +21,7 @@ export interface Errand<T> {
 
 /** Refusals that say how a node is, or what it knows of, and nothing about the request. */
 const ABOUT_THE_NODE: ReadonlySet<string> = new Set([
-  ...["UNAVAILABLE", "QUEUE_FULL", "INTERNAL"],
+  ...["UNAVAILABLE", "QUEUE_FULL", "QUOTA_EXCEEDED", "INTERNAL"],
   ...["UNKNOWN_SIGNER", "UNKNOWN_CHAIN"],
 ]);
 

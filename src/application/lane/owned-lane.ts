@@ -17,6 +17,7 @@ import type { Activity } from "./activity.ts";
 import { Backlog } from "./backlog.ts";
 import { LaneNonces } from "./lane-nonces.ts";
 import { Outcomes } from "./outcomes.ts";
+import { QueueShares } from "./queue-shares.ts";
 import type { Ending, Term } from "./term.ts";
 import { happened, resumed, type Tracked } from "./tracked.ts";
 
@@ -75,6 +76,8 @@ export class OwnedLane {
   readonly backlog: Backlog;
   /** Kept for callers, or held by nothing. */
   readonly nonces: LaneNonces;
+  /** Of keys that may fill a part of its queue only. */
+  readonly queueShares = new QueueShares();
   /** Null: the node has not set it going yet. */
   activities: LaneActivities | null = null;
   private readonly index: HashIndex;
@@ -96,6 +99,7 @@ export class OwnedLane {
   /** Puts in what a commit did to the lane, once the database has acknowledged it, in the order of commits. */
   fold(changes: readonly Change[]): void {
     this.kept = foldKept(this.kept, changes);
+    this.queueShares.fold(changes);
     for (const change of changes) if (change.kind === "moved") this.acknowledge(change);
   }
 

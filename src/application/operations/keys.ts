@@ -3,7 +3,7 @@
  * may have two, so that callers move from one to the other without a gap.
  */
 import { FencepostError, invalid } from "../../domain/errors.ts";
-import { KEY_NAME, SCOPES, USUAL_SCOPES } from "../../domain/principal.ts";
+import { isQueueShare, KEY_NAME, MOST_CREATES_PER_SECOND, SCOPES, USUAL_SCOPES } from "../../domain/principal.ts";
 import type { KeySecret, KeyTerms } from "../../ports/key-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { FencepostApi, KeyView } from "../api.ts";
@@ -32,7 +32,7 @@ export function createKeyOperations({
       const why =
         fate === "full"
           ? "has two secrets already: revoke one of them first"
-          : "exists with other scopes or limits: revoke it first";
+          : "exists with other scopes, limits or quotas: revoke it first";
       throw new FencepostError("CONFLICT", `the API key ${terms.name} ${why}`);
     },
     async revokeKey(name, secretId, actor) {
@@ -49,7 +49,7 @@ function shown({ digest, createdAt }: KeySecret): KeyView["secrets"][number] {
 
 function parseTerms(codec: KeyPorts["codec"], request: unknown): KeyTerms {
   const body = asObject(request, "");
-  refuseUnknownKeys(body, ["name", "scopes", "signers", "chains"], "");
+  refuseUnknownKeys(body, ["name", "scopes", "signers", "chains", "createsPerSecond", "queueShare"], "");
   const { name, scopes = USUAL_SCOPES } = body;
   if (typeof name !== "string" || !KEY_NAME.test(name)) throw invalid("name", "must be 1 to 64 of A-Z a-z 0-9 _ . -");
   const given = parseList(scopes, "scopes", (value) => SCOPES.find((scope) => scope === value) ?? null);
@@ -61,7 +61,28 @@ function parseTerms(codec: KeyPorts["codec"], request: unknown): KeyTerms {
     chains: parseList(body.chains, "chains", (value) =>
       Number.isSafeInteger(value) && Number(value) > 0 ? Number(value) : null,
     ),
+    createsPerSecond: parseQuota(body.createsPerSecond, isRate, "createsPerSecond"),
+    queueShare: parseQuota(body.queueShare, isQueueShare, "queueShare"),
   };
+}
+
+function isRate(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= MOST_CREATES_PER_SECOND;
+}
+
+const QUOTA_FORMS = {
+  createsPerSecond: `must be a whole number from 1 to ${MOST_CREATES_PER_SECOND}`,
+  queueShare: "must be above 0 and at most 1, with four decimals at most",
+};
+
+function parseQuota(
+  value: unknown,
+  isOne: (value: unknown) => value is number,
+  path: keyof typeof QUOTA_FORMS,
+): number | null {
+  if (value === undefined || value === null) return null;
+  if (!isOne(value)) throw invalid(path, QUOTA_FORMS[path]);
+  return value;
 }
 
 function parseList<T>(

@@ -142,7 +142,11 @@ function given(fate: ReserveFate, { requestId, owner }: Wanted, { maxReservation
   if (fate.fate === "noCursor") throw unavailable("this signer's nonce is not known yet; nothing was reserved");
   if (fate.fate === "tooMany") {
     const detail = `this key keeps ${maxReservations} nonces of this signer from others already: use or release one first`;
-    throw new FencepostError("QUOTA_EXCEEDED", detail, { rule: "maxReservations", retryAfterSeconds: 1 });
+    throw new FencepostError("QUOTA_EXCEEDED", detail, {
+      rule: "maxReservations",
+      limit: maxReservations,
+      retryAfterSeconds: 1,
+    });
   }
   const found = fate.fate === "requestTaken" ? fate : fate.reservation;
   if (isAnothers(found.owner, owner)) throw anothersRequestId(requestId);

@@ -6,7 +6,7 @@
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Address, Hex } from "../../domain/lane.ts";
-import { type Limits, refuseOutside } from "../../domain/principal.ts";
+import { type CreateLimits, refuseOutside } from "../../domain/principal.ts";
 import type { Intent } from "../../domain/transaction.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Ports } from "../../ports/ports.ts";
@@ -31,7 +31,7 @@ export interface Naming {
   readonly txId?: string | undefined;
   readonly owner?: string | null | undefined;
   /** Absent where another node has asked for them. */
-  readonly limits?: Limits | undefined;
+  readonly limits?: CreateLimits | undefined;
 }
 
 export function normalise(ports: NormalisePorts, request: CreateRequest, naming: Naming = {}): Intent {

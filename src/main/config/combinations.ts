@@ -17,6 +17,7 @@ export function refuseImpossible(resolution: Resolution): void {
   refuseContradictoryAuth(resolution);
   refusePrivateHooks(resolution);
   refuseTwoPolicies(resolution);
+  refuseAdminPort(resolution);
   for (const chain of resolution.chains) refuseIdleConfirmations(chain, resolution.mistakes);
 }
 
@@ -74,6 +75,29 @@ function refuseTwoPolicies({ origins, mistakes }: Resolution): void {
   mistakes.refuse("policyFile", `contradicts ${SETTINGS.policies.variable}; set one of them`);
 }
 
+/** Other nodes, and callers in the mode `basic`, are told one URL of a node. */
+function refuseAdminPort({ values, origins, mistakes }: Resolution): void {
+  const { adminPort, adminHost, port, host, advertiseUrl, mode } = values;
+  if (adminPort === null) {
+    if (origins.adminHost !== "default")
+      mistakes.refuse("adminHost", `has no effect without ${SETTINGS.adminPort.variable}`);
+    return;
+  }
+  const isPublic = (url: string): boolean => Number(new URL(url).port) === port && port !== adminPort;
+  if (adminPort !== 0 && adminPort === port && (adminHost ?? host) === host) {
+    mistakes.refuse("adminPort", `is ${SETTINGS.port.variable}; it must be another port`);
+  } else if (advertiseUrl !== null && isPublic(advertiseUrl)) {
+    mistakes.refuse(
+      "advertiseUrl",
+      `leads to ${SETTINGS.port.variable}; other nodes ask at ${SETTINGS.adminPort.variable}`,
+    );
+  }
+  if (mode === "basic") {
+    const sent = "sends callers to the URL that other nodes know, and that leads to this port";
+    mistakes.refuse("adminPort", `does not go with ${SETTINGS.mode.variable}=basic, which ${sent}`);
+  }
+}
+
 /** A count that was set beside a tag, and not only inherited from a wider place, would be silently without effect. */
 function refuseIdleConfirmations(chain: ResolvedChain, mistakes: Mistakes): void {
   const { values, origins } = chain;
@@ -100,8 +124,9 @@ export function refuseMissing(command: Command, resolution: Resolution): void {
     const others = SIGNER_KEYS.slice(1).map((key) => SETTINGS[key].variable);
     mistakes.refuse("privateKeys", `a signer is required by start (set this, or ${others.join(", ")})`);
   }
-  if (values.auth === "none" && !isLoopback(values.host)) {
-    const reach = `${SETTINGS.host.variable} lets others reach it`;
+  const reachable = (["host", "adminHost"] as const).find((key) => !isLoopback(values[key] ?? "localhost"));
+  if (values.auth === "none" && reachable !== undefined) {
+    const reach = `${SETTINGS[reachable].variable} lets others reach it`;
     mistakes.refuse("auth", `"none" is for this machine alone, and ${reach}: use 127.0.0.1, or set API keys`);
   }
   if (isMissing("apiKeys", "auth")) {

@@ -51,10 +51,14 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     host: values.host,
     /** 0: any free one. */
     port: values.port,
+    /** Null: operators and other nodes are answered where callers are. */
+    admin: values.adminPort === null ? null : { host: values.adminHost ?? values.host, port: values.adminPort },
     nodeId: values.nodeId ?? nodeId,
     /** Null: from host and port, once it listens. */
     advertiseUrl: values.advertiseUrl,
-    apiKeys: values.apiKeys ?? "none",
+    apiKeys: values.apiKeys?.map((key) => ({ ...quotasOf(values), ...key })) ?? "none",
+    /** Of keys in the database that name none. */
+    keyQuotas: quotasOf(values),
     clusterSecrets: values.clusterSecret ?? [],
     /** Null: wherever they advertise. */
     peerUrlPatterns: values.peerUrlPattern,
@@ -86,6 +90,10 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     alertWebhook:
       values.alertWebhookUrl === null ? null : { url: values.alertWebhookUrl, format: values.alertWebhookFormat },
   } as const;
+}
+
+function quotasOf({ keyRate, keyQueueShare }: Values) {
+  return { createsPerSecond: keyRate, queueShare: keyQueueShare } as const;
 }
 
 function chainConfig({ id, rpcUrls, values }: ResolvedChain) {

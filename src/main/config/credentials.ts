@@ -1,8 +1,8 @@
 /** Parsers of what is secret, or may carry a secret. None of their phrases repeats any part of the value. */
 import { isNetwork } from "../../adapters/webhooks/networks.ts";
 import type { Address } from "../../domain/lane.ts";
-import { KEY_NAME, SCOPES, type Scope } from "../../domain/principal.ts";
-import { asText, choice, integer, list, matching, type Parser } from "./parsers.ts";
+import { KEY_NAME, type Quotas, SCOPES, type Scope } from "../../domain/principal.ts";
+import { asText, choice, integer, list, matching, type Parser, rate, share } from "./parsers.ts";
 
 /** Order of secp256k1: a private key lies strictly between zero and this. */
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -46,7 +46,7 @@ export const derivationPath = matching(
   "is not a derivation path (use m/44'/60'/0'/0, or m/44'/60'/{index}'/0/0)",
 );
 
-export interface ApiKey {
+export interface ApiKey extends Partial<Quotas> {
   readonly name: string;
   readonly secret: string;
   readonly scopes?: readonly Scope[];
@@ -64,7 +64,9 @@ const LEAST_SECRET = 22;
 
 export const apiKey: Parser<ApiKey, string | SaidKey> = (raw) => {
   const said = typeof raw === "object" && raw !== null ? raw : splitKey(asText(raw) ?? "");
-  const { name, secret, scopes, signers, chains, ...unknown } = said as Readonly<Record<string, unknown>>;
+  const { name, secret, scopes, signers, chains, createsPerSecond, queueShare, ...unknown } = said as Readonly<
+    Record<string, unknown>
+  >;
   if (Object.keys(unknown).length > 0 || typeof name !== "string" || typeof secret !== "string") {
     return { mistake: KEY_FORM };
   }
@@ -76,6 +78,8 @@ export const apiKey: Parser<ApiKey, string | SaidKey> = (raw) => {
     limitOf("scopes", scopes, choice(...SCOPES)),
     limitOf("signers", signers, address),
     limitOf("chains", chains, integer(1, Number.MAX_SAFE_INTEGER)),
+    quotaOf("createsPerSecond", createsPerSecond, rate),
+    quotaOf("queueShare", queueShare, share),
   ];
   const wrong = limits.find((limit) => typeof limit === "string");
   if (typeof wrong === "string") return { mistake: wrong };
@@ -89,8 +93,12 @@ function splitKey(text: string) {
 
 /** A mistake in words, or the limit under its name. */
 function limitOf(name: string, said: unknown, item: Parser<unknown>): string | Readonly<Record<string, unknown>> {
+  return quotaOf(name, said, list(item));
+}
+
+function quotaOf(name: string, said: unknown, parse: Parser<unknown>): string | Readonly<Record<string, unknown>> {
   if (said === undefined) return {};
-  const parsed = list(item)(said);
+  const parsed = parse(said);
   return "mistake" in parsed ? `the ${name} of an API key: ${parsed.mistake}` : { [name]: parsed.value };
 }
 

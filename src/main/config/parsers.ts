@@ -1,3 +1,5 @@
+import { isQueueShare, MOST_CREATES_PER_SECOND } from "../../domain/principal.ts";
+
 /**
  * A parser takes what an environment variable (always text) or a file (any value) says. A mistake is a phrase that
  * follows the value in a sentence: `"10" is not a duration`. It never quotes the value itself, which may be a secret.
@@ -55,6 +57,16 @@ export function integer(least: number, most: number): Parser<number, number> {
     return { mistake: `is not a whole number from ${least} to ${most}` };
   };
 }
+
+/** A part of one, as keys have it. */
+export const share: Parser<number, number> = (raw) => {
+  const digits = asText(raw) ?? "";
+  const value = /^\d(\.\d+)?$/.test(digits) ? Number(digits) : Number.NaN;
+  return isQueueShare(value) ? { value } : { mistake: "is not a part of one (use 0.1, or 1; four decimals at most)" };
+};
+
+/** Of creates in a second. */
+export const rate = integer(1, MOST_CREATES_PER_SECOND);
 
 const NOT_A_DURATION = { mistake: "is not a duration (use 10s, 250ms, 5m)" };
 

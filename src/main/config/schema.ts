@@ -18,7 +18,21 @@ import {
   secretsOfHookPlace,
   secretsOfRpcUrls,
 } from "./masking.ts";
-import { choice, document, duration, flag, formatGwei, gwei, integer, list, matching, text, wei } from "./parsers.ts";
+import {
+  choice,
+  document,
+  duration,
+  flag,
+  formatGwei,
+  gwei,
+  integer,
+  list,
+  matching,
+  rate,
+  share,
+  text,
+  wei,
+} from "./parsers.ts";
 import { BY_CHAIN_ID, oneOf, optional, type Setting, settings, time, timeOrOff, whole } from "./setting.ts";
 
 const MAX_COUNT = 1_000_000;
@@ -162,6 +176,10 @@ export const SETTINGS = {
     }),
     host: { parse: text, fallback: "127.0.0.1", show: String },
     port: whole(3000, [0, 65_535]),
+    /** Where metrics, other nodes and operators are answered, and nowhere else; without it, on the one port. */
+    adminPort: optional({ parse: integer(0, 65_535) }),
+    /** Address to listen on there; without it, as the other. */
+    adminHost: optional({ parse: text }),
     nodeId: optional({ parse: matching(/^[\w.:-]{1,128}$/, "is not a node id (1 to 128 letters, digits or . _ : -)") }),
     advertiseUrl: optional({ parse: credentials.originUrl, secrets: () => [] }),
     /** Vouches for the keys of the nodes, outside the database. The first signs, each of them is believed. */
@@ -188,6 +206,9 @@ export const SETTINGS = {
       secrets: (keys: readonly credentials.ApiKey[]) => keys.map((key) => key.secret),
       show: (keys: readonly credentials.ApiKey[]) => keys.map((key) => `${key.name}:${MASK}`).join(", "),
     }),
+    /** Of keys that name none of their own: creates a second on each node, and the part of a lane's queue that one may fill. */
+    keyRate: optional({ parse: rate }),
+    keyQueueShare: optional({ parse: share }),
     auth: optional({ parse: choice("keys", "none") }),
     /** What signers and API keys may do, and up to how much: a file of JSON. */
     policyFile: optional({ parse: text }),

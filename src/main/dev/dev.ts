@@ -48,8 +48,8 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
     const service = await Promise.race([starting, lost.then((error) => Promise.reject(error))]);
     undo.push(() => service.stop());
     stop.signal.throwIfAborted();
-    const { url, nodeId, signers, chainIds } = service;
-    const node = { url, nodeId, chainId: chainIds[0] as number, signers };
+    const { url, adminUrl, nodeId, signers, chainIds } = service;
+    const node = { url, adminUrl, nodeId, chainId: chainIds[0] as number, signers };
     const over = Promise.race([stop.received, lost.then(() => undefined)]);
     await runUntilStopped(service, over, { logger, ready: () => ready(node) });
     if (!stop.signal.aborted) throw await lost;

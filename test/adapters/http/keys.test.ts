@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ApiKey, HttpServerOptions } from "../../../src/adapters/http/options.ts";
 import type { FencepostApi } from "../../../src/application/api.ts";
-import type { Principal } from "../../../src/domain/principal.ts";
+import { NO_QUOTAS, type Principal } from "../../../src/domain/principal.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { RECIPIENT, RECIPIENT_EIP55, SIGNER } from "../../support/scripted-api.ts";
 import { World } from "../../support/world.ts";
@@ -26,7 +26,12 @@ async function withKeys<T>(
 describe("/api/v1/keys", () => {
   it("makes a key, tells its secret once, lists it without, and revokes it", async () => {
     await withKeys(async (app) => {
-      const payload = { name: "shop", scopes: ["submit", "read", "read"], signers: [RECIPIENT_EIP55] };
+      const payload = {
+        name: "shop",
+        scopes: ["submit", "read", "read"],
+        signers: [RECIPIENT_EIP55],
+        queueShare: 0.25,
+      };
       const made = await app.inject({ method: "POST", url: "/api/v1/keys", headers, payload });
       expect(made.statusCode).toBe(201);
       expect(made.headers["cache-control"]).toBe("no-store");
@@ -34,6 +39,7 @@ describe("/api/v1/keys", () => {
       expect(secret.length).toBeGreaterThanOrEqual(22);
       expect(shown).toEqual({
         ...{ name: "shop", scopes: ["read", "submit"], signers: [RECIPIENT_EIP55], chains: null },
+        ...{ createsPerSecond: null, queueShare: 0.25 },
         secretId: "55555555",
       });
       const listed = await app.inject({ url: "/api/v1/keys", headers });
@@ -51,9 +57,9 @@ describe("/api/v1/keys", () => {
     await withKeys(async (app) => {
       const post = (payload: object) => app.inject({ method: "POST", url: "/api/v1/keys", headers, payload });
       const statuses = [];
-      for (const more of [{}, {}, {}, { chains: [1] }])
+      for (const more of [{}, {}, {}, { chains: [1] }, { createsPerSecond: 5 }])
         statuses.push((await post({ name: "shop", ...more })).statusCode);
-      expect(statuses).toEqual([201, 201, 409, 409]);
+      expect(statuses).toEqual([201, 201, 409, 409, 409]);
       expect((await post({ name: "shop", chains: [1] })).json()).toMatchObject({ code: "CONFLICT" });
     });
   });
@@ -66,6 +72,11 @@ describe("/api/v1/keys", () => {
     [{ name: "a", signers: ["0x1"] }, "signers.0"],
     [{ name: "a", chains: [0] }, "chains.0"],
     [{ name: "a", secret: "mine" }, "secret"],
+    [{ name: "a", createsPerSecond: 0 }, "createsPerSecond"],
+    [{ name: "a", createsPerSecond: 1.5 }, "createsPerSecond"],
+    [{ name: "a", queueShare: 0 }, "queueShare"],
+    [{ name: "a", queueShare: 1.1 }, "queueShare"],
+    [{ name: "a", queueShare: 0.00001 }, "queueShare"],
   ])("refuses %j by the name of its field", async (payload, path) => {
     await withKeys(async (app) => {
       const response = await app.inject({ method: "POST", url: "/api/v1/keys", headers, payload });
@@ -90,7 +101,8 @@ describe("a key of the database", () => {
   it("is let in by its digest, beside those of the configuration, and what it may do is its own", async () => {
     const { hash } = await import("node:crypto");
     const digest = hash("sha256", "a-secret-of-the-database", "hex");
-    const live: Principal = { name: "live", scopes: new Set(["read"]), signers: new Set([RECIPIENT]), chains: null };
+    const limits = { signers: new Set([RECIPIENT]), chains: null };
+    const live: Principal = { name: "live", scopes: new Set(["read"]), ...limits, ...NO_QUOTAS };
     const liveKeys = { find: (offered: string) => (offered === digest ? live : null) };
     await withKeys(
       async (app) => {

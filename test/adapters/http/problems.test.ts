@@ -17,6 +17,7 @@ const ALL_EXTRAS: Required<ErrorExtras> = {
   retryAfterSeconds: 1.2,
   ownerUrl: "http://10.0.0.7:3000",
   rule: "origin",
+  limit: 16,
   txId: sampleTxId(1),
   txHash: `0x${"1".repeat(64)}`,
   outcome: "unknown",

@@ -28,7 +28,8 @@ const conclude = (journey: Journey<string>) => journey.conclude(() => nobodyActs
 const refusal = (code: ErrorCode) => new FencepostError(code, "no");
 
 describe.each(Object.entries(DOUBTS))("what a node was asked for that %s", (_, leaveInDoubt) => {
-  it.each(["UNAVAILABLE", "QUEUE_FULL", "INTERNAL", "UNKNOWN_SIGNER", "UNKNOWN_CHAIN", "NOT_LEADER"] as const)(
+  const aboutTheNode = ["UNAVAILABLE", "QUEUE_FULL", "QUOTA_EXCEEDED", "INTERNAL"] as const;
+  it.each([...aboutTheNode, "UNKNOWN_SIGNER", "UNKNOWN_CHAIN", "NOT_LEADER"] as const)(
     "stays unknown where another node refuses it with %s: that says nothing about the first",
     (code) => {
       const journey = journeyTo("first");

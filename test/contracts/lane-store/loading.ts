@@ -64,6 +64,27 @@ export function loadingContract(context: LaneStoreContext): void {
     expect(await tracked()).not.toHaveProperty("lostSightAt");
   });
 
+  it("loads what is open of one key on a lane, and whether it is mined", async () => {
+    const [fence, other] = [await holdLane(context.store), await holdLane(context.store)];
+    const owned = (owner: string | null, lane = fence.lane) => ({ ...anIntent(lane), owner });
+    const [queued, pending] = [owned("shop"), owned("shop")];
+    const final = await confirm(context.store, fence, {}, owned("shop"));
+    const { intent: mined } = await mine(context.store, fence, {}, owned("shop"));
+    await allocate(context.store, fence, [pending, queued, owned("wallet"), owned(null)]);
+    await allocate(context.store, other, [owned("shop", other.lane)]);
+    await apply(context.store, fence, [step(pending.txId, AT.allocated, "sign", { attempt: anAttempt(1) })]);
+    expect((await context.store.transaction(final.intent.txId))?.owner).toBe("shop");
+    const open = await context.store.openOf(fence.lane, "shop");
+    expect(new Map(open.map(({ txId, isMined }) => [txId, isMined]))).toEqual(
+      new Map([
+        [mined.txId, true],
+        [pending.txId, false],
+        [queued.txId, false],
+      ]),
+    );
+    expect(await context.store.openOf(fence.lane, "nobody")).toEqual([]);
+  });
+
   it("loads an empty lane", async () => {
     const fence = await holdLane(context.store);
     expect(await context.store.loadLane(fence)).toEqual({

@@ -11,6 +11,7 @@ import type {
   IntakeRow,
   LaneSnapshot,
   OpenReservation,
+  OpenTransaction,
   TrackedRecord,
 } from "../../../src/ports/lane-store.ts";
 import type {
@@ -124,6 +125,12 @@ export function policyUsage(state: DatabaseState, at: Date): PolicyUsage {
     signers: signers.sort((a, b) => compareLanes(a.lane, b.lane)),
     keys: keys.sort((a, b) => (a.owner < b.owner ? -1 : 1)),
   };
+}
+
+export function openOf(state: DatabaseState, lane: Lane, owner: string): readonly OpenTransaction[] {
+  return liveRows(state, lane)
+    .filter((row) => !isSettled(row.state) && row.owner === owner)
+    .map(({ txId, subState }) => ({ txId, isMined: subState === "MINED" }));
 }
 
 export function settledBelow(state: DatabaseState, lane: Lane): number {

@@ -98,12 +98,14 @@ describe("defaults", () => {
       host: "127.0.0.1",
       port: 3000,
       nodeId: "host-1-abc",
+      admin: null,
       advertiseUrl: null,
       allowedHosts: null,
       allowedOrigins: [],
       clusterSecrets: [],
       peerUrlPatterns: null,
       apiKeys: "none",
+      keyQuotas: { createsPerSecond: null, queueShare: null },
       policies: { file: null, document: null },
       mode: "worker-queue",
       lease: { durationMs: 10_000, renewIntervalMs: 3000, clockSkewMs: 1000 },
@@ -387,6 +389,36 @@ describe("one clear line for", () => {
       "FENCEPOST_ALLOWED_ORIGINS: the value is wrong at place 1: is not the origin of a web page (use https://wallet.example)",
     ],
     [
+      "a share that is a percentage",
+      { env: { FENCEPOST_KEY_QUEUE_SHARE: "10" } },
+      'FENCEPOST_KEY_QUEUE_SHARE: "10" is not a part of one (use 0.1, or 1; four decimals at most)',
+    ],
+    [
+      "a rate of nothing",
+      { file: { apiKeys: [{ name: "ci", secret: "s3cret-of-the-ci-machine", createsPerSecond: 0 }] } },
+      "fencepost.config.ts: apiKeys: the value is wrong at place 1: the createsPerSecond of an API key: is not a whole number from 1 to 1000000",
+    ],
+    [
+      "the same port twice",
+      { env: { FENCEPOST_PORT: "3000", FENCEPOST_ADMIN_PORT: "3000" } },
+      "FENCEPOST_ADMIN_PORT: is FENCEPOST_PORT; it must be another port",
+    ],
+    [
+      "other nodes sent to the callers' port",
+      { env: { FENCEPOST_ADMIN_PORT: "3001", FENCEPOST_ADVERTISE_URL: "http://node-1:3000" } },
+      "FENCEPOST_ADVERTISE_URL: leads to FENCEPOST_PORT; other nodes ask at FENCEPOST_ADMIN_PORT",
+    ],
+    [
+      "callers sent to the operators' port",
+      { env: { FENCEPOST_ADMIN_PORT: "3001", FENCEPOST_MODE: "basic" } },
+      "FENCEPOST_ADMIN_PORT: does not go with FENCEPOST_MODE=basic, which sends callers to the URL that other nodes know, and that leads to this port",
+    ],
+    [
+      "an address for operators and no port",
+      { env: { FENCEPOST_ADMIN_HOST: "10.0.0.7" } },
+      "FENCEPOST_ADMIN_HOST: has no effect without FENCEPOST_ADMIN_PORT",
+    ],
+    [
       "a count beside a tag",
       { env: { FENCEPOST_RPC_URL: "http://a", FENCEPOST_FINALITY: "safe", FENCEPOST_CONFIRMATIONS: "3" } },
       'FENCEPOST_CONFIRMATIONS: has no effect with finality "safe"; remove one of them',
@@ -403,6 +435,14 @@ describe("one clear line for", () => {
     ],
   ])("%s", (_, given, line) => {
     expect(mistakes(given)).toEqual([line]);
+  });
+
+  it("start, open to others at the operators' address", () => {
+    const { FENCEPOST_API_KEYS: _, ...open } = { ...START, FENCEPOST_AUTH: "none", FENCEPOST_ADMIN_PORT: "3001" };
+    expect(mistakes({ command: "start", env: { ...open, FENCEPOST_ADMIN_HOST: "10.0.0.7" } })).toEqual([
+      'FENCEPOST_AUTH: "none" is for this machine alone, and FENCEPOST_ADMIN_HOST lets others reach it: use 127.0.0.1, or set API keys',
+    ]);
+    expect(mistakes({ command: "start", env: open })).toEqual([]);
   });
 
   it.each(["0.0.0.0", "::", "10.0.0.7", "relay.example"])("start, open to others at %s", (host) => {
@@ -473,9 +513,23 @@ describe("what a command cannot do without", () => {
     const { FENCEPOST_API_KEYS: _, ...rest } = START;
     const { config } = load({ command: "start", env: { ...rest, FENCEPOST_AUTH: "none" } });
     expect(config.apiKeys).toBe("none");
-    expect(load({ command: "start", env: START }).config.apiKeys).toEqual([
+    expect(load({ command: "start", env: START }).config.apiKeys).toMatchObject([
       { name: "ci", secret: "s3cret-of-the-ci-machine" },
     ]);
+  });
+
+  it("keys have their own rate and share, or those of the node", () => {
+    const env = { FENCEPOST_KEY_RATE: "50", FENCEPOST_KEY_QUEUE_SHARE: "0.25" };
+    const secrets = ["a", "b"].map((letter) => letter.repeat(22));
+    const own = { createsPerSecond: 5, queueShare: 0.1 };
+    const apiKeys = [
+      { name: "own", secret: secrets[0], ...own },
+      { name: "usual", secret: secrets[1] },
+    ];
+    const { config } = load({ env, file: { apiKeys } });
+    const usual = { createsPerSecond: 50, queueShare: 0.25 };
+    expect(config.apiKeys).toMatchObject([own, usual]);
+    expect(config.keyQuotas).toEqual(usual);
   });
 
   it("start takes any kind of signer, and chains of a file", () => {

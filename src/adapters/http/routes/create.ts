@@ -22,7 +22,7 @@ export function createRoutes(
     "/api/v1/tx",
     {
       bodyLimit: TRANSACTION_LIMIT_BYTES,
-      config: { takesIn: true },
+      config: { takesIn: true, metered: true },
       ...answering({ 200: CreatedTransaction, 202: CreatedTransaction }),
     },
     async (request, reply) => {
@@ -32,20 +32,24 @@ export function createRoutes(
     },
   );
 
-  app.post("/api/v1/tx/batch", { bodyLimit: BATCH_LIMIT_BYTES, config: { takesIn: true } }, async (request) => {
-    const items = batchItems(request);
-    const results = await createEach(items, (sound) => request.api.createBatch(sound));
-    for (const result of onRefused === undefined ? [] : results) {
-      if (result instanceof FencepostError) noteRefusal(onRefused as NonNullable<typeof onRefused>, request, result);
-    }
-    return {
-      results: results.map((result) =>
-        result instanceof FencepostError
-          ? problemOf(result, mask)
-          : { status: statusOf(result), ...createdView(result, checksum) },
-      ),
-    };
-  });
+  app.post(
+    "/api/v1/tx/batch",
+    { bodyLimit: BATCH_LIMIT_BYTES, config: { takesIn: true, metered: true } },
+    async (request) => {
+      const items = batchItems(request);
+      const results = await createEach(items, (sound) => request.api.createBatch(sound));
+      for (const result of onRefused === undefined ? [] : results) {
+        if (result instanceof FencepostError) noteRefusal(onRefused as NonNullable<typeof onRefused>, request, result);
+      }
+      return {
+        results: results.map((result) =>
+          result instanceof FencepostError
+            ? problemOf(result, mask)
+            : { status: statusOf(result), ...createdView(result, checksum) },
+        ),
+      };
+    },
+  );
 }
 
 function statusOf(created: Created): 200 | 202 {

@@ -25,7 +25,7 @@ export const PAGE_HEADERS = {
 export function fileRoutes(app: FastifyInstance, files: ReadonlyMap<string, StaticFile>): void {
   for (const [path, file] of files) {
     const etag = `"${createHash("sha256").update(file.body).digest("base64url").slice(0, 22)}"`;
-    app.get(path, { config: { open: true } }, (request, reply) => {
+    app.get(path, { config: { open: true, operators: true } }, (request, reply) => {
       reply.headers(PAGE_HEADERS).header("etag", etag);
       if (request.headers["if-none-match"] === etag) return reply.code(304).send();
       return reply.type(file.contentType).send(file.body);

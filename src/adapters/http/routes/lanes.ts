@@ -65,10 +65,11 @@ export function laneRoutes(app: FastifyInstance, { checksum, clock }: RouteConte
 /** Nonces that callers keep for transactions of their own. */
 export function nonceRoutes(app: FastifyInstance, { checksum }: RouteContext): void {
   const reserved = answering({ 200: NonceReservation, 201: NonceReservation });
+  const metered = { config: { metered: true as const }, ...reserved };
   const tracked = answering({ 202: CreatedTransaction });
   const base = "/api/v1/nonces/:reservationId";
 
-  app.post("/api/v1/nonces", reserved, async ({ body, api }, reply) => {
+  app.post("/api/v1/nonces", metered, async ({ body, api }, reply) => {
     const { outcome, reservation } = await api.reserveNonce(asObject(body));
     reply.code(outcome === "created" ? 201 : 200).header("location", `/api/v1/nonces/${reservation.reservationId}`);
     return reservationView(reservation, checksum);

@@ -28,7 +28,7 @@ export function operationRoutes(
     return readiness;
   });
 
-  app.get("/metrics", async ({ principal }, reply) => {
+  app.get("/metrics", { config: { operators: true } }, async ({ principal }, reply) => {
     refuseLimited(principal, "metrics name every signer of the node, and this API key is limited to some");
     const { contentType, body } = await options.metrics();
     return reply.header("content-type", contentType).send(body);

@@ -10,6 +10,7 @@ import { FencepostError, invalid } from "../../../domain/errors.ts";
 import type { Kill } from "../../../domain/kills.ts";
 import type { Address } from "../../../domain/lane.ts";
 import type { Mask } from "../../../domain/mask.ts";
+import { isQueueShare } from "../../../domain/principal.ts";
 import type { ForwardedCreate, LaneRequest } from "../../../ports/peers.ts";
 import { asObject } from "../json-body.ts";
 import type { PeerReceiver } from "../options.ts";
@@ -94,10 +95,14 @@ function readCreates(body: unknown): { readonly creates: readonly ForwardedCreat
 }
 
 function readCreate(item: unknown, index: number): ForwardedCreate {
-  const { txId, owner, request } = asObject(item, `creates.${index}`);
+  const { txId, owner, queueShare, request } = asObject(item, `creates.${index}`);
   if (typeof txId !== "string" || !UUID.test(txId)) throw invalid(`creates.${index}.txId`, "must be a UUID");
   const told = asObject(request, `creates.${index}.request`);
-  return { txId, owner: readOwner(owner, `creates.${index}.owner`), request: told };
+  if (queueShare !== undefined && !isQueueShare(queueShare)) {
+    throw invalid(`creates.${index}.queueShare`, "must be a part of one");
+  }
+  const shared = queueShare === undefined ? {} : { queueShare };
+  return { txId, owner: readOwner(owner, `creates.${index}.owner`), ...shared, request: told };
 }
 
 function resultView(fate: Created | FencepostError, mask: Mask): wire.PeerResults["results"][number] {

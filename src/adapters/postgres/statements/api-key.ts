@@ -3,7 +3,8 @@ import { statement } from "./statement.ts";
 
 /** A row for each secret; one without any for a key that has none. */
 export const readApiKeys = statement<ApiKeyRow>("read-api-keys")`
-  SELECT k.name, k.scopes, k.signers, to_json(k.chains) AS chains, k.created_at, encode(s.digest, 'hex') AS digest,
+  SELECT k.name, k.scopes, k.signers, to_json(k.chains) AS chains, k.creates_per_second,
+    k.queue_share, k.created_at, encode(s.digest, 'hex') AS digest,
     s.created_at AS secret_created_at
   FROM fencepost.api_key AS k
   LEFT JOIN fencepost.api_secret AS s ON s.name = k.name
@@ -17,15 +18,19 @@ export interface ApiKeyRow extends KeyTerms {
 
 /**
  * A key's next secret. Where the key exists, its row is locked by an update that changes nothing; on other terms there is no
- * such row. Two at one moment want the same slot: the second ends its transaction.
+ * such row. Two at one moment want the same slot, as each saw it free: the second is told to ask again.
  */
-export const insertApiSecret = statement<{ readonly fate: "added" | "differs" | "full" }>("insert-api-secret")`
+export const insertApiSecret = statement<{ readonly fate: "added" | "differs" | "full" | "again" }>(
+  "insert-api-secret",
+)`
   WITH key AS (
-    INSERT INTO fencepost.api_key AS k (name, scopes, signers, chains, created_at)
-    VALUES ($1, $2, $3, $4::bigint[], now())
+    INSERT INTO fencepost.api_key AS k (name, scopes, signers, chains, creates_per_second, queue_share, created_at)
+    VALUES ($1, $2, $3, $4::bigint[], $5, $6, now())
     ON CONFLICT (name) DO UPDATE SET name = excluded.name
       WHERE k.scopes = excluded.scopes AND k.signers IS NOT DISTINCT FROM excluded.signers
         AND k.chains IS NOT DISTINCT FROM excluded.chains
+        AND k.creates_per_second IS NOT DISTINCT FROM excluded.creates_per_second
+        AND k.queue_share IS NOT DISTINCT FROM excluded.queue_share
     RETURNING k.name
   ), free AS (
     SELECT min(slot) AS slot
@@ -33,15 +38,17 @@ export const insertApiSecret = statement<{ readonly fate: "added" | "differs" | 
     WHERE slot NOT IN (SELECT s.slot FROM fencepost.api_secret AS s WHERE s.name = $1)
   ), secret AS (
     INSERT INTO fencepost.api_secret (digest, name, slot, created_at)
-    SELECT decode($5, 'hex'), key.name, free.slot, now() FROM key, free WHERE free.slot IS NOT NULL
+    SELECT decode($7, 'hex'), key.name, free.slot, now() FROM key, free WHERE free.slot IS NOT NULL
+    ON CONFLICT (name, slot) DO NOTHING
     RETURNING name
   ), noted AS (
     INSERT INTO fencepost.key_decision (name, action, actor, detail, at)
-    SELECT name, 'add', $6, json_build_object('secret', left($5, 8), 'scopes', $2::text[]), now() FROM secret
+    SELECT name, 'add', $8, json_build_object('secret', left($7, 8), 'scopes', $2::text[]), now() FROM secret
   )
   SELECT CASE
     WHEN NOT EXISTS (SELECT FROM key) THEN 'differs'
-    WHEN NOT EXISTS (SELECT FROM secret) THEN 'full'
+    WHEN NOT EXISTS (SELECT FROM secret) AND (SELECT slot FROM free) IS NULL THEN 'full'
+    WHEN NOT EXISTS (SELECT FROM secret) THEN 'again'
     ELSE 'added'
   END AS fate`;
 

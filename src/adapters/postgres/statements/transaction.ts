@@ -1,7 +1,7 @@
 import type { Hex, Lane } from "../../../domain/lane.ts";
 import type { LedgerTransaction, Watched } from "../../../domain/ledger/index.ts";
 import type { State } from "../../../domain/transitions.ts";
-import type { ExistingTransaction, TrackedRecord } from "../../../ports/lane-store.ts";
+import type { ExistingTransaction, OpenTransaction, TrackedRecord } from "../../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../../ports/query-store.ts";
 import { type Flat, lists, OUT_OF_THE_WAY, type PayloadColumns, payloadOf } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
@@ -178,6 +178,13 @@ export const readTracked = statement<TrackedRow>("read-tracked")`
 export type TrackedRow = Omit<TrackedRecord, "attempts" | "receipt" | "firstSentAt" | "lostSightAt"> & {
   readonly lostSightAt: Date | null;
 };
+
+/** Of one API key: what has a nonce and no outcome yet. Asked once for each key, lane and term; so it has no index of its own. */
+export const readOpenOf = statement<OpenTransaction>("read-open-of")`
+  SELECT t.tx_id, coalesce(t.sub_state = 'MINED', false) AS is_mined
+  FROM fencepost.transaction AS t
+  WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK') AND t.owner = $3
+  ORDER BY t.nonce`;
 
 /** One above the highest nonce of a lane that is settled and past its watch. The index is walked from its end. */
 export const readSettledBelow = statement<{ readonly settledBelow: number }>("read-settled-below")`

@@ -19,7 +19,12 @@ import { grouped } from "../../../domain/grouped.ts";
 import { laneKey } from "../../../domain/lane.ts";
 import { anothersRequestId, isAnothers } from "../../../domain/principal.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
-import { type AllocateFate, type ExistingTransaction, OutcomeUnknown } from "../../../ports/lane-store.ts";
+import {
+  type AllocateFate,
+  type ExistingTransaction,
+  type LaneStore,
+  OutcomeUnknown,
+} from "../../../ports/lane-store.ts";
 import type { QueryStore } from "../../../ports/query-store.ts";
 import type { CreateResultLabel } from "../../../ports/telemetry.ts";
 import type { Created, CreateRequest } from "../../api.ts";
@@ -34,12 +39,13 @@ import { WORTH_A_COMMIT } from "../../writer/batch.ts";
 import { allocate } from "../2-allocate/allocate.ts";
 import { Gathering } from "./gather.ts";
 import { asksChain, prepare, prepareUnasked } from "./prepare.ts";
+import { type Entering, enterShares, hasShares } from "./queue-shares.ts";
 import type { RequestIds } from "./request-ids.ts";
 
 export interface CreatePorts extends LaneWriterPorts {
   readonly intents: NormalisePorts;
   readonly requestIds: RequestIds;
-  readonly store: Pick<QueryStore, "transaction">;
+  readonly store: Pick<QueryStore, "transaction"> & Pick<LaneStore, "openOf">;
   readonly lanes: { own(lane: Intent["lane"]): Promise<OwnedLane> };
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly admission: Admission;
@@ -60,16 +66,17 @@ type Fate = Created | FencepostError;
 /** As it was asked for; `txId` where another node heard it first. */
 export interface Told extends Naming {
   readonly request: CreateRequest;
+  /** As another node told of it, which was shown the key. */
+  readonly queueShare?: number;
 }
 
 /** A peer has creates done here, or refused, but never told to a third node. */
 export type Teller = "caller" | { readonly repeat: boolean };
 
 /** With the words it was asked in, which another node may have to hear too. */
-interface Heard {
+interface Heard extends Entering {
   /** Among all that were told. */
   readonly place: number;
-  readonly intent: Intent;
   readonly request: CreateRequest;
 }
 
@@ -109,7 +116,7 @@ export class Creates {
       const { request } = each;
       const intent = hear(intents, request, each);
       if (intent instanceof FencepostError) fates[place] = intent;
-      else heard.push({ place, intent, request });
+      else heard.push({ place, intent, request, queueShare: each.limits?.queueShare ?? each.queueShare ?? null });
     });
     const tell: Tell = (at, fate) => {
       fates[(heard[at] as Heard).place] = fate;
@@ -138,25 +145,25 @@ export class Creates {
   /** Here, or by the lane's owner. */
   private onOneLane(heard: readonly Heard[], by: Teller): Promise<readonly Fate[]> {
     const { ports } = this;
-    const intents = heard.map(({ intent }) => intent);
-    if (by !== "caller") return createOnLane(ports, intents, by.repeat);
-    if (ports.router === null) return createOnLane(ports, intents, false);
-    const intentAt = (at: number): Intent => intents[at] as Intent;
+    if (by !== "caller") return createOnLane(ports, heard, by.repeat);
+    if (ports.router === null) return createOnLane(ports, heard, false);
+    const heardAt = (at: number): Heard => heard[at] as Heard;
     return ports.router.run<Created>({
-      lane: intentAt(0).lane,
-      items: intents.length,
+      lane: heardAt(0).intent.lane,
+      items: heard.length,
       repeatable: true,
-      locally: (which, repeat) => createOnLane(ports, which.map(intentAt), repeat),
+      locally: (which, repeat) => createOnLane(ports, which.map(heardAt), repeat),
       remotely: (url, which, telling) => {
         const creates = which.map((at) => {
-          const { intent, request } = heard[at] as Heard;
+          const { intent, request, queueShare } = heardAt(at);
           // What is the only chain here may be one of several there.
           const { txId, owner, lane } = intent;
-          return { txId, owner, request: { ...request, chainId: lane.chainId } };
+          const told = { txId, owner, request: { ...request, chainId: lane.chainId } };
+          return queueShare === null ? told : { ...told, queueShare };
         });
         return ports.outbox.send(url, creates, telling);
       },
-      unknown: (at) => unanswered(intentAt(at)),
+      unknown: (at) => unanswered(heardAt(at).intent),
     });
   }
 }
@@ -169,24 +176,39 @@ function isComplete({ intent: { payload } }: Heard): boolean {
 }
 
 /** `repeat`: another node may have created them already, unheard; so they are looked for by their ids first. */
-async function createOnLane(ports: CreatePorts, intents: readonly Intent[], repeat: boolean): Promise<readonly Fate[]> {
+async function createOnLane(
+  ports: CreatePorts,
+  entering: readonly Entering[],
+  repeat: boolean,
+): Promise<readonly Fate[]> {
   const { lanes, admission } = ports;
-  const fates = new Array<Fate>(intents.length);
-  const items = intents.map((intent, index) => ({ index, intent }));
+  const fates = new Array<Fate>(entering.length);
+  const items = entering.map(({ intent }, index) => ({ index, intent }));
   try {
-    const lane = await lanes.own((intents[0] as Intent).lane);
-    const admitted = admit(admission, lane, { items, fates });
+    const lane = await lanes.own((entering[0] as Entering).intent.lane);
+    const visit = hasShares(entering) ? await enterShares(ports, lane, entering) : null;
+    const refused = visit === null ? [] : items.filter(({ index }) => visit.refused.has(index));
+    for (const { index } of refused) fates[index] = visit?.refused.get(index) as FencepostError;
+    const within = refused.length === 0 ? items : items.filter(({ index }) => fates[index] === undefined);
+    const admitted = admit(admission, lane, { items: within, fates });
     admission.underWay += admitted.length;
     try {
       const work = () => createAdmitted(ports, lane, { items: admitted, fates, repeat });
       await counted(lane, admitted.length, work);
     } finally {
       admission.underWay -= admitted.length;
+      visit?.leave(({ txId }, index) => isMade(fates[index], txId));
     }
+    // A repeat of what was taken takes no more of the queue.
+    if (refused.length > 0) await answerExisting(ports, refused, fates);
   } catch (error) {
     for (const { index, intent } of items) fates[index] ??= failure(error, intent);
   }
   return fates;
+}
+
+function isMade(fate: Fate | undefined, txId: string): boolean {
+  return fate !== undefined && !(fate instanceof FencepostError) && fate.txId === txId;
 }
 
 /** While creates are under way, the lane is not let go, and what comes after them is prepared as what stands behind them. */
@@ -352,6 +374,7 @@ function unanswered({ txId }: Intent): FencepostError {
 const LABELS: Partial<Record<FencepostError["code"], CreateResultLabel>> = {
   REQUEST_ID_REUSED: "reused",
   QUEUE_FULL: "queueFull",
+  QUOTA_EXCEEDED: "queueFull",
   NOT_LEADER: "notLeader",
   UNAVAILABLE: "unavailable",
   INVALID_REQUEST: "invalid",

@@ -35,7 +35,7 @@ function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
   };
   const createPorts: CreatePorts = {
     ...stage.ports,
-    store: { ...stage.ports.store, transaction: async () => null },
+    store: { ...stage.ports.store, transaction: async () => null, openOf: async () => [] },
     intents: { codec: createCodec(), entropy: stage.ports.entropy, chainIds: [CHAIN_ID] },
     requestIds: new RequestIds(stage.ports.store, stage.clock),
     lanes: { own },
