@@ -15,6 +15,8 @@ const operate: RouteScope = { scope: "operate" };
 const admin: RouteScope = { scope: "admin" };
 /** Whoever may stop one thing, or give others their keys, may stop everything; to send again is `admin`'s alone. */
 const kill: RouteScope = { scope: "operate", or: "admin" };
+/** Whose transaction it is is asked as well: what a key has made, another one has to approve. */
+const approve: RouteScope = { scope: "approve" };
 /** One's own reservation; anybody else's is an operator's. */
 const ownReservation: RouteScope = { scope: "operate", own: "reserve" };
 
@@ -32,6 +34,8 @@ export const ROUTE_SCOPES: Readonly<Record<string, RouteScope>> = {
   "post /api/v1/tx/{txId}/reprice": operate,
   "post /api/v1/tx/{txId}/replace": operate,
   "post /api/v1/tx/{txId}/resolve": operate,
+  "post /api/v1/tx/{txId}/approve": approve,
+  "post /api/v1/tx/{txId}/reject": approve,
   "post /api/v1/nonces": { scope: "reserve" },
   "get /api/v1/nonces/{reservationId}": read,
   "post /api/v1/nonces/{reservationId}/submit": ownReservation,

@@ -133,6 +133,7 @@ export class FencepostNode {
       router: this.cluster.forwards ? this.cluster.router : null,
       outbox: this.cluster.outbox,
       admission,
+      intakeDue: () => this.intakes.expectRows(),
     };
     this.creates = new Creates(createPorts);
     // The database is away, and the next beat tries again; or it is another one, and everything begins anew at once.

@@ -47,13 +47,14 @@ export async function explainTransaction(ports: ExplainPorts, txId: string): Pro
 }
 
 function transactionFacts(record: TransactionRecord, history: readonly HistoryRecord[]): ExplainedTransaction {
-  const { payload, ...rest } = record;
+  const { payload, awaiting, ...rest } = record;
   const led = history.findLast((step) => step.fromState !== step.state || step.reason !== null);
   const withdrawn = history.findLast(({ event }) => event === "withdraw" || event === "reorg" || event === "mine");
   const gone = withdrawn !== undefined && withdrawn.event !== "mine";
   return {
     ...rest,
     value: payload.value,
+    awaiting: awaiting === undefined ? null : { ...awaiting, owner: record.owner },
     reason: led?.reason ?? null,
     since: led?.firstAt ?? record.updatedAt,
     withdrawn: gone && record.receipt === null && !isSettled(record.state),

@@ -12,6 +12,16 @@ import { agoInWords, ether, gwei, untilInWords } from "./words.ts";
 
 export type Rule = (situation: Situation) => Cause | false | null;
 
+/** Before there is a nonce: somebody else has to say yes or no. */
+export const awaitingApproval: Rule = ({ transaction: { awaiting, reason, since }, now }) => {
+  if (awaiting === null) return null;
+  const { rule, expiresAt, owner } = awaiting;
+  const whose = owner === null ? "" : ` other than ${owner}, which made it`;
+  const why = reason === null ? rule : `${rule}: ${reason}`;
+  const text = `waits until an API key with the scope approve${whose} has approved it (${why}); it expires ${untilInWords(expiresAt, now)}`;
+  return { code: "AWAITING_APPROVAL", text, since, data: { rule, owner, expiresAt: expiresAt.toISOString() } };
+};
+
 /** Whatever the transaction: nothing of its lane moves. */
 export const LANE_RULES: readonly Rule[] = [
   ({ lane: { killed } }) => {

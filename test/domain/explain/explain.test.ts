@@ -32,6 +32,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       updatedAt: NOW,
       reason: null,
       since: NOW,
+      awaiting: null,
       withdrawn: false,
       ...transaction,
     },
