@@ -133,7 +133,6 @@ export class FencepostNode {
       router: this.cluster.forwards ? this.cluster.router : null,
       outbox: this.cluster.outbox,
       admission,
-      intakeDue: () => this.intakes.expectRows(),
     };
     this.creates = new Creates(createPorts);
     // The database is away, and the next beat tries again; or it is another one, and everything begins anew at once.
@@ -231,6 +230,7 @@ export class FencepostNode {
       chains: this.chains,
       nodeId: this.settings.nodeId,
       feedGrew: () => this.feedGrew(),
+      intakeDue: () => this.intakes.expectRows(),
       lanesOf: (chainId: number) => this.lanes.onChain(chainId),
     };
   }
