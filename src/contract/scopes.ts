@@ -5,6 +5,8 @@ export interface RouteScope {
   readonly scope: Scope;
   /** As good. */
   readonly or?: Scope;
+  /** Of no use to the key that made the transaction: another one has to look at it. */
+  readonly othersOnly?: true;
   /** Enough where the transaction or the reservation belongs to that key. */
   readonly own?: Scope;
 }
@@ -15,8 +17,7 @@ const operate: RouteScope = { scope: "operate" };
 const admin: RouteScope = { scope: "admin" };
 /** Whoever may stop one thing, or give others their keys, may stop everything; to send again is `admin`'s alone. */
 const kill: RouteScope = { scope: "operate", or: "admin" };
-/** Whose transaction it is is asked as well: what a key has made, another one has to approve. */
-const approve: RouteScope = { scope: "approve" };
+const approve: RouteScope = { scope: "approve", othersOnly: true };
 /** One's own reservation; anybody else's is an operator's. */
 const ownReservation: RouteScope = { scope: "operate", own: "reserve" };
 
