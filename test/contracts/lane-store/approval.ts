@@ -1,7 +1,19 @@
 import { expect, it } from "vitest";
 import type { Fence, Lane } from "../../../src/domain/lane.ts";
 import type { ApprovalFate } from "../../../src/ports/lane-store.ts";
-import { aLane, allocate, anIntent, commitOne, holdLane, nonces, uniqueAddress } from "../../support/lane-samples.ts";
+import {
+  AT,
+  aLane,
+  allocate,
+  anAttempt,
+  anIntent,
+  apply,
+  commitOne,
+  holdLane,
+  nonces,
+  step,
+  uniqueAddress,
+} from "../../support/lane-samples.ts";
 import { forSigner, policiesOf } from "../../support/policies.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 import type { Store } from "../store-subject.ts";
@@ -123,6 +135,8 @@ export function approvalContract(context: LaneStoreContext): void {
       expect(await commitOne(store, { kind: "allocate", fence, floor: 0, items })).toMatchObject({
         items: [{ fate: "duplicate", existing: { txId: intent.txId, state: "ALLOCATED" } }],
       });
+      const signing = step(intent.txId, AT.allocated, "sign", { attempt: anAttempt(), claim: { ordinal: 1 } });
+      expect(await apply(store, fence, [signing])).toEqual(["applied"]);
       expect(await store.history(intent.txId)).toMatchObject([
         { ordinal: 1, event: "accept" },
         { ordinal: 2, event: "await" },
@@ -131,6 +145,7 @@ export function approvalContract(context: LaneStoreContext): void {
           ...{ reason: "because of approve", decision: { actor: "operator:approve", audit: { event: "approve" } } },
         },
         { ordinal: 4, event: "allocate", fromState: "CREATED", state: "ALLOCATED", token: fence.token },
+        { ordinal: 5, event: "sign", state: "TRACKING" },
       ]);
     }));
 
