@@ -97,6 +97,8 @@ export type PolicyApi = "checkPolicy" | "policies" | "policyUsage";
 
 export interface PolicyVerdict extends Amounts, Partial<Forbidden> {
   readonly allowed: boolean;
+  /** It would wait for approval; `rule` says by which one. */
+  readonly awaitsApproval?: boolean;
 }
 
 /** What is used in the present hour and day, beside the limits; null: not limited. */
@@ -118,7 +120,7 @@ export interface PolicyUsageView {
   readonly keys: readonly (UsedView & { readonly chainId: number; readonly key: string })[];
 }
 
-export type TransactionAction = "resubmit" | "reprice" | "cancel" | "replace" | "resolve";
+export type TransactionAction = "resubmit" | "reprice" | "cancel" | "replace" | "resolve" | "approve" | "reject";
 export type LaneAction = "suspend" | "resume" | "realign";
 
 export interface TransactionOrder {

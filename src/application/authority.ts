@@ -24,6 +24,9 @@ import { type KeyRates, tooFast } from "./key-rates.ts";
 /** What its own key may do to a transaction, without `operate`. */
 const OWNERS_ACTIONS: ReadonlySet<TransactionAction> = new Set(["cancel"]);
 
+/** What takes another key than the one that made the transaction. */
+const FOUR_EYES: ReadonlySet<TransactionAction> = new Set(["approve", "reject"]);
+
 interface Owned {
   readonly lane: Lane;
   readonly owner: string | null;
@@ -122,7 +125,9 @@ function ownersActions(principal: Principal, api: FencepostApi) {
   };
   return {
     act: async (order) => {
-      if (!mayAll) {
+      if (FOUR_EYES.has(order.action)) {
+        mayApprove(principal, shown(principal, await api.transaction(order.txId), `transaction ${order.txId}`));
+      } else if (!mayAll) {
         const found = shown(principal, await api.transaction(order.txId), `transaction ${order.txId}`);
         mayActOn(principal, OWNERS_ACTIONS.has(order.action) ? "submit" : null, found);
       }
@@ -223,6 +228,12 @@ function mayActOn(principal: Principal, own: Scope | null, { owner }: Owned): vo
   if (own === null || !principal.scopes.has(own)) throw forbidden("scope:operate", "this takes a key with operate");
   if (isOwn(principal, owner)) return;
   throw forbidden("owner", "this belongs to another API key, or to none: acting on it takes a key with operate");
+}
+
+function mayApprove(principal: Principal, { owner }: Owned): void {
+  if (!principal.scopes.has("approve")) throw forbidden("scope:approve", "this takes a key with approve");
+  if (isOwn(principal, owner))
+    throw forbidden("owner", "this API key made the transaction: another one has to approve it");
 }
 
 function shown<T extends { readonly lane: Lane }>(principal: Principal, found: T, what: string): T {

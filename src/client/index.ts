@@ -5,6 +5,7 @@ import type { BatchResults, CreatedTransaction, CreateTransaction } from "../con
 import type { AddKey, Keys, NewKey, RevokedKey } from "../contract/keys.ts";
 import type { KillOrder, KillSwitchState } from "../contract/kill.ts";
 import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
+import type { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
 import type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
 import type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 import { type FollowedCompletion, followCompletions, type WaitOptions, waitForSettled } from "./follow.ts";
@@ -12,6 +13,7 @@ import { type Call, type CallOptions, type ClientOptions, createTransport } from
 import { type UsesNonce, withNonce } from "./with-nonce.ts";
 
 export type {
+  ApprovalOrder,
   LaneOrder,
   PricedOrder,
   RealignOrder,
@@ -25,6 +27,7 @@ export type { BatchResults, CreatedTransaction, CreateTransaction } from "../con
 export type { AddKey, Keys, NewKey, RevokedKey } from "../contract/keys.ts";
 export type { KillOrder, KillSwitchState } from "../contract/kill.ts";
 export type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
+export type { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
 export type { Problem } from "../contract/problem.ts";
 export type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
 export type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
@@ -83,6 +86,16 @@ export interface FencepostClient {
   replace(txId: string, order: actions.ReplaceOrder, options?: CallOptions): Promise<Transaction>;
   /** Asks the hook now, or applies the action given. */
   resolve(txId: string, order: actions.ResolveOrder, options?: CallOptions): Promise<Transaction>;
+  /** Lets a transaction that waits for approval have its nonce. Takes a key with `approve` that did not make it, as below. */
+  approve(txId: string, order: actions.ApprovalOrder, options?: CallOptions): Promise<Transaction>;
+  /** Refuses it: FAILED_FINAL/REJECTED, without a nonce. */
+  reject(txId: string, order: actions.ApprovalOrder, options?: CallOptions): Promise<Transaction>;
+  /** What policies would say to this transaction now, and what it would be charged. Nothing is done. */
+  checkPolicy(check: PolicyCheck, options?: CallOptions): Promise<PolicyVerdict>;
+  /** What is in force on the node that answers. */
+  policies(options?: CallOptions): Promise<PoliciesInForce>;
+  /** What is used of this hour and day: of everybody, or of one key or signer. */
+  policyUsage(query?: { readonly key?: string; readonly signer?: string }, options?: CallOptions): Promise<PolicyUsage>;
   /** Creates are accepted and wait; nothing is sent. */
   suspend(signer: string, order: actions.LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
   resume(signer: string, order: actions.LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
@@ -147,6 +160,11 @@ export function createClient(options: ClientOptions): FencepostClient {
     cancel: act("cancel"),
     replace: act("replace"),
     resolve: act("resolve"),
+    approve: act("approve"),
+    reject: act("reject"),
+    checkPolicy: (check, call) => post("/policy/check", check, call),
+    policies: (call) => transport({ path: "/policy", ...call }),
+    policyUsage: (query = {}, call) => transport({ path: "/policy/usage", query, ...call }),
     suspend: onLane("suspend"),
     resume: onLane("resume"),
     realign: onLane("realign"),

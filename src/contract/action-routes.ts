@@ -1,6 +1,7 @@
 import type { TSchema } from "typebox";
 import type { ErrorCode } from "../domain/errors.ts";
 import {
+  ApprovalOrder,
   LANE_ACTIONS,
   type LaneAction,
   LaneOrder,
@@ -38,7 +39,7 @@ const TRANSACTIONS: Readonly<Record<TransactionAction, Described>> = {
   cancel: {
     summary: "Use the nonce up with nothing",
     description:
-      "A transfer of nothing to oneself at the same nonce. Whichever payload is mined decides: FAILED_FINAL/CANCELLED, or CONFIRMED where the original was faster. Not signed yet: it is never sent.",
+      "A transfer of nothing to oneself at the same nonce. Whichever payload is mined decides: FAILED_FINAL/CANCELLED, or CONFIRMED where the original was faster. Not signed yet: it is never sent. Waiting for approval: FAILED_FINAL/CANCELLED at once, without a nonce.",
     order: PricedOrder,
     errors: ["SUBMISSION_REJECTED"],
   },
@@ -54,6 +55,17 @@ const TRANSACTIONS: Readonly<Record<TransactionAction, Described>> = {
     description: "The same actions as StuckResolutionHook; a decision that was carried out before is not repeated.",
     order: ResolveOrder,
     errors: ["SUBMISSION_REJECTED", "QUEUE_FULL"],
+  },
+  approve: {
+    summary: "Let a transaction that waits for approval have its nonce",
+    description:
+      "Of CREATED/AWAITING_APPROVAL, by a key with `approve` that did not make it. Policies are judged again when it gets its nonce: approval lifts the bound that asked for it, and no other rule.",
+    order: ApprovalOrder,
+  },
+  reject: {
+    summary: "Refuse a transaction that waits for approval",
+    description: "By the same keys: FAILED_FINAL/REJECTED, without a nonce.",
+    order: ApprovalOrder,
   },
 };
 

@@ -5,7 +5,15 @@ import { closed, oneOf, optional } from "./shapes.ts";
 
 /** What operators may do, and what they say with it. Each action validates its own body in depth; this describes it. */
 
-export const TRANSACTION_ACTIONS = ["resubmit", "reprice", "cancel", "replace", "resolve"] as const;
+export const TRANSACTION_ACTIONS = [
+  "resubmit",
+  "reprice",
+  "cancel",
+  "replace",
+  "resolve",
+  "approve",
+  "reject",
+] as const;
 export type TransactionAction = (typeof TRANSACTION_ACTIONS)[number];
 export const LANE_ACTIONS = ["suspend", "resume", "realign"] as const;
 export type LaneAction = (typeof LANE_ACTIONS)[number];
@@ -24,6 +32,9 @@ const audit = Type.Record(Type.String(), Type.Unknown(), {
 const said = { reason, audit: Type.Optional(audit) };
 const lane = { reason, chainId: Type.Optional(ChainId) };
 const fees = optional({ type: FeeType, gasPrice: Quantity, maxFeePerGas: Quantity, maxPriorityFeePerGas: Quantity });
+
+export const ApprovalOrder = closed("ApprovalOrder", said);
+export type ApprovalOrder = Static<typeof ApprovalOrder>;
 
 export const ResubmitOrder = closed("ResubmitOrder", said);
 export type ResubmitOrder = Static<typeof ResubmitOrder>;

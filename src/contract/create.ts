@@ -88,7 +88,9 @@ const created = {
   chainId: ChainId,
   signer: Address,
   nonce: nullable(Nonce),
-  state: oneOf(STATES),
+  state: oneOf(STATES, {
+    description: "CREATED, without a nonce: it waits, for approval where a policy asks for that.",
+  }),
   requestId: nullable(RequestId),
 };
 

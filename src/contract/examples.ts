@@ -217,6 +217,8 @@ export const orders = {
   cancel: { reason, audit: { ticket: 4711 } },
   replace: { reason, payload: { to: recipient, value: "1000000000000000" } },
   resolve: { reason, action: "CANCEL" },
+  approve: { reason: "the invoice was checked", audit: { ticket: 4711 } },
+  reject: { reason: "no such invoice" },
   lane: { reason: "key rotation" },
 } as const;
 

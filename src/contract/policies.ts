@@ -10,7 +10,8 @@ const KeyName = Type.String({
   examples: ["payments"],
 });
 const Rule = Type.String({
-  description: "Which rule does not allow it: `signer` or `key`, and the name that it has in the policy.",
+  description:
+    "Which rule does not allow it, or has it wait for approval: `signer` or `key`, and the name that it has in the policy.",
   examples: ["signer.maxCost.perDay"],
 });
 
@@ -21,7 +22,13 @@ export const PolicyVerdict = named("PolicyVerdict", {
   allowed: Type.Boolean(),
   value: Decimal,
   cost: Decimal,
-  ...optional({ rule: Rule, detail: Type.String({ description: "The same in words." }) }),
+  ...optional({
+    awaitsApproval: Type.Boolean({
+      description: "It would wait until a second API key has approved it; `rule` says why.",
+    }),
+    rule: Rule,
+    detail: Type.String({ description: "The same in words." }),
+  }),
 });
 export type PolicyVerdict = Static<typeof PolicyVerdict>;
 

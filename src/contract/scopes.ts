@@ -5,6 +5,8 @@ export interface RouteScope {
   readonly scope: Scope;
   /** As good. */
   readonly or?: Scope;
+  /** Of no use to the key that made the transaction: another one has to look at it. */
+  readonly othersOnly?: true;
   /** Enough where the transaction or the reservation belongs to that key. */
   readonly own?: Scope;
 }
@@ -15,6 +17,7 @@ const operate: RouteScope = { scope: "operate" };
 const admin: RouteScope = { scope: "admin" };
 /** Whoever may stop one thing, or give others their keys, may stop everything; to send again is `admin`'s alone. */
 const kill: RouteScope = { scope: "operate", or: "admin" };
+const approve: RouteScope = { scope: "approve", othersOnly: true };
 /** One's own reservation; anybody else's is an operator's. */
 const ownReservation: RouteScope = { scope: "operate", own: "reserve" };
 
@@ -39,6 +42,8 @@ export const ROUTE_SCOPES: Readonly<Record<string, RouteScope>> = {
   "post /api/v1/tx/{txId}/reprice": operate,
   "post /api/v1/tx/{txId}/replace": operate,
   "post /api/v1/tx/{txId}/resolve": operate,
+  "post /api/v1/tx/{txId}/approve": approve,
+  "post /api/v1/tx/{txId}/reject": approve,
   "post /api/v1/nonces": { scope: "reserve" },
   "get /api/v1/nonces/{reservationId}": read,
   "post /api/v1/nonces/{reservationId}/submit": ownReservation,

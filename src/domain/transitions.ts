@@ -7,11 +7,11 @@ export const STATES = ["CREATED", "ALLOCATED", "TRACKING", "CONFIRMED", "FAILED_
 export type State = (typeof STATES)[number];
 
 export const SUB_STATES = {
-  CREATED: [],
+  CREATED: ["AWAITING_APPROVAL"],
   ALLOCATED: [],
   TRACKING: ["PENDING", "BROADCAST", "STALE", "MINED", "UNKNOWN_SUBMIT_RESULT"],
   CONFIRMED: ["REPLACED"],
-  FAILED_FINAL: ["REVERTED", "CANCELLED", "NONCE_CONSUMED_EXTERNALLY", "REJECTED", "REQUEST_ID_REUSED"],
+  FAILED_FINAL: ["REVERTED", "CANCELLED", "NONCE_CONSUMED_EXTERNALLY", "REJECTED", "REQUEST_ID_REUSED", "EXPIRED"],
   STUCK: [],
 } as const satisfies Record<State, readonly string[]>;
 export type SubState = (typeof SUB_STATES)[State][number];
@@ -31,12 +31,15 @@ export type CompletionState = (typeof COMPLETION_STATES)[number];
 export interface TransitionRule {
   /** `null` is "no row yet". */
   readonly from: readonly (State | null)[];
-  /** Narrows `from` where the sub-state matters. A status without one is not narrowed. */
-  readonly fromSubStates?: readonly SubState[];
+  /** Narrows those states of `from` that have such sub-states; null: to those without one. */
+  readonly fromSubStates?: readonly (SubState | null)[];
   readonly to: Status | "same";
   readonly completion?: { readonly state: CompletionState; readonly settled: boolean };
 }
 
+/** Nobody has to approve it, or somebody has. */
+const unbound = { from: [null, "CREATED"], fromSubStates: [null] } as const;
+const awaiting = { from: ["CREATED"], fromSubStates: ["AWAITING_APPROVAL"] } as const;
 const open = ["TRACKING", "STUCK"] as const;
 /** Has no receipt, and may get another payload at its nonce. */
 const unmined = ["PENDING", "BROADCAST", "STALE"] as const;
@@ -56,9 +59,16 @@ function settledAs<S extends "CONFIRMED" | "FAILED_FINAL", U extends SubState | 
 export const TRANSITIONS = {
   // create and allocate
   accept: { from: [null], to: { state: "CREATED", subState: null } },
-  allocate: { from: [null, "CREATED"], to: allocated },
-  refuse: { from: [null, "CREATED"], ...settledAs("FAILED_FINAL", "REJECTED") },
-  refuseReusedRequestId: { from: [null, "CREATED"], ...settledAs("FAILED_FINAL", "REQUEST_ID_REUSED") },
+  allocate: { ...unbound, to: allocated },
+  refuse: { ...unbound, ...settledAs("FAILED_FINAL", "REJECTED") },
+  refuseReusedRequestId: { ...unbound, ...settledAs("FAILED_FINAL", "REQUEST_ID_REUSED") },
+  // approval: a policy asks for a second key's word before there is a nonce
+  await: { from: ["CREATED"], fromSubStates: [null], to: { state: "CREATED", subState: "AWAITING_APPROVAL" } },
+  approve: { ...awaiting, to: { state: "CREATED", subState: null } },
+  reject: { ...awaiting, ...settledAs("FAILED_FINAL", "REJECTED") },
+  expire: { ...awaiting, ...settledAs("FAILED_FINAL", "EXPIRED") },
+  /** Cancelled by whoever may cancel it: nothing was ever signed. */
+  callOff: { ...awaiting, ...settledAs("FAILED_FINAL", "CANCELLED") },
   // sign and broadcast
   sign: { from: ["ALLOCATED"], to: pending },
   broadcast: { from: ["TRACKING"], fromSubStates: unmined, to: broadcast },
@@ -119,16 +129,18 @@ export class IllegalTransition extends Error {
 export function transition(from: Status | null, event: TransitionEvent): Status {
   const rule: TransitionRule = TRANSITIONS[event];
   const fromState = from?.state ?? null;
-  if (!rule.from.includes(fromState) || !leavesFrom(rule, from?.subState ?? null))
-    throw new IllegalTransition(event, from);
+  if (!rule.from.includes(fromState) || !leavesFrom(rule, from)) throw new IllegalTransition(event, from);
   if (rule.to !== "same") return rule.to;
   if (from === null) throw new IllegalTransition(event, from);
   return from;
 }
 
-/** Whether the rule takes its road from this sub-state. */
-export function leavesFrom(rule: TransitionRule, subState: string | null): boolean {
-  return rule.fromSubStates === undefined || subState === null || rule.fromSubStates.some((each) => each === subState);
+/** Whether the rule takes its road from this sub-state, of those states that it takes it from. */
+export function leavesFrom({ from: states, fromSubStates }: TransitionRule, from: Status | null): boolean {
+  if (fromSubStates === undefined || from === null || !states.includes(from.state)) return true;
+  const own: readonly SubState[] = SUB_STATES[from.state];
+  const isNarrowed = fromSubStates.some((each) => each === null || own.includes(each));
+  return !isNarrowed || fromSubStates.some((each) => each === from.subState);
 }
 
 /** Final for the caller: CONFIRMED and FAILED_FINAL. STUCK is final for the feed only and may be left again. */

@@ -1,5 +1,6 @@
 import type { Fence, Hash, Hex, Lane } from "../domain/lane.ts";
 import type {
+  Approval,
   Change,
   ExistingTransaction,
   Fenced,
@@ -88,6 +89,8 @@ export type OutcomeOf<K extends LaneWrite["kind"]> = Extract<
 export interface IntakeRow {
   readonly intakeId: number;
   readonly intent: Intent;
+  /** Set where nobody has approved it in time: it ends. */
+  readonly expired?: Pick<Approval, "rule" | "expiresAt">;
 }
 
 /** Everything an owner needs to take a lane up from the database alone. */
@@ -174,9 +177,9 @@ export interface LaneStore {
   settledBelow(lane: Lane): Promise<number>;
   /** The idempotency pre-check: existing transactions (or intake rows) by request id, of any number of lanes in one look. */
   findByRequestIds(asked: readonly AskedRequests[]): Promise<readonly ExistingTransaction[]>;
-  /** Whether an intake row waits for any lane at all, of this node or another: the names of ten thousand lanes are not gone through many times a second to learn that none does. */
+  /** Whether there is anything to do about an intake row of any lane at all, of this node or another: the names of ten thousand lanes are not gone through many times a second to learn that none does. */
   hasIntake(): Promise<boolean>;
-  /** Visible intake rows of these lanes that are not consumed, in call order. */
+  /** Visible intake rows of these lanes that are not consumed, in call order; not those that wait for approval, unless they have it or their time is over. */
   loadIntake(lanes: readonly Lane[], limit: number): Promise<readonly IntakeRow[]>;
 }
 /** The database could not be reached or refused the work; nothing of the batch is committed. `busy` = a lock or statement timeout, worth an immediate retry. */

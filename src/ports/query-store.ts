@@ -1,5 +1,5 @@
 import type { Address, Hash, Lane } from "../domain/lane.ts";
-import type { Completion, LedgerAttempt, PolicyUse } from "../domain/ledger/index.ts";
+import type { Approval, Completion, LedgerAttempt, PolicyUse, WaitingIntent } from "../domain/ledger/index.ts";
 import type { Use } from "../domain/policy/use.ts";
 import type { Reservation } from "../domain/reservations.ts";
 import type { Intent } from "../domain/transaction.ts";
@@ -19,6 +19,8 @@ export interface TransactionRecord
   readonly attempts: readonly AttemptRecord[];
   readonly updatedAt: Date;
   readonly confirmedAt: Date | null;
+  /** While it waits for approval: its row in the intake table, by which rule, and until when. */
+  readonly awaiting?: Pick<WaitingIntent, "intakeId"> & Pick<Approval, "rule" | "expiresAt">;
 }
 
 /** From its first claim on the network may know it. */

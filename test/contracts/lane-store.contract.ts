@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import { allocationContract } from "./lane-store/allocation.ts";
+import { approvalContract } from "./lane-store/approval.ts";
 import { batchContract } from "./lane-store/batch.ts";
 import { chainContract } from "./lane-store/chain.ts";
 import { externalContract } from "./lane-store/external.ts";
@@ -38,6 +39,7 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
     describe("reserved nonces and holes", () => nonceContract(context));
     describe("use of the key by others", () => externalContract(context));
     describe("policies", () => policiesContract(context));
+    describe("approval", () => approvalContract(context));
     describe("batches", () => batchContract(context));
   });
 }

@@ -16,6 +16,8 @@ export interface StoreSubject {
   lock(): Promise<SessionLock>;
   /** Puts the heartbeat of an instance into the past, by the database's clock. */
   expire(instanceId: string): Promise<void>;
+  /** Puts the end of the time for approval into the past, by the database's clock. */
+  letApprovalExpire(txId: string): Promise<void>;
   /** Lets the database's clock go on by a little, so that two moments differ. */
   tick(): Promise<void>;
   /** A caller's own transaction, committed, with these intents in this order. */

@@ -44,6 +44,7 @@ const FAILED = [
   "FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY",
   "FAILED_FINAL/REJECTED",
   "FAILED_FINAL/REQUEST_ID_REUSED",
+  "FAILED_FINAL/EXPIRED",
 ];
 
 /** Written out by hand, once more: the table under test must not be its own judge. */
@@ -52,6 +53,11 @@ const LEGAL: Readonly<Record<TransitionEvent, { readonly from: readonly string[]
   allocate: { from: ["nothing", "CREATED"], to: "ALLOCATED" },
   refuse: { from: ["nothing", "CREATED"], to: "FAILED_FINAL/REJECTED" },
   refuseReusedRequestId: { from: ["nothing", "CREATED"], to: "FAILED_FINAL/REQUEST_ID_REUSED" },
+  await: { from: ["CREATED"], to: "CREATED/AWAITING_APPROVAL" },
+  approve: { from: ["CREATED/AWAITING_APPROVAL"], to: "CREATED" },
+  reject: { from: ["CREATED/AWAITING_APPROVAL"], to: "FAILED_FINAL/REJECTED" },
+  expire: { from: ["CREATED/AWAITING_APPROVAL"], to: "FAILED_FINAL/EXPIRED" },
+  callOff: { from: ["CREATED/AWAITING_APPROVAL"], to: "FAILED_FINAL/CANCELLED" },
   sign: { from: ["ALLOCATED"], to: "TRACKING/PENDING" },
   broadcast: { from: ["TRACKING/PENDING", "TRACKING/BROADCAST", "TRACKING/STALE"], to: "TRACKING/BROADCAST" },
   stale: { from: ["TRACKING/PENDING", "TRACKING/BROADCAST"], to: "TRACKING/STALE" },
@@ -148,7 +154,7 @@ describe("completions", () => {
 
   it("come with every entry into a settled state, and with the way out of one", () => {
     const settling = ["confirm", "revert", "confirmReplacement", "confirmCancel", "loseNonce"];
-    const refusing = ["refuse", "refuseReusedRequestId", "giveUp"];
+    const refusing = ["refuse", "refuseReusedRequestId", "giveUp", "reject", "expire", "callOff"];
     expect([...completing].sort()).toEqual([...settling, ...refusing, "reorg", "stick"].sort());
   });
 

@@ -21,6 +21,13 @@ async function createSubject(): Promise<StoreSubject> {
       const row = database.state.instances.get(instanceId);
       if (row !== undefined) row.expiresAt = new Date(clock.now().getTime() - 1);
     },
+    letApprovalExpire: async (txId) => {
+      for (const [id, entry] of database.state.intake) {
+        if (entry.intent.txId !== txId || entry.approval === null) continue;
+        const approval = { ...entry.approval, expiresAt: new Date(clock.now().getTime() - 1) };
+        database.state.intake.set(id, { ...entry, approval });
+      }
+    },
     tick: () => clock.advance(1),
     intake: async (...intents) => {
       for (const intent of intents) database.insertIntake(intent);

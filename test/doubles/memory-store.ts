@@ -91,7 +91,8 @@ export class MemoryDatabase {
   /** What `insertIntake` does once its caller's transaction has committed. */
   insertIntake(intent: Intent): void {
     const intakeId = ++this.state.lastIntakeId;
-    this.state.intake.set(intakeId, { intakeId, intent, createdAt: this.clock.now(), aliasOf: null });
+    const entry = { intakeId, intent, createdAt: this.clock.now(), aliasOf: null, approval: null, history: [] };
+    this.state.intake.set(intakeId, entry);
   }
 }
 
@@ -314,12 +315,12 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore,
 
   async hasIntake() {
     await this.reach();
-    return queries.hasIntake(this.state);
+    return queries.hasIntake(this.state, this.now());
   }
 
   async loadIntake(lanes: readonly Lane[], limit: number) {
     await this.reach();
-    return queries.loadIntake(this.state, lanes, limit);
+    return queries.loadIntake(this.state, lanes, { limit, now: this.now() });
   }
 
   async transaction(txId: string) {

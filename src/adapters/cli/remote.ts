@@ -111,7 +111,7 @@ const fees = () => [
 ];
 
 /** By the names that the client has for it. */
-type Operation = "cancel" | "replace" | "resubmit" | "reprice";
+type Operation = "cancel" | "replace" | "resubmit" | "reprice" | "approve" | "reject";
 
 /** What an operator does to one transaction. */
 export function addOperating(program: Command, asking: Asking): void {
@@ -124,6 +124,8 @@ export function addOperating(program: Command, asking: Asking): void {
   add(program.command("replace"), "put another payload at a transaction's nonce", [payload.makeOptionMandatory()]);
   add(program.command("resubmit"), "send a transaction's stored bytes again, now");
   add(program.command("reprice"), repricing, fees());
+  add(program.command("approve"), "let a transaction that waits for approval have its nonce; takes a second API key");
+  add(program.command("reject"), "refuse a transaction that waits for approval; takes a second API key");
 }
 
 /** The options of the command are the order. */
@@ -146,7 +148,7 @@ function digits(text: string): string {
   return text;
 }
 
-function json(text: string): unknown {
+export function json(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { CommandFailed, describeFailure, describeWhole, EXIT_CODES } from "./failure.ts";
 import { addKeys, type KeyActions } from "./keys.ts";
+import { addPolicy } from "./policy.ts";
 import * as present from "./present.ts";
 import { addClusterCommands, addKillSwitch, addOperating, type RemoteActions } from "./remote.ts";
 
@@ -69,6 +70,7 @@ function createProgram(actions: CliActions, io: CliIo): Command {
   addOperating(program, { actions, io });
   addClusterCommands(program, { actions, io });
   addKillSwitch(program, { actions, io });
+  addPolicy(program, { actions, io });
   addKeys(program, { actions, io });
   return program;
 }

@@ -142,7 +142,11 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
     async loadIntake(lanes, limit) {
       if (lanes.length === 0) return [];
       const rows = await ask(reading, loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit]);
-      return rows.map(({ intakeId, ...row }) => ({ intakeId, intent: withPayload(withLane(row)) }));
+      return rows.map(({ intakeId, awaits, expiresAt, approved, ...row }) => {
+        const isOver = awaits !== null && expiresAt !== null && !approved;
+        const intent = withPayload(withLane(row));
+        return { intakeId, intent, ...(isOver && { expired: { rule: awaits, expiresAt } }) };
+      });
     },
   };
 }

@@ -164,9 +164,11 @@ async function recordsOf(reading: Reading, ids: readonly string[]) {
   const receiptOf = receiptsOf(receipts);
   const records = new Map<string, TransactionRecord>();
   const aliases = new Map<string, string>();
-  for (const { aliasOf, ...row } of intake) {
+  for (const { aliasOf, intakeId, awaits, expiresAt, ...row } of intake) {
+    const isAwaiting = awaits !== null && expiresAt !== null && row.subState !== null;
+    const awaiting = isAwaiting ? { awaiting: { intakeId, rule: awaits, expiresAt } } : {};
     if (aliasOf !== null) aliases.set(row.txId, aliasOf);
-    else records.set(row.txId, { ...transactionRecord(row), attempts: [], receipt: null });
+    else records.set(row.txId, { ...transactionRecord(row), attempts: [], receipt: null, ...awaiting });
   }
   for (const row of rows) {
     const attempts = (attemptsOf.get(row.txId) ?? []).map(attemptRecord);

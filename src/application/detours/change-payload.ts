@@ -341,7 +341,7 @@ function inWords(fees: Fees): string {
 
 function refuseImpossible(tx: Tracked, kind: AnotherPayload["kind"]): void {
   const rule: TransitionRule = TRANSITIONS[kind];
-  if (rule.from.includes(tx.status.state) && leavesFrom(rule, tx.status.subState)) return;
+  if (rule.from.includes(tx.status.state) && leavesFrom(rule, tx.status)) return;
   throw conflict(tx.txId, `is ${tx.status.state}/${tx.status.subState ?? "-"}: ${kind} is not possible there`);
 }
 

@@ -9,6 +9,7 @@
 import { FencepostError } from "../../domain/errors.ts";
 import { grouped } from "../../domain/grouped.ts";
 import { laneKey } from "../../domain/lane.ts";
+import { expired } from "../../domain/ledger/index.ts";
 import { isAnothers } from "../../domain/principal.ts";
 import type { Intent } from "../../domain/transaction.ts";
 import type {
@@ -123,6 +124,10 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
   const fates: IntakeFate[] = [];
   let waits = false;
   for (const row of rows) {
+    if (row.expired !== undefined) {
+      fates.push(expired(row.intakeId, row.expired));
+      continue;
+    }
     const standing = { behindPending: prepared.length > 0 || lane.hasUnmined(), laneKnown: lane.cursor !== null };
     const result = await lane.term.during(prepareRow(ports, row, standing));
     waits = result === "wait";

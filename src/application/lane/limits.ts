@@ -1,5 +1,5 @@
 import { feeCap } from "../../domain/fees.ts";
-import { foreseen } from "../../domain/ledger/index.ts";
+import { foreseen, unapproved } from "../../domain/ledger/index.ts";
 import type { Forbidden, Policies } from "../../domain/policy/policy.ts";
 import type { UnsignedTransaction } from "../../domain/transaction.ts";
 import type { Spending } from "../../ports/lane-store.ts";
@@ -27,7 +27,8 @@ export async function forbiddenNow(
 ): Promise<Forbidden | null> {
   if (limits === null) return null;
   const use = await term.during(limits.use(lane, of));
-  return foreseen(limits.policies, use, spends);
+  const verdict = unapproved(foreseen(limits.policies, use, spends));
+  return "forbidden" in verdict ? verdict.forbidden : null;
 }
 
 /** The most that a payload can cost. */

@@ -230,6 +230,7 @@ export class FencepostNode {
       chains: this.chains,
       nodeId: this.settings.nodeId,
       feedGrew: () => this.feedGrew(),
+      intakeDue: () => this.intakes.expectRows(),
       lanesOf: (chainId: number) => this.lanes.onChain(chainId),
     };
   }

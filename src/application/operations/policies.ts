@@ -66,8 +66,11 @@ const check = async (
   const costs = { value, cost: value + gasCost };
   if (limits === null) return { allowed: true, ...costs };
   const use = await limits.use(lane, owner === null ? {} : { owner });
-  const forbidden = foreseen(limits.policies, use, { to, data, value, gasCost, about: "payload" });
-  return forbidden === null ? { allowed: true, ...costs } : { allowed: false, ...costs, ...forbidden };
+  const verdict = foreseen(limits.policies, use, { to, data, value, gasCost, about: "payload" });
+  if ("forbidden" in verdict) return { allowed: false, ...costs, ...verdict.forbidden };
+  if (!("awaited" in verdict)) return { allowed: true, ...costs };
+  const { rule, detail } = verdict.awaited;
+  return { allowed: true, ...costs, awaitsApproval: true, rule, detail };
 };
 
 async function usage(

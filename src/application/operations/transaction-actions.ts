@@ -15,10 +15,14 @@ import { happened } from "../lane/tracked.ts";
 import { type TransactionQueryPorts, transaction } from "../queries/transactions.ts";
 import { UUID } from "../requests/fields.ts";
 import { type Instruction, parseOrder } from "../requests/order.ts";
+import { type ApprovalPorts, settleApproval } from "./approval.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
 import type { Consultation, HookRunner } from "./stuck-hook.ts";
 
-export type ActionPorts = ResolvePorts & OwnerPorts & TransactionQueryPorts & { readonly hook: HookRunner };
+export type ActionPorts = ResolvePorts &
+  OwnerPorts &
+  ApprovalPorts &
+  TransactionQueryPorts & { readonly hook: HookRunner };
 
 /** One order on the node that may carry it out. */
 interface Task extends Pick<Consultation, "lane" | "context" | "record" | "tx"> {
@@ -32,7 +36,7 @@ type Performed = (ports: ActionPorts, task: Task) => Promise<Fate>;
 const MOST_LOOKS = 40;
 const LOOK_AGAIN_MS = 50;
 
-const ACTIONS: Readonly<Record<TransactionAction, Performed>> = {
+const ACTIONS: Readonly<Record<Exclude<TransactionAction, "approve" | "reject">, Performed>> = {
   resubmit,
   reprice: (ports, task) => changePayload(ports, task, "reprice"),
   cancel: (ports, task) => changePayload(ports, task, "cancel"),
@@ -54,7 +58,7 @@ interface ToldOrder extends TransactionOrder {
 
 export const act: Operation<ActionPorts, ToldOrder, Asked, void, TransactionView> = {
   async laneOf(ports, order) {
-    if (!Object.hasOwn(ACTIONS, order.action)) throw notKnownYet(order.action);
+    if (!isKnown(order.action)) throw notKnownYet(order.action);
     const decisionId = order.decisionId === undefined ? ports.entropy.uuid() : parseDecisionId(order.decisionId);
     const { txId, lane } = await transaction(ports, order.txId);
     return { txId, lane, instruction: parseOrder(ports.codec, order, decisionId) };
@@ -64,6 +68,10 @@ export const act: Operation<ActionPorts, ToldOrder, Asked, void, TransactionView
   perform,
   answer: (ports, { txId }) => transaction(ports, txId),
 };
+
+function isKnown(action: string): boolean {
+  return Object.hasOwn(ACTIONS, action) || action === "approve" || action === "reject";
+}
 
 function parseDecisionId(value: unknown): string {
   if (typeof value === "string" && UUID.test(value)) return value;
@@ -95,17 +103,21 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
 
 async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Fate> {
   const { txId, instruction } = asked;
+  const { action } = instruction;
   // Read again: what was true before the lane was ours, or before another look, may not be any more.
   const record = await lane.term.during(ports.store.transaction(txId));
   if (record === null) return "movedOn";
   // At the first look, too: an owner before this one, or this node in an earlier term, may have done it.
   if (await lane.term.during(isCarriedOut(ports, asked))) return "done";
+  const approval = await settleApproval(ports, lane, record, instruction);
+  if (approval === "decided") return (await lane.term.during(isCarriedOut(ports, asked))) ? "done" : "movedOn";
+  if (approval === "done" || action === "approve" || action === "reject") return "done";
   refuseSettled(record);
   const tx = lane.find(txId);
   if (tx === null && record.state === "CREATED") throw conflict(txId, "has no nonce yet; in a moment it will");
   if (tx === null && record.state !== "ALLOCATED") return "movedOn";
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-  return ACTIONS[instruction.action](ports, { lane, context, record, tx, instruction });
+  return ACTIONS[action](ports, { lane, context, record, tx, instruction });
 }
 
 async function isCarriedOut(ports: ActionPorts, { txId, instruction: { decisionId } }: Asked): Promise<boolean> {

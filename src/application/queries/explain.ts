@@ -14,17 +14,20 @@ import { feeCap } from "../../domain/fees.ts";
 import { depthNeeded } from "../../domain/finality.ts";
 import type { Kill } from "../../domain/kills.ts";
 import { type Address, laneKey } from "../../domain/lane.ts";
+import { foreseen } from "../../domain/ledger/index.ts";
+import type { Forbidden } from "../../domain/policy/policy.ts";
 import { range } from "../../domain/range.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { Block } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryRecord, LaneRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { LimitPorts } from "../lane/limits.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { signerAwayOf } from "./signers.ts";
 import { silent } from "./silent.ts";
 
-export interface ExplainPorts {
+export interface ExplainPorts extends LimitPorts {
   readonly store: Pick<QueryStore, "transaction" | "transactionAt" | "history" | "lanes">;
   readonly clock: Clock;
   readonly chains: ReadonlyMap<number, ChainContext>;
@@ -43,17 +46,34 @@ export async function explainTransaction(ports: ExplainPorts, txId: string): Pro
   const [history, lanes] = await Promise.all([ports.store.history(record.txId), ports.store.lanes(record.lane.signer)]);
   const row = lanes.find(({ lane }) => lane.chainId === record.lane.chainId);
   const lane = await laneFacts(ports, record, { row, minedCount: chain.minedCount });
-  return explain({ now: ports.clock.now(), transaction: transactionFacts(record, history), lane, chain });
+  const transaction = { ...transactionFacts(record, history), forbidden: await forbiddenForMore(ports, record) };
+  return explain({ now: ports.clock.now(), transaction, lane, chain });
 }
 
-function transactionFacts(record: TransactionRecord, history: readonly HistoryRecord[]): ExplainedTransaction {
-  const { payload, ...rest } = record;
+/** A tenth more is the least that a node takes for a replacement. Null: no policy is against that. */
+async function forbiddenForMore({ limits = null }: LimitPorts, record: TransactionRecord): Promise<Forbidden | null> {
+  const { lane, txId, payload, attempts, receipt } = record;
+  const attempt = attempts.findLast((each) => each.foreign !== true);
+  if (limits === null || attempt === undefined || receipt !== null || isSettled(record.state)) return null;
+  const isEmpty = attempt.kind === "cancel" || attempt.kind === "placeholder";
+  const value = isEmpty ? 0n : payload.value;
+  const gasCost = (attempt.gas * feeCap(attempt.fees) * 11n) / 10n;
+  const use = await limits.use(lane, { txId });
+  const verdict = foreseen(limits.policies, use, { to: null, data: "0x", value, gasCost, about: "cost" });
+  return "forbidden" in verdict ? verdict.forbidden : null;
+}
+
+type Facts = Omit<ExplainedTransaction, "forbidden">;
+
+function transactionFacts(record: TransactionRecord, history: readonly HistoryRecord[]): Facts {
+  const { payload, awaiting, ...rest } = record;
   const led = history.findLast((step) => step.fromState !== step.state || step.reason !== null);
   const withdrawn = history.findLast(({ event }) => event === "withdraw" || event === "reorg" || event === "mine");
   const gone = withdrawn !== undefined && withdrawn.event !== "mine";
   return {
     ...rest,
     value: payload.value,
+    awaiting: awaiting === undefined ? null : { ...awaiting, owner: record.owner },
     reason: led?.reason ?? null,
     since: led?.firstAt ?? record.updatedAt,
     withdrawn: gone && record.receipt === null && !isSettled(record.state),

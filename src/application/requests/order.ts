@@ -39,6 +39,8 @@ export interface Verdict {
 const COMMON = ["reason", "audit"];
 const FEES = ["gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "type"];
 const KEYS: Readonly<Record<TransactionAction, readonly string[]>> = {
+  approve: COMMON,
+  reject: COMMON,
   resubmit: COMMON,
   reprice: [...COMMON, ...FEES],
   cancel: [...COMMON, ...FEES],

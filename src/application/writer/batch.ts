@@ -96,7 +96,7 @@ export function isWorthACommit({ sort, weight }: Entry): boolean {
 /** Writes that end at the feed's counter row. */
 function hasCompletion(write: LaneWrite): boolean {
   if (write.kind === "transition") return write.items.some((item) => item.completion !== undefined);
-  return write.kind === "settleIntake" && write.fates.some((fate) => fate.fate === "refused");
+  return write.kind === "settleIntake" && write.fates.some((fate) => fate.fate !== "alias");
 }
 
 /** Allocations of one lane become one: single creates then cost what a batch costs. The others keep their places. */

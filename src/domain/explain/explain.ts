@@ -3,7 +3,7 @@
  * (application/queries/explain.ts).
  */
 import { isHashAlone } from "../attempts.ts";
-import { LANE_RULES, ORDER_RULES, OWN_RULES, PROGRESS_RULES, type Rule } from "./obstacles.ts";
+import { awaitingApproval, LANE_RULES, ORDER_RULES, OWN_RULES, PROGRESS_RULES, type Rule } from "./obstacles.ts";
 import { disputedCause, minedCause, settledCause } from "./outcomes.ts";
 import { type Cause, type Explanation, HELP, HELPS, type HelpCode, type Situation } from "./situation.ts";
 
@@ -32,6 +32,9 @@ function isPossible({ transaction: { attempts } }: Situation): (help: HelpCode) 
 /** Something is wrong: all of it. Nothing is: how far along it is. */
 function openCauses(situation: Situation): readonly Cause[] {
   const said = (rules: readonly Rule[]): readonly Cause[] => rules.flatMap((rule) => rule(situation) || []);
+  // It has no place in its lane yet, so nothing of the lane is in its way.
+  const awaiting = said([awaitingApproval]);
+  if (awaiting.length > 0) return awaiting;
   const lane = said(LANE_RULES);
   const mined = minedCause(situation);
   if (mined !== null) {

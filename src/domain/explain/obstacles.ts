@@ -12,6 +12,16 @@ import { agoInWords, ether, gwei, untilInWords } from "./words.ts";
 
 export type Rule = (situation: Situation) => Cause | false | null;
 
+/** Before there is a nonce: somebody else has to say yes or no. */
+export const awaitingApproval: Rule = ({ transaction: { awaiting, reason, since }, now }) => {
+  if (awaiting === null) return null;
+  const { rule, expiresAt, owner } = awaiting;
+  const whose = owner === null ? "" : ` other than ${owner}, which made it`;
+  const why = reason === null ? rule : `${rule}: ${reason}`;
+  const text = `waits until an API key with the scope approve${whose} has approved it (${why}); it expires ${untilInWords(expiresAt, now)}`;
+  return { code: "AWAITING_APPROVAL", text, since, data: { rule, owner, expiresAt: expiresAt.toISOString() } };
+};
+
 /** Whatever the transaction: nothing of its lane moves. */
 export const LANE_RULES: readonly Rule[] = [
   ({ lane: { killed } }) => {
@@ -126,12 +136,17 @@ export const OWN_RULES: readonly Rule[] = [
     const offer = feeCap(attempt.fees);
     // A tenth more is the least a node takes for a replacement: where that is over the ceiling, repricing has ended.
     const next = (offer * 11n) / 10n;
-    // Twice the base fee is enough for the next blocks; where there is none to compare with, the ceiling is all that is known.
-    const isPlenty = baseFee !== null && baseFee > 0n && offer >= baseFee * 2n;
-    if (next <= most || isPlenty) return null;
+    if (next <= most || isPlenty(offer, baseFee)) return null;
     const allowed = `${gwei(most < 0n ? 0n : most)} (${sourceInWords(limit)})`;
     const text = `its price may not rise above ${allowed}, and it offers ${gwei(offer)}`;
     return { code: "FEE_CEILING_REACHED", text, data: { ceiling: `${most}`, variable } };
+  },
+  ({ transaction, chain: { baseFee } }) => {
+    const { forbidden } = transaction;
+    const attempt = priced(transaction);
+    if (forbidden === null || attempt === null || isPlenty(feeCap(attempt.fees), baseFee)) return null;
+    const text = `it may not be offered for more: ${forbidden.detail}`;
+    return { code: "POLICY_LIMIT_REACHED", text, data: { rule: forbidden.rule } };
   },
   ({ transaction, chain: { balance } }) => {
     const attempt = attempted(transaction);
@@ -199,4 +214,9 @@ function attempted({ attempts, receipt }: Situation["transaction"]): Attempt | n
 /** The newest one whose price is known. */
 function priced({ attempts, receipt }: Situation["transaction"]): Attempt | null {
   return receipt === null ? (attempts.findLast(isSendable) ?? null) : null;
+}
+
+/** Twice the base fee is enough for the next blocks; where there is none to compare with, the limit is all that is known. */
+function isPlenty(offer: bigint, baseFee: bigint | null): boolean {
+  return baseFee !== null && baseFee > 0n && offer >= baseFee * 2n;
 }

@@ -2,7 +2,8 @@ import type { Ceilings } from "../ceilings.ts";
 import type { FinalityRule } from "../finality.ts";
 import type { Kill } from "../kills.ts";
 import type { Hash } from "../lane.ts";
-import type { LedgerTransaction, TransactionDetails } from "../ledger/index.ts";
+import type { Approval, LedgerTransaction, TransactionDetails } from "../ledger/index.ts";
+import type { Forbidden } from "../policy/policy.ts";
 import type { Attempt, LaneTransaction } from "../transaction.ts";
 
 /** Everything an explanation is drawn from: facts of one moment, each null where it is unknown. */
@@ -24,6 +25,10 @@ export interface ExplainedTransaction
   /** Why it is where it is, as the last step that led here says. */
   readonly reason: string | null;
   readonly since: Date;
+  /** The rule of a policy that keeps it from being offered for more. */
+  readonly forbidden: Forbidden | null;
+  /** While it waits for approval: by which rule, until when, and whose it is. */
+  readonly awaiting: (Pick<Approval, "rule" | "expiresAt"> & { readonly owner: string | null }) | null;
   /** Its receipt was withdrawn, and none has come since. */
   readonly withdrawn: boolean;
 }
@@ -105,6 +110,9 @@ export const HELP = {
   REPRICE: "offer more (POST /api/v1/tx/{txId}/reprice)",
   RAISE_CEILING:
     "raise the ceiling that is named (FENCEPOST_MAX_FEE_GWEI, FENCEPOST_MAX_GAS_COST_WEI or FENCEPOST_MAX_COST_WEI), or wait until the market is below it",
+  APPROVE:
+    "have it approved or rejected by a key with `approve` that did not make it (POST /api/v1/tx/{txId}/approve or reject); its maker may cancel it",
+  RAISE_LIMIT: "raise the limit that is named in the policies, or wait until the next hour or day begins",
   RESUBMIT: "send the stored bytes again now (POST /api/v1/tx/{txId}/resubmit)",
   CANCEL: "give it up safely (POST /api/v1/tx/{txId}/cancel): its nonce is used without effect",
   REPLACE: "replace what it does (POST /api/v1/tx/{txId}/replace)",
@@ -127,6 +135,8 @@ export const HELPS = {
   NONCE_CONSUMED_EXTERNALLY: ["PROTECT_KEY", "SEND_ANEW"],
   REJECTED: ["SEND_ANEW"],
   REQUEST_ID_REUSED: ["SEND_ANEW"],
+  EXPIRED: ["SEND_ANEW"],
+  AWAITING_APPROVAL: ["APPROVE"],
   WAITING_FOR_ALLOCATION: [],
   WAITING_FOR_WINDOW: [],
   WAITING_FOR_SIGNATURE: [],
@@ -149,6 +159,7 @@ export const HELPS = {
   RPC_BEHIND: ["CHECK_RPC"],
   FEE_BELOW_BASE_FEE: ["REPRICE", "CANCEL"],
   FEE_CEILING_REACHED: ["RAISE_CEILING", "CANCEL"],
+  POLICY_LIMIT_REACHED: ["RAISE_LIMIT", "CANCEL"],
   UNDERPRICED: ["REPRICE"],
   INSUFFICIENT_FUNDS: ["FUND_SIGNER", "CANCEL"],
   NODE_REFUSED: ["REPLACE", "CANCEL"],

@@ -1,4 +1,6 @@
 /** Gives nonces to new transactions. Repeats are taken out first, because a repeat must not consume one. */
+import type { Awaited } from "../policy/policy.ts";
+import type { PreparedIntent } from "../transaction.ts";
 import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
 import { Giver } from "./give-nonce.ts";
@@ -13,33 +15,56 @@ export function allocate(draft: Draft, write: AllocateWrite): LedgerOutcome {
 }
 
 function fateOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateFate {
-  const { intent, intakeId } = item;
+  const { intent } = item;
   const existing = findExisting(draft.ledger, item);
   if (existing !== null) {
     return { fate: "duplicate", existing, samePayload: existing.fingerprint === intent.fingerprint };
   }
   if (isHeld(draft.ledger)) return { fate: "held" };
-  const verdict = judgeFirst(draft, intent);
+  const intake = waiting(draft.ledger, item);
+  const approval = intake?.approval ?? null;
+  if (intake !== null && approval?.approved === false) return awaiting(approval.rule, intake.acceptedAt);
+  const verdict = judgeFirst(draft, intent, { approved: approval !== null });
   if ("forbidden" in verdict) return { fate: "forbidden", ...verdict.forbidden };
+  if ("awaited" in verdict) return keepWaiting(draft, intent, intake, verdict.awaited);
   const given = giver.next(draft);
   if (given === null) return { fate: "noCursor" };
   const { nonce, recycled } = given;
-  const intake = intakeId === undefined ? null : waiting(draft.ledger, intakeId, intent.txId);
   draft.record({ kind: "allocated", intent, nonce, intake, at: draft.at });
   for (const charge of verdict.charges) draft.record(charge);
   return { fate: "created", nonce, createdAt: intake?.acceptedAt ?? draft.at, ...(recycled ? { recycled } : {}) };
 }
 
+function keepWaiting(
+  draft: Draft,
+  intent: PreparedIntent,
+  intake: WaitingIntent | null,
+  { rule, detail, expiresAfterMs }: Awaited,
+): AllocateFate {
+  const { at } = draft;
+  const approval = { rule, expiresAt: new Date(at.getTime() + expiresAfterMs), approved: false };
+  draft.record({ kind: "awaits", intent, intake, approval, detail, at });
+  return awaiting(rule, intake?.acceptedAt ?? at);
+}
+
+function awaiting(rule: string, createdAt: Date): AllocateFate {
+  return { fate: "awaiting", rule, createdAt };
+}
+
 /** By request id; an intent that may have been allocated before also by its own id. */
 function findExisting(ledger: Ledger, { intent, intakeId, mayExist }: NewTransaction): ExistingTransaction | null {
   const { requestId, txId } = intent;
+  // What waited for approval is not a repeat of itself when it gets its nonce.
+  const isBefore = (found: Pick<ExistingTransaction, "txId" | "state"> | null): boolean =>
+    found !== null && !(found.state === "CREATED" && found.txId === txId && intakeId !== undefined);
   const owner = requestId === null ? null : ledger.requests.get(requestId);
-  if (owner !== null || (intakeId === undefined && mayExist !== true)) return owner;
+  if (isBefore(owner) || (intakeId === undefined && mayExist !== true)) return owner;
   const itself = ledger.transactions.get(txId);
-  return itself === null ? null : existingOf(ledger, itself);
+  return itself === null || !isBefore(itself) ? null : existingOf(ledger, itself);
 }
 
-function waiting({ intake }: Ledger, intakeId: number, txId: string): WaitingIntent {
+function waiting({ intake }: Ledger, { intakeId, intent: { txId } }: NewTransaction): WaitingIntent | null {
+  if (intakeId === undefined) return null;
   const row = intake.get(intakeId);
   if (row?.txId !== txId) throw new BatchRefused(`intake row ${intakeId} is not waiting for ${txId}`);
   return row;

@@ -2,7 +2,7 @@
 import { inSameHour } from "../reservations.ts";
 import type { Charged } from "./changes.ts";
 import type { Draft } from "./draft.ts";
-import { judgeFirst, type Verdict } from "./guard.ts";
+import { judgeFirst, unapproved, type Verdict } from "./guard.ts";
 import { isHeld } from "./ledger.ts";
 import { move } from "./move.ts";
 import type { BindWrite, NonceOutcome, SettleFate } from "./nonce-writes.ts";
@@ -63,7 +63,7 @@ function insertSigned(
 
 /** What a caller sent itself is only followed, and costs what it costs; a placeholder moves nothing, to nobody. */
 function judgeBound(draft: Draft, { intent, attempt: { kind } }: BindWrite): Verdict {
-  return judgeFirst(draft, intent, kind === "initial" ? "payload" : "cost");
+  return unapproved(judgeFirst(draft, intent, { about: kind === "initial" ? "payload" : "cost" }));
 }
 
 export type Signing = Pick<BindWrite, "intent" | "attempt" | "reason" | "decision">;

@@ -2,8 +2,8 @@ import type { Hole } from "../holes.ts";
 import type { Charge } from "../policy/charges.ts";
 import type { Reservation } from "../reservations.ts";
 import type { PreparedIntent } from "../transaction.ts";
-import type { WaitingIntent, Watched } from "./ledger.ts";
-import type { IntakeFate, LaneDecision, NewCompletion, SuspendedBy, TransitionItem } from "./writes.ts";
+import type { Approval, WaitingIntent, Watched } from "./ledger.ts";
+import type { ApprovalFate, IntakeFate, LaneDecision, NewCompletion, SuspendedBy, TransitionItem } from "./writes.ts";
 
 /**
  * What a write did to a lane: plain data, in the order it happened, all of which a store has to persist and the lane's
@@ -18,6 +18,9 @@ export type Change =
   | Allocated
   | Moved
   | Refused
+  | Awaits
+  /** Somebody has approved it: it gets its nonce like any other intent of the intake table. */
+  | { readonly kind: "approved"; readonly intake: WaitingIntent; readonly fate: ApprovalFate; readonly at: Date }
   | { readonly kind: "aliased"; readonly intakeId: number; readonly of: string }
   /** Settled as `state` says, mined in `block`: past its watch. */
   | ({ readonly kind: "unwatched"; readonly block: number } & Watched)
@@ -64,11 +67,22 @@ export interface Moved {
   readonly at: Date;
 }
 
-/** An intent of the intake table ends without a nonce. `refuse`: it owns its request id, unless another does. */
+/** An intent waits in the intake table until it is approved. It owns its request id, and has no nonce. */
+export interface Awaits {
+  readonly kind: "awaits";
+  readonly intent: PreparedIntent;
+  /** Set where it came through the intake table: that row waits. */
+  readonly intake: WaitingIntent | null;
+  readonly approval: Approval;
+  readonly detail: string;
+  readonly at: Date;
+}
+
+/** An intent of the intake table ends without a nonce. It owns its request id, unless another does, or it was reused. */
 export interface Refused {
   readonly kind: "refused";
   readonly intake: WaitingIntent;
-  readonly fate: Extract<IntakeFate, { readonly fate: "refused" }>;
+  readonly fate: Extract<IntakeFate, { readonly fate: "refused" | "decided" }>;
   readonly at: Date;
 }
 

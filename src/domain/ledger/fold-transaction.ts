@@ -1,7 +1,7 @@
 import type { Attempt, SignedAttempt } from "../transaction.ts";
 import { TRANSITIONS } from "../transitions.ts";
-import type { Allocated, Moved, Refused } from "./changes.ts";
-import type { LedgerAttempt, LedgerTransaction, TransactionDetails } from "./ledger.ts";
+import type { Allocated, Awaits, Moved, Refused } from "./changes.ts";
+import { type LedgerAttempt, type LedgerTransaction, stepsOf, type TransactionDetails } from "./ledger.ts";
 import type { TransitionItem } from "./writes.ts";
 
 const NO_ATTEMPTS: readonly LedgerAttempt[] = [];
@@ -17,7 +17,7 @@ export function allocatedTransaction({ intent, nonce, intake, at }: Allocated): 
     state: "ALLOCATED",
     subState: null,
     lastEvent: "allocate",
-    steps: intake === null ? 1 : 2,
+    steps: intake === null ? 1 : stepsOf(intake) + 1,
     attemptCount: 0,
     acceptedOrdinal: null,
     minedIn: null,
@@ -35,9 +35,29 @@ export function refusedTransaction({ intake, fate }: Refused): LedgerTransaction
   const { txId, requestId, owner, fingerprint, acceptedAt } = intake;
   const { state, subState } = TRANSITIONS[fate.event].to;
   return {
-    ...{ txId, requestId, owner, nonce: null, live: false, state, subState, lastEvent: fate.event, steps: 2 },
+    ...{
+      txId,
+      requestId,
+      owner,
+      nonce: null,
+      live: false,
+      state,
+      subState,
+      lastEvent: fate.event,
+      steps: stepsOf(intake) + 1,
+    },
     ...{ attemptCount: 0, acceptedOrdinal: null, minedIn: null, fingerprint, attempts: NO_ATTEMPTS },
     details: unsent(acceptedAt, fate.reason),
+  };
+}
+
+/** One that has no nonce, and is nobody's to follow yet. */
+export function awaitingTransaction({ intent, intake, approval, at }: Awaits): LedgerTransaction {
+  const { txId, requestId, owner, fingerprint } = intent;
+  return {
+    ...{ txId, requestId, owner, nonce: null, live: false, ...TRANSITIONS.await.to, lastEvent: "await" },
+    ...{ steps: stepsOf({ approval }), attemptCount: 0, acceptedOrdinal: null, minedIn: null },
+    ...{ fingerprint, attempts: NO_ATTEMPTS, details: unsent(intake?.acceptedAt ?? at, null) },
   };
 }
 

@@ -1,10 +1,18 @@
 /** Puts changes into a ledger. The only place where a ledger comes to stand differently: `apply` goes through it too. */
 import type { Reservation } from "../reservations.ts";
+import { TRANSITIONS } from "../transitions.ts";
 import type { Allocated, Change, Moved, Refused } from "./changes.ts";
 import { foldStanding, type Own } from "./fold-standing.ts";
-import { allocatedTransaction, movedTransaction, refusedTransaction } from "./fold-transaction.ts";
+import { allocatedTransaction, awaitingTransaction, movedTransaction, refusedTransaction } from "./fold-transaction.ts";
 import { foldCharge } from "./guard.ts";
-import { existingOf, type Ledger, type LedgerTransaction, watchedIn } from "./ledger.ts";
+import {
+  type Approval,
+  existingOf,
+  type Ledger,
+  type LedgerTransaction,
+  type WaitingIntent,
+  watchedIn,
+} from "./ledger.ts";
 import type { Part } from "./part.ts";
 
 /** In the order in which they were committed. */
@@ -30,6 +38,13 @@ export function foldInto(ledger: OwnLedger, change: Change): void {
     case "refused":
       foldRefused(ledger, change);
       break;
+    case "awaits":
+      foldBegun(ledger, awaitingTransaction(change));
+      if (change.intake !== null) foldApproval(ledger, change.intake, change.approval);
+      break;
+    case "approved":
+      foldApproved(ledger, change.intake);
+      break;
     case "aliased":
       ledger.intake = ledger.intake.delete(change.intakeId);
       break;
@@ -53,12 +68,39 @@ export function foldInto(ledger: OwnLedger, change: Change): void {
 
 function foldAllocated(ledger: OwnLedger, change: Allocated): void {
   const tx = allocatedTransaction(change);
-  const { nonce, intake, intent } = change;
-  ledger.transactions = ledger.transactions.add(tx.txId, tx);
+  const { nonce, intake } = change;
+  if (intake !== null) forgetWaiting(ledger, intake);
+  foldBegun(ledger, tx);
   ledger.nonces = ledger.nonces.add(nonce, tx.txId);
   ledger.live = ledger.live.add(nonce, tx.txId);
-  if (intent.requestId !== null) ledger.requests = ledger.requests.add(intent.requestId, existingOf(ledger, tx));
-  if (intake !== null) ledger.intake = ledger.intake.delete(intake.intakeId);
+}
+
+function foldBegun(ledger: OwnLedger, tx: LedgerTransaction): void {
+  const { txId, requestId } = tx;
+  ledger.transactions = ledger.transactions.add(txId, tx);
+  if (requestId !== null) ledger.requests = ledger.requests.add(requestId, existingOf(ledger, tx));
+}
+
+/** It is a transaction from now on, or the end of one. */
+function forgetWaiting(ledger: OwnLedger, { intakeId, txId, requestId, approval }: WaitingIntent): void {
+  ledger.intake = ledger.intake.delete(intakeId);
+  if (approval === null) return;
+  ledger.transactions = ledger.transactions.delete(txId);
+  const owner = requestId === null ? null : ledger.requests.atHand(requestId);
+  if (requestId !== null && owner?.txId === txId) ledger.requests = ledger.requests.delete(requestId);
+}
+
+function foldApproval(ledger: OwnLedger, intake: WaitingIntent, approval: Approval): void {
+  ledger.intake = ledger.intake.set(intake.intakeId, { ...intake, approval });
+}
+
+function foldApproved(ledger: OwnLedger, intake: WaitingIntent): void {
+  const { txId, approval } = intake;
+  if (approval !== null) foldApproval(ledger, intake, { ...approval, approved: true });
+  const before = ledger.transactions.atHand(txId);
+  if (!before) return;
+  const tx = { ...before, ...TRANSITIONS.approve.to, lastEvent: "approve" as const, steps: before.steps + 1 };
+  ledger.transactions = ledger.transactions.set(txId, tx);
 }
 
 function foldMoved(ledger: OwnLedger, change: Moved): void {
@@ -110,12 +152,13 @@ function letGo(watched: Ledger["watched"], block: number, txId: string): Ledger[
 /** As far as can be told here, no other transaction has its request id: then it is its own. The database decides. */
 function foldRefused(ledger: OwnLedger, change: Refused): void {
   const tx = refusedTransaction(change);
+  forgetWaiting(ledger, change.intake);
   const { requests } = ledger;
   const { requestId } = tx;
-  const isOwn = change.fate.event === "refuse" && requestId !== null && requests.atHand(requestId) === null;
+  const isOwn =
+    change.fate.event !== "refuseReusedRequestId" && requestId !== null && requests.atHand(requestId) === null;
   ledger.transactions = ledger.transactions.add(tx.txId, tx);
   if (isOwn) ledger.requests = requests.add(requestId, existingOf(ledger, tx));
-  ledger.intake = ledger.intake.delete(change.intake.intakeId);
 }
 
 function foldUnwatched(ledger: OwnLedger, { txId, nonce, block }: Extract<Change, { kind: "unwatched" }>): void {

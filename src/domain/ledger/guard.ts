@@ -4,6 +4,8 @@ import type { Address, Lane } from "../lane.ts";
 import { type Charge, difference, NOTHING_PAID, settledCharges, unsettledCharges } from "../policy/charges.ts";
 import {
   type Asked,
+  type Awaited,
+  approvalOf,
   type Forbidden,
   forbidden,
   isLimited,
@@ -46,15 +48,30 @@ type Holder = Pick<LedgerTransaction, "txId" | "owner">;
 /** `charges`: to be recorded beside what was judged. */
 export type Verdict = { readonly forbidden: Forbidden } | { readonly charges: readonly Charged[] };
 
+/** `awaited`: nothing forbids it, but somebody has to approve it before. */
+export type FirstVerdict = Verdict | { readonly awaited: Awaited };
+
 const UNLIMITED: Verdict = { charges: [] };
 
 /** A transaction that begins. To be asked before anything of it is recorded. */
-export function judgeFirst({ ledger, at }: Draft, intent: PreparedIntent, about: Asked["about"] = "payload"): Verdict {
+export function judgeFirst(
+  { ledger, at }: Draft,
+  intent: PreparedIntent,
+  { about = "payload", approved = false }: { readonly about?: Asked["about"]; readonly approved?: boolean } = {},
+): FirstVerdict {
   const guard = guardOf(ledger, intent);
   if (guard === null) return UNLIMITED;
   const { payload, gasCost } = intent;
   const { to, data, value } = payload;
-  return judge(guard, { ledger, at, holder: intent }, { to, data, value, gasCost, about, ordinal: 0, charges: [] });
+  const judged = { to, data, value, gasCost, about, ordinal: 0, charges: [], approved };
+  return judge(guard, { ledger, at, holder: intent }, judged);
+}
+
+/** Where there is nothing that could wait for approval: only a create does, because it has no nonce yet. */
+export function unapproved(verdict: FirstVerdict): Verdict {
+  if (!("awaited" in verdict)) return verdict;
+  const { rule, detail } = verdict.awaited;
+  return { forbidden: { rule, detail: `${detail}; only a transaction without a nonce can wait for approval` } };
 }
 
 /** A step of one that has begun: another payload, its outcome, or the end of that. */
@@ -64,7 +81,7 @@ export function judgeStep({ ledger, at }: Draft, tx: LedgerTransaction, item: Tr
   const charges = guard.charges.get(tx.txId) ?? [];
   const spending = item.spends ?? signedSpending(item, charges);
   if (spending !== null) {
-    return judge(guard, { ledger, at, holder: tx }, { ...spending, ordinal: tx.attemptCount + 1, charges });
+    return unapproved(judge(guard, { ledger, at, holder: tx }, { ...spending, ordinal: tx.attemptCount + 1, charges }));
   }
   const entries = isSettled(item.to) ? settled(charges, item) : withdrawn(charges, item);
   return { charges: entries.map((charge) => chargedTo(tx, charge)) };
@@ -82,13 +99,12 @@ export interface PolicyUse {
 }
 
 /** As it would be judged at that moment. */
-export function foreseen(policies: Policies, use: PolicyUse, spends: Spending): Forbidden | null {
+export function foreseen(policies: Policies, use: PolicyUse, spends: Spending): FirstVerdict {
   const { lane, at, owner, signer, key, charges } = use;
   const guard = { ...nothingUsed(policies), use: signer };
   const keyUse = owner === null ? guard.keyUse : guard.keyUse.set(owner, key);
   const holder = { txId: "", owner };
-  const verdict = judge({ ...guard, keyUse }, { ledger: { lane }, at, holder }, { ...spends, ordinal: 0, charges });
-  return "forbidden" in verdict ? verdict.forbidden : null;
+  return judge({ ...guard, keyUse }, { ledger: { lane }, at, holder }, { ...spends, ordinal: 0, charges });
 }
 
 /** What a store has to load the charges of a transaction for. */
@@ -130,9 +146,13 @@ interface Situation {
   readonly holder: Holder;
 }
 
-type Judged = Spending & { readonly ordinal: number; readonly charges: readonly Charge[] };
+interface Judged extends Spending {
+  readonly ordinal: number;
+  readonly charges: readonly Charge[];
+  readonly approved?: boolean;
+}
 
-function judge(guard: Guard, { ledger: { lane }, at, holder }: Situation, judged: Judged): Verdict {
+function judge(guard: Guard, { ledger: { lane }, at, holder }: Situation, judged: Judged): FirstVerdict {
   const { value, gasCost, charges, ordinal } = judged;
   const worst = { value, cost: value + gasCost };
   const more = difference(charges, worst);
@@ -140,6 +160,8 @@ function judge(guard: Guard, { ledger: { lane }, at, holder }: Situation, judged
   const asked: Asked = { chainId: lane.chainId, payload: judged, worst, more, about: judged.about };
   const broken = forbidden(judges, asked, at);
   if (broken !== null) return { forbidden: broken };
+  const awaited = judged.approved === true ? null : approvalOf(judges, asked);
+  if (awaited !== null) return { awaited };
   if (isNothing(more) && charges.findLast(({ settles }) => !settles)?.moves === value) return UNLIMITED;
   const hourMs = judges.reduce((latest, { use }) => Math.max(latest, chargedHour(use, at)), 0);
   return { charges: [chargedTo(holder, { ...more, ordinal, moves: value, hourMs, settles: false })] };

@@ -96,6 +96,21 @@ export interface WaitingIntent {
   readonly owner: string | null;
   readonly fingerprint: Hex;
   readonly acceptedAt: Date;
+  /** Null: no policy has asked for it. */
+  readonly approval: Approval | null;
+}
+
+/** By which rule an intent waits for approval, and how long. */
+export interface Approval {
+  readonly rule: string;
+  readonly expiresAt: Date;
+  readonly approved: boolean;
+}
+
+/** How many rows its history has: accepted, and then awaited, and then approved. */
+export function stepsOf({ approval }: Pick<WaitingIntent, "approval">): number {
+  if (approval === null) return 1;
+  return approval.approved ? 3 : 2;
 }
 
 const ALL = { kind: "all" } as const;

@@ -46,7 +46,7 @@ function fits(tx: LedgerTransaction, item: TransitionItem): boolean {
   const rule: TransitionRule = TRANSITIONS[item.event];
   if (tx.state !== item.from) return false;
   if (rule.to === "same" && tx.subState !== item.subState) return false;
-  return leavesFrom(rule, tx.subState);
+  return leavesFrom(rule, tx);
 }
 
 /** A road that the table does not have: not a conflict between two writers, but a mistake of one. */

@@ -1,19 +1,36 @@
 /** Settles intents of the intake table that get no nonce. What is settled already is passed over: an owner may repeat it. */
+import type { Refused } from "./changes.ts";
 import type { Draft } from "./draft.ts";
-import type { WaitingIntent } from "./ledger.ts";
-import type { IntakeFate, LedgerOutcome, SettleIntakeWrite } from "./writes.ts";
+import type { Approval, WaitingIntent } from "./ledger.ts";
+import type { ApprovalFate, LedgerOutcome, SettleIntakeWrite } from "./writes.ts";
 
 export function settleIntake(draft: Draft, { fates }: SettleIntakeWrite): LedgerOutcome {
   for (const fate of fates) {
     const intake = draft.ledger.intake.get(fate.intakeId);
     if (intake === null) continue;
     if (fate.fate === "refused") refuse(draft, intake, fate);
+    else if (fate.fate === "decided") decide(draft, intake, fate);
     else draft.record({ kind: "aliased", intakeId: fate.intakeId, of: fate.of });
   }
   return { status: "done" };
 }
 
-function refuse(draft: Draft, intake: WaitingIntent, fate: Extract<IntakeFate, { fate: "refused" }>): void {
+/** Whoever comes first decides. A decision that comes too late finds it expired. */
+function decide(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
+  const { approval } = intake;
+  if (approval === null || approval.approved) return;
+  const isPast = approval.expiresAt <= draft.at;
+  if (isPast) refuse(draft, intake, fate.event === "expire" ? fate : expired(intake.intakeId, approval));
+  else if (fate.event === "approve") draft.record({ kind: "approved", intake, fate, at: draft.at });
+  else if (fate.event !== "expire") refuse(draft, intake, fate);
+}
+
+export function expired(intakeId: number, { rule, expiresAt }: Pick<Approval, "rule" | "expiresAt">): ApprovalFate {
+  const reason = `nobody approved it before ${expiresAt.toISOString()} (${rule})`;
+  return { intakeId, fate: "decided", event: "expire", reason, decision: null };
+}
+
+function refuse(draft: Draft, intake: WaitingIntent, fate: Refused["fate"]): void {
   const { at } = draft;
   draft.record({ kind: "refused", intake, fate, at });
   const { txId, requestId } = intake;

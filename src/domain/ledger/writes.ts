@@ -163,7 +163,7 @@ export interface UnwatchWrite extends Fenced<"unwatch"> {
   readonly throughBlock: number;
 }
 
-/** Intake rows that get no nonce: refused (FAILED_FINAL with a completion), or an alias of a request that already exists. */
+/** Intake rows that get no nonce: refused (FAILED_FINAL with a completion), or an alias of a request that already exists; and what was decided about those that wait for approval. */
 export interface SettleIntakeWrite extends Fenced<"settleIntake"> {
   readonly fates: readonly IntakeFate[];
 }
@@ -175,7 +175,18 @@ export type IntakeFate =
       readonly fate: "refused";
       readonly event: "refuse" | "refuseReusedRequestId";
       readonly reason: string;
-    };
+    }
+  | ApprovalFate;
+
+/** Of one that waits for approval; passed over where it does not any more. Past its time it expires, whatever was decided. */
+export interface ApprovalFate {
+  readonly intakeId: number;
+  readonly fate: "decided";
+  readonly event: "approve" | "reject" | "expire" | "callOff";
+  readonly reason: string;
+  /** Null: nobody decided, its time was over. */
+  readonly decision: Decision | null;
+}
 
 /** What became of a write that the ledger judged. */
 export type LedgerOutcome =
@@ -200,6 +211,8 @@ export type AllocateFate =
   | { readonly fate: "held" }
   /** A policy does not allow it: nothing consumed. */
   | ({ readonly fate: "forbidden" } & Forbidden)
+  /** A policy has it wait for approval, durably and without a nonce. */
+  | { readonly fate: "awaiting"; readonly rule: string; readonly createdAt: Date }
   /** The database cannot hold this item; found by bisecting, never answered by the store itself. */
   | { readonly fate: "refused"; readonly detail: string };
 

@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import type { Address, Hex } from "../lane.ts";
 import type { ArgumentBound, ArgumentBounds } from "./arguments.ts";
-import { ANY, DEPLOY, type Limit, PLAIN, type Policies, type Policy } from "./policy.ts";
+import { ANY, type ApprovalBound, DEPLOY, type Limit, PLAIN, type Policies, type Policy } from "./policy.ts";
 
 /** What reading addresses and ABIs needs; both throw what they have to complain about. */
 export interface PolicyWords {
@@ -28,16 +28,21 @@ export function parsePolicies(document: unknown, words: PolicyWords): ParsedPoli
   const keys = reader.policies(all.keys ?? {}, "keys", (name) => name);
   if (reader.mistakes.length > 0) return { mistakes: reader.mistakes };
   const text = JSON.stringify(document);
-  return { policies: { signers, keys, hash: `0x${hash("sha256", text, "hex")}`, document: all } };
+  const asksApproval = [...signers.values(), ...keys.values()].some((policy) => policy.requireApproval !== null);
+  return { policies: { signers, keys, asksApproval, hash: `0x${hash("sha256", text, "hex")}`, document: all } };
 }
 
-const FIELDS = ["chains", "to", "selectors", "calls", "hours", "maxValue", "maxCost"];
+const FIELDS = ["chains", "to", "selectors", "calls", "hours", "maxValue", "maxCost", "requireApproval"];
 const WINDOWS = ["perTransaction", "perHour", "perDay"];
 const HOURS = /^([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)$/;
 const SELECTOR = /^0x[0-9a-fA-F]{8}$/;
 const WEI = /^\d{1,78}$/;
 /** Types of one word that are numbers, and how many bits of it they use. */
 const NUMBERS = /^(?:uint(\d*)|address|bool)$/;
+
+const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const DURATION = /^(\d{1,12})(ms|s|m|h)$/;
+const A_YEAR_MS = 365 * 24 * 3_600_000;
 
 class Reader {
   readonly mistakes: string[] = [];
@@ -84,6 +89,7 @@ class Reader {
       maxValue: this.limit(said.maxValue, `${path}.maxValue`),
       maxCost: this.limit(said.maxCost, `${path}.maxCost`),
       arguments: new Map(calls?.flat() ?? []),
+      requireApproval: this.approval(said.requireApproval, `${path}.requireApproval`),
     };
   }
 
@@ -103,6 +109,20 @@ class Reader {
     const said = raw === undefined ? {} : this.object(raw, path, WINDOWS);
     const amount = (name: string) => (said[name] === undefined ? null : this.wei(said[name], `${path}.${name}`));
     return { perTransaction: amount("perTransaction"), perHour: amount("perHour"), perDay: amount("perDay") };
+  }
+
+  private approval(raw: unknown, path: string): ApprovalBound | null {
+    if (raw === undefined) return null;
+    const { expiresAfter, ...said } = this.object(raw, path, ["aboveValue", "aboveCost", "expiresAfter"]);
+    const amount = (name: string) => (said[name] === undefined ? null : this.wei(said[name], `${path}.${name}`));
+    const bounds = { aboveValue: amount("aboveValue"), aboveCost: amount("aboveCost") };
+    if (bounds.aboveValue === null && bounds.aboveCost === null)
+      this.refuse(path, "has neither aboveValue nor aboveCost");
+    const [, digits, unit] = DURATION.exec(String(expiresAfter ?? "24h")) ?? [];
+    const expiresAfterMs = Number(digits) * (UNITS_MS[unit ?? ""] ?? Number.NaN);
+    if (expiresAfterMs >= 1_000 && expiresAfterMs <= A_YEAR_MS) return { ...bounds, expiresAfterMs };
+    this.refuse(`${path}.expiresAfter`, "is not a duration from a second to a year (45s, 90m, 24h)");
+    return null;
   }
 
   /** A whole number as text: beyond 2^53 a number of JSON would be rounded. */

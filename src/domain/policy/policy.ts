@@ -29,6 +29,16 @@ export interface Policy {
   readonly maxCost: Limit;
   /** By selector. A call that has none here is bounded by the other rules alone. */
   readonly arguments: ReadonlyMap<string, ArgumentBounds>;
+  readonly requireApproval: ApprovalBound | null;
+}
+
+/** Above one of these, in wei, a transaction waits until a second API key has approved it. Null: not by that amount. */
+export interface ApprovalBound {
+  readonly aboveValue: bigint | null;
+  /** Of value + gas × fee cap. */
+  readonly aboveCost: bigint | null;
+  /** How long it waits before it is given up. */
+  readonly expiresAfterMs: number;
 }
 
 export interface Policies {
@@ -36,6 +46,8 @@ export interface Policies {
   readonly signers: ReadonlyMap<string, Policy>;
   /** By the key's name; likewise. */
   readonly keys: ReadonlyMap<string, Policy>;
+  /** One of them has `requireApproval`: transactions without a nonce may own request ids. */
+  readonly asksApproval: boolean;
   /** SHA-256 of the document that they were read from: tells one set of them from another. */
   readonly hash: Hex;
   /** As it was written. */
@@ -109,6 +121,30 @@ function payloadRule({ scope, policy }: Judge, { chainId, payload }: Asked, at: 
   const bounds = payload.to === null ? undefined : policy.arguments.get(selector);
   const beyond = bounds === undefined ? null : outOfBounds(bounds, payload.data);
   return beyond === null ? null : { rule: `arguments.${beyond.name}`, detail: `${says} ${beyond.detail}` };
+}
+
+/** Which bound it is above, and how long it may wait for approval. */
+export interface Awaited extends Forbidden {
+  readonly expiresAfterMs: number;
+}
+
+/** Null: nobody has to approve it. Where several bounds ask for it, one approval is enough, within the shortest time. */
+export function approvalOf(judges: readonly Judge[], { worst, about }: Asked): Awaited | null {
+  if (about === "cost") return null;
+  const asking = judges.flatMap(({ scope, policy: { requireApproval } }) => {
+    const above = requireApproval === null ? null : aboveBound(requireApproval, worst);
+    if (requireApproval === null || above === null) return [];
+    const detail = `${above.amount} wei is above requireApproval.${above.bound} of this ${scope}, which is ${above.most}`;
+    return [{ rule: `${scope}.requireApproval`, detail, expiresAfterMs: requireApproval.expiresAfterMs }];
+  });
+  const [first] = asking;
+  if (first === undefined) return null;
+  return { ...first, expiresAfterMs: Math.min(...asking.map(({ expiresAfterMs }) => expiresAfterMs)) };
+}
+
+function aboveBound({ aboveValue, aboveCost }: ApprovalBound, { value, cost }: Amounts) {
+  if (aboveValue !== null && value > aboveValue) return { bound: "aboveValue", amount: value, most: aboveValue };
+  return aboveCost !== null && cost > aboveCost ? { bound: "aboveCost", amount: cost, most: aboveCost } : null;
 }
 
 /** Of fewer than four bytes there is none: such data is compared as it is, and no list of selectors has it. */

@@ -21,6 +21,8 @@ async function run(argv: readonly string[], answer: () => Promise<Transaction> =
     replace: note("replace"),
     resubmit: note("resubmit"),
     reprice: note("reprice"),
+    approve: note("approve"),
+    reject: note("reject"),
   } as Partial<FencepostClient> as FencepostClient;
   const actions = {
     connect: async (options: RemoteOptions) => {
@@ -53,6 +55,13 @@ describe("operator commands", () => {
     const payload = { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: "1" };
     const { calls } = await run(["replace", txId, "--reason", "r", "--payload", JSON.stringify(payload)]);
     expect(calls).toEqual([["replace", txId, { reason: "r", payload }]]);
+  });
+
+  it.each(["approve", "reject"])("%s with a reason", async (action) => {
+    const { calls, stdout } = await run([action, txId, "--reason", "checked"]);
+    expect(calls).toEqual([[action, txId, { reason: "checked" }]]);
+    expect(stdout).toContain(`${action}: transaction ${txId}`);
+    expect((await run([action, txId])).code).toBe(2);
   });
 
   it("says what the transaction is now, for people or as JSON", async () => {

@@ -83,6 +83,7 @@ const cases = guarded.flatMap((route) =>
 
 function isAllowed({ method, path }: Route, scope: Scope, whose: string): boolean {
   const needed = ROUTE_SCOPES[`${method} ${path}`];
+  if (needed?.othersOnly === true && whose === "mine") return false;
   return needed?.scope === scope || needed?.or === scope || (needed?.own === scope && whose === "mine");
 }
 

@@ -18,10 +18,10 @@ async function createPooledSubject(): Promise<StoreSubject> {
   const pooler = await startPgBouncer(subject.url);
   return {
     ...subject,
-    connect: (policies) =>
-      openPostgresStore({
-        ...{ databaseUrl: pooler.url, clock: systemClock, leaseDurationMs: LEASE_MS, policies: policies ?? null },
-      }),
+    connect: (policies) => {
+      const policy = { policies: policies ?? null };
+      return openPostgresStore({ databaseUrl: pooler.url, clock: systemClock, leaseDurationMs: LEASE_MS, ...policy });
+    },
     close: async () => {
       await pooler.stop();
       await subject.close();

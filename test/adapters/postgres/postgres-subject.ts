@@ -47,6 +47,12 @@ export async function createPostgresSubject(options: SubjectOptions = {}): Promi
         [instanceId],
       );
     },
+    letApprovalExpire: async (txId) => {
+      await client.query(
+        "UPDATE fencepost.intake SET expires_at = clock_timestamp() - interval '1 s' WHERE tx_id = $1",
+        [txId],
+      );
+    },
     tick: async () => undefined,
     whenWaiting: async (sessions) => {
       await waitUntil(async () => (await countWaiting(client)) >= sessions, `${sessions} sessions wait for a lock`);

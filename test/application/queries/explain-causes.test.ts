@@ -10,6 +10,7 @@ import { SimulatedChain } from "../../doubles/simulated-chain/core.ts";
 import { ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
 import { senderFromFakeSignature } from "../../doubles/simulated-chain/sender.ts";
 import { OperatedWorld } from "../../support/operations.ts";
+import { forSigner } from "../../support/policies.ts";
 import { CHAIN_ID, SIGNER, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
 const GWEI = 1_000_000_000n;
@@ -52,6 +53,26 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     await ops.act(entry, "replace", { txId, request: { payload } });
     world.releaseBlocks();
     await ops.settled(txId);
+    return ask(entry, txId);
+  },
+  AWAITING_APPROVAL: async () => {
+    const entry = await open({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "0" } }) });
+    return ask(entry, await ops.create(entry));
+  },
+  EXPIRED: async () => {
+    const requireApproval = { aboveValue: "0", expiresAfter: "5s" };
+    const entry = await open({ policies: forSigner(SIGNER, { requireApproval }) });
+    const txId = await ops.create(entry);
+    await world.until(() => world.database.state.transactions.has(txId));
+    return ask(entry, txId);
+  },
+  POLICY_LIMIT_REACHED: async () => {
+    const most = 21_000n * 20n * GWEI + 1n;
+    const entry = await open({ policies: forSigner(SIGNER, { maxCost: { perTransaction: `${most}` } }) });
+    world.chain.setBaseFee(50n * GWEI);
+    const txId = await ops.create(entry);
+    await world.until(() => ops.row(txId).lastSubmittedAt !== null);
+    await world.clock.advance(2_000);
     return ask(entry, txId);
   },
   CANCELLED: async () => {

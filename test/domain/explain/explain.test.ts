@@ -32,6 +32,8 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       updatedAt: NOW,
       reason: null,
       since: NOW,
+      awaiting: null,
+      forbidden: null,
       withdrawn: false,
       ...transaction,
     },
@@ -115,6 +117,30 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
   ],
   ["REJECTED", { transaction: { state: "FAILED_FINAL", subState: "REJECTED", reason: "it reverts" } }, /it reverts/],
   ["REQUEST_ID_REUSED", { transaction: { state: "FAILED_FINAL", subState: "REQUEST_ID_REUSED" } }, /another payload/],
+  [
+    "EXPIRED",
+    { transaction: { state: "FAILED_FINAL", subState: "EXPIRED", nonce: null, reason: "nobody approved it" } },
+    /nobody approved it/,
+  ],
+  [
+    "AWAITING_APPROVAL",
+    {
+      transaction: {
+        ...{ state: "CREATED", subState: "AWAITING_APPROVAL", nonce: null, attempts: [] },
+        awaiting: { rule: "key.requireApproval", owner: "payments", expiresAt: new Date(NOW.getTime() + 60_000) },
+      },
+      lane: { suspended: true },
+    },
+    /the scope approve other than payments, which made it.*key.requireApproval/,
+  ],
+  [
+    "POLICY_LIMIT_REACHED",
+    {
+      transaction: { forbidden: { rule: "signer.maxCost.perDay", detail: "5 wei would be above maxCost.perDay" } },
+      chain: { baseFee: null },
+    },
+    /not be offered for more: 5 wei would be above maxCost.perDay/,
+  ],
   ["WAITING_FOR_ALLOCATION", { transaction: { state: "CREATED", subState: null, nonce: null, attempts: [] } }, /nonce/],
   [
     "WAITING_FOR_WINDOW",

@@ -48,7 +48,9 @@ describe("a ledger and a naive lane, told the same story", () => {
   });
 });
 
-const BEFORE_A_NONCE = ["accept", "allocate", "refuse", "refuseReusedRequestId"];
+/** Approval is a policy's affair, and here is none: test/contracts/lane-store/approval.ts has it. */
+const APPROVAL = ["await", "approve", "reject", "expire", "callOff"];
+const BEFORE_A_NONCE = ["accept", "allocate", "refuse", "refuseReusedRequestId", ...APPROVAL];
 const WORTH_SEEING = [
   ...["allocate created", "allocate again", "allocate reused", "allocate held", "allocate noCursor"],
   ...["transition applied", "transition conflict"],

@@ -134,9 +134,9 @@ export class NaiveLane {
     const twin = this.transactions.get(this.owners.get(requestId ?? "") ?? (isNamed ? txId : ""));
     if (twin !== undefined) return `${twin.fingerprint === fingerprint ? "again" : "reused"} ${twin.txId}`;
     if (this.isHeld()) return "held";
+    if (intakeId !== undefined && this.waiting.get(intakeId)?.txId !== txId) throw new Error("it does not wait");
     const nonce = this.give(write, `tx:${txId}`);
     if (nonce === null) return "noCursor";
-    if (intakeId !== undefined && this.waiting.get(intakeId)?.txId !== txId) throw new Error("it does not wait");
     this.waiting.delete(intakeId ?? -1);
     this.insert(intent, nonce, true);
     return `created ${nonce}`;
@@ -145,7 +145,7 @@ export class NaiveLane {
   private move(item: TransitionItem): boolean {
     const { txId, event, from, attempt, claim, accepted, receipt } = item;
     const tx = this.transactions.get(txId);
-    const rule: { to: unknown; fromSubStates?: readonly string[] } = TRANSITIONS[event];
+    const rule: { to: unknown; fromSubStates?: readonly (string | null)[] } = TRANSITIONS[event];
     if (!tx?.live || tx.state !== from || (rule.to === "same" && tx.subState !== item.subState)) return false;
     if (tx.subState !== null && rule.fromSubStates?.includes(tx.subState) === false) return false;
     if (claim !== undefined && this.isHeld()) return false;

@@ -65,7 +65,8 @@ export class Teller {
         return null;
       case "intake": {
         const { txId, requestId, owner, fingerprint } = this.intent(happening);
-        this.intake.push({ intakeId: ++this.count, txId, requestId, owner, fingerprint, acceptedAt: this.now });
+        const row = { intakeId: ++this.count, txId, requestId, owner, fingerprint, acceptedAt: this.now };
+        this.intake.push({ ...row, approval: null });
         return null;
       }
       case "allocate":

@@ -112,7 +112,7 @@ function waiting(state: DatabaseState, lane: Lane, intakeId: number): WaitingInt
   const entry = state.intake.get(intakeId);
   if (entry === undefined || entry.aliasOf !== null || !sameLane(entry.intent.lane, lane)) return null;
   const { txId, requestId, owner, fingerprint } = entry.intent;
-  return { intakeId, txId, requestId, owner, fingerprint, acceptedAt: entry.createdAt };
+  return { intakeId, txId, requestId, owner, fingerprint, acceptedAt: entry.createdAt, approval: entry.approval };
 }
 
 function confirm({ state, log }: Work, write: ConfirmationsWrite): WriteOutcome {

@@ -1,6 +1,15 @@
 import type { Fence, Hash } from "../../../src/domain/lane.ts";
-import type { Allocated, Change, Completion, Moved, Refused } from "../../../src/domain/ledger/index.ts";
+import type {
+  Allocated,
+  Awaits,
+  Change,
+  Completion,
+  Moved,
+  Refused,
+  WaitingIntent,
+} from "../../../src/domain/ledger/index.ts";
 import type { Intent } from "../../../src/domain/transaction.ts";
+import { TRANSITIONS } from "../../../src/domain/transitions.ts";
 import { BatchRefused, type LaneDecision } from "../../../src/ports/lane-store.ts";
 import type { HistoryRecord } from "../../../src/ports/query-store.ts";
 import type { Work } from "./commit.ts";
@@ -15,6 +24,8 @@ export function persist(work: Work, fence: Fence, change: Change): void {
   if (change.kind === "allocated") insertAllocated(work, fence, change);
   if (change.kind === "moved") updateMoved(work, fence, change);
   if (change.kind === "refused") insertRefused(work, fence, change);
+  if (change.kind === "awaits") keepWaiting(work, fence, change);
+  if (change.kind === "approved") approve(work, fence, change);
   if (change.kind === "unwatched") keep(work, fence, { txId: change.txId, document: rowFor(work, change.txId) });
   if (change.kind === "aliased") alias(work, change.intakeId, change.of);
   if (change.kind === "reserved") refuseNul(change.reservation.requestId);
@@ -42,8 +53,39 @@ function accepted(at: Date): HistoryRecord {
   return { ...NOTHING, ordinal: 1, event: "accept", state: "CREATED", firstAt: at, lastAt: at };
 }
 
+/** The steps of an intake row so far. */
+function stepsTaken({ state }: Work, { intakeId, acceptedAt }: WaitingIntent): readonly HistoryRecord[] {
+  const history = state.intake.get(intakeId)?.history ?? [];
+  return history.length === 0 ? [accepted(acceptedAt)] : history;
+}
+
+function keepWaiting(work: Work, fence: Fence, { intent, intake, approval, detail, at }: Awaits): void {
+  const { state, log } = work;
+  refuseNul(intent.requestId, intent.metadata === null ? null : JSON.stringify(intent.metadata));
+  const taken = intake === null ? [accepted(at)] : stepsTaken(work, intake);
+  const step = { ordinal: 2, event: "await", reason: detail, firstAt: at, lastAt: at } as const;
+  const to = { fromState: "CREATED", state: "CREATED", subState: "AWAITING_APPROVAL" } as const;
+  const history = [...taken, { ...NOTHING, ...byWhom(work, fence), ...step, ...to }];
+  const intakeId = intake?.intakeId ?? ++state.lastIntakeId;
+  const { gas: _, gasCost: __, ...kept } = intent;
+  const entry = state.intake.get(intakeId) ?? { intakeId, intent: kept, createdAt: at, aliasOf: null };
+  log.set(state.intake, intakeId, { ...entry, approval, history });
+}
+
+function approve(work: Work, fence: Fence, { intake, fate, at }: Extract<Change, { kind: "approved" }>): void {
+  const { state, log } = work;
+  refuseNul(fate.reason);
+  const entry = state.intake.get(intake.intakeId);
+  if (entry?.approval == null) throw new Error(`intake row ${intake.intakeId} does not wait for approval`);
+  const decision = fate.decision === null ? {} : { decision: fate.decision };
+  const step = { ordinal: 3, event: "approve", reason: fate.reason, firstAt: at, lastAt: at, ...decision } as const;
+  const to = { fromState: "CREATED", state: "CREATED" } as const;
+  const history = [...entry.history, { ...NOTHING, ...byWhom(work, fence), ...step, ...to }];
+  log.set(state.intake, intake.intakeId, { ...entry, approval: { ...entry.approval, approved: true }, history });
+}
+
 function insertAllocated(work: Work, fence: Fence, { intent, intake, at }: Allocated): void {
-  const first = intake === null ? [] : [accepted(intake.acceptedAt)];
+  const first = intake === null ? [] : stepsTaken(work, intake);
   const history: readonly HistoryRecord[] = [
     ...first,
     {
@@ -61,12 +103,13 @@ function insertRefused(work: Work, fence: Fence, { intake, fate, at }: Refused):
   const entry = state.intake.get(intake.intakeId);
   if (entry === undefined) throw new Error(`intake row ${intake.intakeId} is gone`);
   const { event, reason } = fate;
+  const taken = stepsTaken(work, intake);
   const history: readonly HistoryRecord[] = [
-    accepted(intake.acceptedAt),
+    ...taken,
     {
-      ...{ ...NOTHING, ...byWhom(work, fence), ordinal: 2, event, reason, firstAt: at, lastAt: at },
-      ...{ fromState: "CREATED", state: "FAILED_FINAL" },
-      subState: event === "refuse" ? "REJECTED" : "REQUEST_ID_REUSED",
+      ...{ ...NOTHING, ...byWhom(work, fence), ordinal: taken.length + 1, event, reason, firstAt: at, lastAt: at },
+      ...{ fromState: "CREATED", ...TRANSITIONS[event].to },
+      ...(fate.fate === "decided" && fate.decision !== null && { decision: fate.decision }),
     },
   ];
   insert(work, fence, { intent: entry.intent, gas: null, history, updatedAt: at });

@@ -26,6 +26,7 @@ import { ownerOf } from "./leases.ts";
 import {
   type DatabaseState,
   type IntakeEntry,
+  isDue,
   type LaneRow,
   type StoredAttempt,
   sameLane,
@@ -163,19 +164,27 @@ export function findByRequestIds(
   });
 }
 
-export function hasIntake(state: DatabaseState): boolean {
-  return waitingIntake(state).length > 0;
+export function hasIntake(state: DatabaseState, now: Date): boolean {
+  return waitingIntake(state).some((entry) => isDue(entry, now));
 }
 
 export function ownerOfRequest(state: DatabaseState, lane: Lane, requestId: string): ExistingTransaction | null {
   return state.lane(lane)?.ledger.requests.get(requestId) ?? null;
 }
 
-export function loadIntake(state: DatabaseState, lanes: readonly Lane[], limit: number): readonly IntakeRow[] {
+export function loadIntake(
+  state: DatabaseState,
+  lanes: readonly Lane[],
+  { limit, now }: { readonly limit: number; readonly now: Date },
+): readonly IntakeRow[] {
   return waitingIntake(state)
-    .filter(({ intent }) => lanes.some((lane) => sameLane(lane, intent.lane)))
+    .filter((entry) => isDue(entry, now) && lanes.some((lane) => sameLane(lane, entry.intent.lane)))
     .slice(0, limit)
-    .map(({ intakeId, intent }) => ({ intakeId, intent }));
+    .map(({ intakeId, intent, approval }) => {
+      if (approval === null || approval.approved) return { intakeId, intent };
+      const { rule, expiresAt } = approval;
+      return { intakeId, intent, expired: { rule, expiresAt } };
+    });
 }
 
 export function findTransaction(state: DatabaseState, txId: string): TransactionRecord | null {
@@ -205,6 +214,7 @@ export function historyOf(state: DatabaseState, txId: string): readonly HistoryR
   const entry = [...state.intake.values()].find(({ intent }) => intent.txId === txId);
   if (entry === undefined) return [];
   if (entry.aliasOf !== null) return historyOf(state, entry.aliasOf);
+  if (entry.history.length > 0) return entry.history;
   const nothing = { fromState: null, subState: null, nodeId: null, token: null, reason: null } as const;
   const at = entry.createdAt;
   return [{ ...nothing, ordinal: 1, event: "accept", state: "CREATED", count: 1, firstAt: at, lastAt: at }];
@@ -245,7 +255,9 @@ export function liveStates(state: DatabaseState): ReadonlyMap<State, number> {
 
 function laneRecord(state: DatabaseState, row: LaneRow, now: Date): LaneRecord {
   const open = liveRows(state, row.lane).filter((tx) => !isSettled(tx.state));
-  const waiting = waitingIntake(state).filter(({ intent }) => sameLane(intent.lane, row.lane));
+  const isWanted = ({ intent, approval }: IntakeEntry) =>
+    sameLane(intent.lane, row.lane) && (approval === null || approval.approved);
+  const waiting = waitingIntake(state).filter(isWanted);
   const pending = [...open.filter((tx) => tx.state !== "STUCK"), ...waiting];
   const head = open[0];
   const oldest = pending.reduce<Date | null>(
@@ -306,9 +318,10 @@ function transactionRecord(row: TransactionRow): TransactionRecord {
   };
 }
 
-function createdRecord({ intent, createdAt }: IntakeEntry): TransactionRecord {
+function createdRecord({ intakeId, intent, createdAt, approval, history }: IntakeEntry): TransactionRecord {
   const { txId, lane, requestId, owner, payload, metadata } = intent;
-  const nothing = { nonce: null, subState: null, gas: null, receipt: null, lastError: null } as const;
+  const nothing = { nonce: null, gas: null, receipt: null, lastError: null } as const;
+  const isAwaiting = approval !== null && !approval.approved;
   const never = { submitAttempts: 0, lastSubmittedAt: null, confirmedAt: null, attempts: [] } as const;
   return {
     txId,
@@ -318,8 +331,10 @@ function createdRecord({ intent, createdAt }: IntakeEntry): TransactionRecord {
     payload,
     metadata,
     state: "CREATED",
+    subState: isAwaiting ? "AWAITING_APPROVAL" : null,
     createdAt,
-    updatedAt: createdAt,
+    updatedAt: history.find(({ event }) => event === "approve")?.firstAt ?? createdAt,
+    ...(isAwaiting && { awaiting: { intakeId, rule: approval.rule, expiresAt: approval.expiresAt } }),
     ...nothing,
     ...never,
   };

@@ -1,6 +1,7 @@
 import type { Hole } from "../../../src/domain/holes.ts";
 import { type Hash, type Hex, type Lane, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
 import {
+  type Approval,
   type Guard,
   type Ledger,
   type LedgerTransaction,
@@ -139,6 +140,9 @@ export interface IntakeEntry {
   readonly intent: Intent;
   readonly createdAt: Date;
   readonly aliasOf: string | null;
+  readonly approval: Approval | null;
+  /** Steps that were taken while it waited for approval; none where it never did. */
+  readonly history: readonly HistoryRecord[];
 }
 
 /** Everything a database holds. One object, shared by all the stores that are connected to it. */
@@ -220,6 +224,11 @@ export function sameLane(a: Lane, b: Lane): boolean {
 
 export function isAlive(instance: InstanceRow | undefined, now: Date): boolean {
   return instance !== undefined && !instance.dead && instance.expiresAt > now;
+}
+
+/** Nobody has to approve it, or somebody has, or nobody did in time. */
+export function isDue({ approval }: IntakeEntry, now: Date): boolean {
+  return approval === null || approval.approved || approval.expiresAt <= now;
 }
 
 /** Waiting in call order; aliases are names, not work. */

@@ -57,6 +57,7 @@ export const ALLOCATION: Columns<Allocation> = [
   ({ intent }) => bare(intent.fingerprint),
   ...named(({ lane }: Allocation) => lane.row, "nodeId", "token"),
   ({ intent }) => intent.owner,
+  ({ stepsBefore }) => stepsBefore || null,
 ];
 
 type ChangedLane = { readonly lane: LanePlan; readonly left: LockedLaneRow };

@@ -1,11 +1,11 @@
 /** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
 import { grouped } from "../../../domain/grouped.ts";
-import type { Charged } from "../../../domain/ledger/index.ts";
+import { type Charged, type Decision, stepsOf } from "../../../domain/ledger/index.ts";
 import { standing } from "../../../domain/policy/charges.ts";
 import { type Policy, policyFor } from "../../../domain/policy/policy.ts";
 import { UNUSED } from "../../../domain/policy/use.ts";
 import { TRANSITIONS } from "../../../domain/transitions.ts";
-import { OUT_OF_THE_WAY, payloadValues, recordset } from "../columns.ts";
+import { bare, OUT_OF_THE_WAY, payloadValues, recordset } from "../columns.ts";
 import { ACCEPTED } from "../rows.ts";
 import { identifyAttempts, insertAttempts, markAttemptsSent } from "../statements/attempt.ts";
 import { deleteConfirmations, insertConfirmations } from "../statements/confirmation.ts";
@@ -13,7 +13,14 @@ import { noteGenesis } from "../statements/database.ts";
 import { appendCompletions } from "../statements/feed.ts";
 import { repeatHistory, writeHistory } from "../statements/history.ts";
 import { deleteHoles, writeHoles } from "../statements/hole.ts";
-import { aliasIntake, deleteIntake, refuseIntake } from "../statements/intake.ts";
+import {
+  aliasIntake,
+  approveIntake,
+  awaitIntake,
+  deleteIntake,
+  insertAwaiting,
+  refuseIntake,
+} from "../statements/intake.ts";
 import { insertLaneDecisions, updateLanes } from "../statements/lane.ts";
 import { writeQueuedChanges } from "../statements/payload.ts";
 import { chargeKeys, ensureKeyUse, insertCharges, updateLaneUse } from "../statements/policy.ts";
@@ -42,7 +49,7 @@ import {
 import { chainIds, signers } from "./lookup.ts";
 import type { HistoryStep, Move } from "./move.ts";
 import { bitOf } from "./ordinary-life.ts";
-import type { Allocation, ChainPlan, Plan } from "./plan.ts";
+import type { Allocation, ChainPlan, LanePlan, Plan } from "./plan.ts";
 
 /** `marker`: of a transaction that leaves in one write, which consists of allocations alone; else null. */
 export function commandsOf(plan: Plan, marker: string | null): readonly Command[] {
@@ -55,7 +62,7 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
     ...allocations(plan, marker),
     ...intake(plan),
     ...some(updateTransactions, moved, () => [...columnsOf(MOVE, moved), moved.length]),
-    ...historyOf(plan.allocations.flatMap(firstSteps), moved),
+    ...historyOf(firstStepsOf(plan), moved),
     ...some(writeQueuedChanges, moved.flatMap(changeRows), (rows) => [recordset(rows)]),
     ...attempts(moved),
     ...receipts(moved),
@@ -166,29 +173,82 @@ function allocations({ allocations, moves }: Plan, marker: string | null): reado
   ];
 }
 
+/** Before there is a nonce, or with it. */
+function firstStepsOf({ allocations, awaiting, approvals }: Plan): readonly HistoryStep[] {
+  return [
+    ...allocations.flatMap(firstSteps),
+    ...awaiting.flatMap(({ intent: { txId }, lane, acceptedAt, detail }) => {
+      const first = { ...acceptedStep(txId, lane), ...(acceptedAt !== null && { at: acceptedAt }) };
+      return [first, { ...createdStep(txId, lane, 2), ...stepTo("await"), reason: detail }];
+    }),
+    ...approvals.map(({ intake, fate: { reason, decision }, lane }) => {
+      return { ...createdStep(intake.txId, lane, 3), ...stepTo("approve"), reason, ...byWhom(decision) };
+    }),
+  ];
+}
+
 /**
  * What came through the intake table was accepted before it was allocated, and has both in its history. Otherwise the
  * first step is what the rows of the allocation say.
  */
-function firstSteps({ intent, acceptedAt, lane }: Allocation): readonly HistoryStep[] {
+function firstSteps({ intent: { txId }, acceptedAt, lane, stepsBefore }: Allocation): readonly HistoryStep[] {
   if (acceptedAt === null) return [];
-  const { chainId, nodeId, token } = lane.row;
-  const accepted = { ...ACCEPTED, txId: intent.txId, chainId, actor: null, audit: null };
+  const allocated = { ...createdStep(txId, lane, stepsBefore + 1), ...stepTo("allocate") };
+  return stepsBefore === 1 ? [{ ...acceptedStep(txId, lane), at: acceptedAt }, allocated] : [allocated];
+}
+
+function acceptedStep(txId: string, { row: { chainId } }: LanePlan): HistoryStep {
+  return { ...ACCEPTED, txId, chainId, actor: null, audit: null };
+}
+
+function createdStep(txId: string, lane: LanePlan, ordinal: number): HistoryStep {
+  const { nodeId, token } = lane.row;
+  return { ...acceptedStep(txId, lane), ordinal, fromState: "CREATED", nodeId, token };
+}
+
+function stepTo(event: "await" | "approve" | "allocate") {
+  return { event, ...TRANSITIONS[event].to };
+}
+
+function byWhom(decision: Decision | null) {
+  return { actor: decision?.actor ?? null, audit: decision?.audit ?? null };
+}
+
+function intake({ aliases, refusals, awaiting, approvals }: Plan): readonly Command[] {
+  const refused = refusals.map(({ intake, fate, lane: { row } }) => {
+    const { intakeId, event, reason } = fate;
+    const { subState } = TRANSITIONS[event].to;
+    const ownsRequest = event !== "refuseReusedRequestId";
+    const by = { nodeId: row.nodeId, token: row.token, ...byWhom(fate.fate === "decided" ? fate.decision : null) };
+    return { intakeId, event, reason, subState, ownsRequest, ...by, steps: stepsOf(intake) };
+  });
+  const aliased = aliases.map(({ intakeId, of }) => ({ intakeId, aliasOf: of }));
+  const approved = approvals.map(({ intake: { intakeId } }) => intakeId);
   return [
-    { ...accepted, at: acceptedAt },
-    { ...accepted, ordinal: 2, event: "allocate", fromState: "CREATED", state: "ALLOCATED", nodeId, token },
+    ...awaited(awaiting),
+    ...some(approveIntake, approved, (ids) => [ids, ids.length]),
+    ...some(refuseIntake, refused, (rows) => [recordset(rows), rows.map(({ intakeId }) => intakeId), rows.length]),
+    ...some(aliasIntake, aliased, (rows) => [recordset(rows), rows.map(({ intakeId }) => intakeId)]),
   ];
 }
 
-function intake({ aliases, refusals }: Plan): readonly Command[] {
-  const refused = refusals.map(({ fate, lane: { row } }) => {
-    const { subState } = TRANSITIONS[fate.event].to;
-    return { ...fate, subState, ownsRequest: fate.event === "refuse", nodeId: row.nodeId, token: row.token };
-  });
-  const aliased = aliases.map(({ intakeId, of }) => ({ intakeId, aliasOf: of }));
+/** Those that have no row in the intake table yet get one. */
+function awaited(awaiting: Plan["awaiting"]): readonly Command[] {
+  const rows = awaiting.map(({ approval: { rule, expiresAt }, ...each }) => ({ ...each, awaits: rule, expiresAt }));
+  const before = rows.flatMap(({ intake, awaits, expiresAt }) =>
+    intake === null ? [] : { intakeId: intake.intakeId, awaits, expiresAt },
+  );
+  const fresh = rows
+    .filter(({ intake }) => intake === null)
+    .map(({ intent, lane, awaits, expiresAt }) => {
+      const { txId, requestId, owner, payload, metadata, fingerprint } = intent;
+      const { chainId, signer } = lane.row;
+      const said = { ...payloadValues(payload), metadata, fingerprint: bare(fingerprint) };
+      return { txId, chainId, signer, requestId, owner, ...said, awaits, expiresAt };
+    });
   return [
-    ...some(refuseIntake, refused, (rows) => [recordset(rows), rows.map(({ intakeId }) => intakeId), rows.length]),
-    ...some(aliasIntake, aliased, (rows) => [recordset(rows), rows.map(({ intakeId }) => intakeId)]),
+    ...some(insertAwaiting, fresh, () => [recordset(fresh), fresh.length]),
+    ...some(awaitIntake, before, () => [recordset(before), before.map(({ intakeId }) => intakeId), before.length]),
   ];
 }
 

@@ -94,9 +94,9 @@ function isPlainAllocation(write: LaneWrite): boolean {
   return write.items.every(({ intakeId, mayExist }) => intakeId === undefined && mayExist !== true);
 }
 
-/** By policies, which ask what is used, and what time it is. */
-function isJudged({ limits }: Needs): boolean {
-  return limits !== undefined;
+/** By policies, which ask what is used, what time it is, and what waits for approval. */
+function isJudged({ limits, awaited }: Needs): boolean {
+  return limits !== undefined || awaited === true;
 }
 
 function proofOf(lanes: readonly LanePlan[], marker: string): Command {

@@ -37,6 +37,8 @@ export class Loader {
   private readonly epoch: number;
   private readonly unguarded: Guard | null;
   private readonly requests: ReadonlyMap<string, Flat<ExistingTransaction>>;
+  /** By id. */
+  private readonly awaited: ReadonlyMap<string, Flat<ExistingTransaction>>;
   private readonly attempts: ReadonlyMap<string, readonly AttemptRow[]>;
   private readonly charges: ReadonlyMap<string, readonly ChargeRow[]>;
   private readonly reservations: readonly Reservation[];
@@ -51,7 +53,10 @@ export class Loader {
     this.transactions = new Map(transactions.map((row) => [row.txId, row]));
     this.intake = new Map(intake.map((row) => [row.intakeId, row]));
     this.unwatchable = grouped(unwatchable, laneKey);
-    this.requests = new Map(requests.map((row) => [`${laneKey(row)}:${row.requestId}`, row]));
+    // A transaction wins over what waits for approval: a node without policies gave it its nonce.
+    const owners = [...(found.awaited ?? []), ...requests];
+    this.requests = new Map(owners.map((row) => [`${laneKey(row)}:${row.requestId}`, row]));
+    this.awaited = new Map(found.awaited?.map((row) => [row.txId, row]));
     this.attempts = groupByTransaction(attempts);
     this.charges = groupByTransaction(found.charges ?? []);
     this.reservations = [...openReservations, ...reservations].map(reservationOf);
@@ -91,7 +96,8 @@ export class Loader {
 
   private transaction(key: LaneKey, txId: string): LedgerTransaction | null {
     const row = this.transactions.get(txId);
-    if (row === undefined || laneKey(row) !== key) return null;
+    if (row === undefined) return this.awaiting(key, txId);
+    if (laneKey(row) !== key) return null;
     return {
       txId,
       requestId: row.requestId,
@@ -111,6 +117,33 @@ export class Loader {
     };
   }
 
+  private awaiting(key: LaneKey, txId: string): LedgerTransaction | null {
+    const row = this.awaited.get(txId);
+    if (row === undefined || laneKey(row) !== key) return null;
+    const { requestId, owner, nonce, state, fingerprint } = row;
+    return {
+      ...{
+        txId,
+        requestId,
+        owner,
+        nonce,
+        live: false,
+        state,
+        subState: "AWAITING_APPROVAL",
+        lastEvent: "await",
+        steps: 2,
+      },
+      ...{
+        attemptCount: 0,
+        acceptedOrdinal: null,
+        minedIn: null,
+        fingerprint,
+        attempts: undefined,
+        details: undefined,
+      },
+    };
+  }
+
   private owner(key: LaneKey, requestId: string) {
     const row = this.requests.get(`${key}:${requestId}`);
     return row === undefined ? null : withLane(row);
@@ -119,8 +152,9 @@ export class Loader {
   private waiting(key: LaneKey, intakeId: number): WaitingIntent | null {
     const row = this.intake.get(intakeId);
     if (row === undefined || row.aliasOf !== null || laneKey(row) !== key) return null;
-    const { txId, requestId, owner, fingerprint, createdAt: acceptedAt } = row;
-    return { intakeId, txId, requestId, owner, fingerprint, acceptedAt };
+    const { txId, requestId, owner, fingerprint, createdAt: acceptedAt, awaits, expiresAt, approved } = row;
+    const approval = awaits === null || expiresAt === null ? null : { rule: awaits, expiresAt, approved };
+    return { intakeId, txId, requestId, owner, fingerprint, acceptedAt, approval };
   }
 
   private withWatched(ledger: Ledger, key: LaneKey, through: number): Ledger {

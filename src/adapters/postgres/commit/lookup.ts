@@ -8,7 +8,7 @@ import { type AttemptRow, readAttempts } from "../statements/attempt.ts";
 import { readConfirmations } from "../statements/confirmation.ts";
 import { type DatabaseHistoryRow, readDatabaseHistory } from "../statements/database.ts";
 import { type HoleRow, readHoles } from "../statements/hole.ts";
-import { type IntakeRow, readIntake } from "../statements/intake.ts";
+import { findAwaited, type IntakeRow, readIntake } from "../statements/intake.ts";
 import { type BoundNonceRow, type LockedLaneRow, lockLanes, readBoundNonces } from "../statements/lane.ts";
 import {
   type ChargeRow,
@@ -42,6 +42,7 @@ import type { Needs } from "./needs.ts";
 export interface Found {
   readonly lanes: readonly LockedLaneRow[];
   readonly requests?: readonly Flat<ExistingTransaction>[];
+  readonly awaited?: readonly Flat<ExistingTransaction>[];
   readonly transactions?: readonly CurrentRow[];
   readonly attempts?: readonly AttemptRow[];
   /** Transactions whose attempts, and whose block, were asked for. */
@@ -141,6 +142,7 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
   const reconciled = needs.filter((need) => need.mayHaveLost);
   return [
     ...read("requests", findRequests, about(requests, requestKeys(requests))),
+    ...read("awaited", findAwaited, awaitedOf(needs)),
     ...read("transactions", readTransactions, about(transactions, [transactions, compared, watching])),
     ...read("attempts", readAttempts, about(each((need) => need.attempts))),
     ...read("intake", readIntake, about(intake)),
@@ -156,6 +158,13 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
     ...read("keyUse", readKeyUse, about([...charged, ...owners], [owners, charged, chainIds(limited)])),
     ...read("heldNonces", findHeldNonces, about(nonces, [...(lanes("nonces") ?? []), nonces])),
   ];
+}
+
+function awaitedOf(needs: readonly Needs[]): Read["values"] | null {
+  const asking = needs.filter(({ awaited }) => awaited);
+  const requests = asking.flatMap((need) => need.requests ?? []);
+  const ids = asking.flatMap((need) => need.transactions ?? []);
+  return about([...requests, ...ids], [requests, signers(asking.map(({ fence }) => fence.lane)), ids]);
 }
 
 export function chainIds(lanes: readonly Lane[]): readonly number[] {

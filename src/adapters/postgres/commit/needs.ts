@@ -13,6 +13,8 @@ export interface Needs {
   readonly compared?: readonly string[];
   readonly attempts?: readonly string[];
   readonly requests?: readonly string[];
+  /** Those of its request ids and transactions that wait for approval matter too. */
+  readonly awaited?: true;
   readonly intake?: readonly number[];
   readonly reservations?: readonly string[];
   /** The caller's names of reservations. */
@@ -76,8 +78,11 @@ const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { rea
 export function needsOf(write: LaneWrite, policies: Policies | null): Needs {
   const beside = BESIDE_THE_LANE[write.kind] as ((write: LaneWrite) => Beside) | undefined;
   const needs = { fence: write.fence, ...beside?.(write) };
-  const limits = policies === null ? null : limitsOf(write, policies);
-  return limits === null ? needs : { ...needs, limits };
+  if (policies === null) return needs;
+  const limits = limitsOf(write, policies);
+  // A nonce that is given under a request id: another transaction may have that id, and no nonce yet.
+  const awaited = policies.asksApproval && beside !== undefined && "requests" in needs;
+  return { ...needs, ...(limits && { limits }), ...(awaited && { awaited }) };
 }
 
 /** Null: no policy has anything to say about it. */

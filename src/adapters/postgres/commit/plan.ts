@@ -7,6 +7,7 @@ import type { Hole } from "../../../domain/holes.ts";
 import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import {
   type Allocated,
+  type Awaits,
   apply,
   type Change,
   type Charged,
@@ -17,6 +18,8 @@ import {
   type Moment,
   type Moved,
   type Refused,
+  stepsOf,
+  type WaitingIntent,
 } from "../../../domain/ledger/index.ts";
 import type { Policies } from "../../../domain/policy/policy.ts";
 import type { Reservation } from "../../../domain/reservations.ts";
@@ -82,6 +85,8 @@ export interface Allocation {
   /** As text, to the microsecond, which a Date cannot hold. Null: it did not come through the intake table. */
   readonly acceptedAt: string | null;
   readonly intakeId: number | null;
+  /** How many of its steps were taken before it got its nonce. */
+  readonly stepsBefore: number;
 }
 
 export interface ChainPlan {
@@ -108,6 +113,8 @@ export class Plan {
   readonly allocations: Allocation[] = [];
   readonly aliases: { readonly intakeId: number; readonly of: string }[] = [];
   readonly refusals: OfLane<Refused>[] = [];
+  readonly awaiting: OfLane<Awaits & Pick<Allocation, "acceptedAt">>[] = [];
+  readonly approvals: OfLane<Extract<Change, { readonly kind: "approved" }>>[] = [];
   readonly unwatched: string[] = [];
   readonly completions: OfLane<Completion>[] = [];
   readonly decisions: OfLane<LaneDecision>[] = [];
@@ -220,6 +227,12 @@ export class Plan {
         this.refusals.push({ ...change, lane });
         lane.countSettled(null, "FAILED_FINAL");
         break;
+      case "awaits":
+        this.awaiting.push({ ...change, lane, acceptedAt: this.acceptedAt(change.intake) });
+        break;
+      case "approved":
+        this.approvals.push({ ...change, lane });
+        break;
       case "aliased":
         this.aliases.push(change);
         break;
@@ -251,8 +264,19 @@ export class Plan {
   }
 
   private allocation(lane: LanePlan, { intent, nonce, intake }: Allocated): Allocation {
-    const acceptedAt = intake === null ? null : (this.loader.intake.get(intake.intakeId)?.acceptedAt ?? null);
-    return { intent, nonce, lane, acceptedAt, intakeId: intake?.intakeId ?? null };
+    const stepsBefore = intake === null ? 0 : stepsOf(intake);
+    return {
+      intent,
+      nonce,
+      lane,
+      acceptedAt: this.acceptedAt(intake),
+      intakeId: intake?.intakeId ?? null,
+      stepsBefore,
+    };
+  }
+
+  private acceptedAt(intake: WaitingIntent | null): string | null {
+    return intake === null ? null : (this.loader.intake.get(intake.intakeId)?.acceptedAt ?? null);
   }
 
   private setHole(lane: LanePlan, nonce: number, hole: Hole | null): void {
@@ -273,10 +297,10 @@ export class Plan {
   private created(txId: string): Before {
     const allocation = this.allocations.findLast(({ intent }) => intent.txId === txId);
     if (allocation === undefined) throw new Error(`a step of ${txId}, which was not read`);
-    const { nonce, lane, intakeId } = allocation;
+    const { nonce, lane, intakeId, stepsBefore } = allocation;
     const { nodeId, token } = lane.row;
     const term = intakeId === null ? { allocatedBy: nodeId, allocatedUnder: token } : NO_TERM;
-    return { ...term, isNew: true, txId: txId, nonce, state: "ALLOCATED", historyCount: intakeId === null ? 1 : 2 };
+    return { ...term, isNew: true, txId: txId, nonce, state: "ALLOCATED", historyCount: stepsBefore + 1 };
   }
 }
 

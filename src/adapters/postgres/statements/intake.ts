@@ -1,6 +1,6 @@
 import type { Intent } from "../../../domain/transaction.ts";
 import type { ExistingTransaction } from "../../../ports/lane-store.ts";
-import { type Flat, type PayloadColumns, payloadOf } from "../columns.ts";
+import { type Flat, names, type PayloadColumns, payloadOf } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
 import type { RecordRow } from "./transaction.ts";
 
@@ -15,12 +15,33 @@ export const insertIntakeRow = statement("insert-intake-row")`
     $14::pg_catalog.jsonb, pg_catalog.decode($15, 'hex'), $16
   )`;
 
+const AWAITING = `tx_id uuid, chain_id bigint, signer text, request_id text, owner text, to_address text, data text,
+  value numeric, gas bigint, fee_type text, gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric,
+  access_list jsonb, metadata jsonb, fingerprint text, awaits text, expires_at timestamptz`;
+const AWAITING_VALUES = names(AWAITING).replace(/\b(data|fingerprint)\b/g, "decode($1, 'hex')");
+
+const AWAITS = "i.awaits, i.expires_at, i.approved_at IS NOT NULL AS approved";
+
+/** Null: no policy has it wait for approval. */
+interface AwaitsColumns {
+  readonly awaits: string | null;
+  readonly expiresAt: Date | null;
+  readonly approved: boolean;
+}
+
+/** There is something to do about it: nobody has to approve it, or somebody has, or nobody did in time. */
+function isDue(row: "i" | "w"): string {
+  return `(${row}.awaits IS NULL OR ${row}.approved_at IS NOT NULL OR ${row}.expires_at <= clock_timestamp())`;
+}
+
 /**
  * Whether anything waits in the intake table, of any lane. The condition on the signer holds for all; with it the planner
  * begins in the index of what waits, and does not walk the ids past every alias.
  */
 export const findAnyIntake = statement<{ readonly waiting: number }>("find-any-intake")`
-  SELECT 1 AS waiting FROM fencepost.intake AS i WHERE i.alias_of IS NULL AND i.signer >= '' LIMIT 1`;
+  SELECT 1 AS waiting FROM fencepost.intake AS i
+  WHERE i.alias_of IS NULL AND i.signer >= '' AND ${isDue("i")}
+  LIMIT 1`;
 
 /**
  * What waits in the intake table for these lanes, in call order: everything that is visible and not settled, never by a
@@ -28,26 +49,30 @@ export const findAnyIntake = statement<{ readonly waiting: number }>("find-any-i
  */
 export const loadIntake = statement<IntakeIntentRow>("load-intake")`
   SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, i.metadata,
-    '0x' || encode(i.fingerprint, 'hex') AS fingerprint, ${payloadOf("i")}
+    '0x' || encode(i.fingerprint, 'hex') AS fingerprint, ${AWAITS}, ${payloadOf("i")}
   FROM (
     SELECT w.* FROM fencepost.intake AS w
-    WHERE w.alias_of IS NULL AND w.signer = ANY ($3::text[]) AND w.chain_id = ANY ($2::bigint[])
+    WHERE w.alias_of IS NULL AND w.signer = ANY ($3::text[]) AND w.chain_id = ANY ($2::bigint[]) AND ${isDue("w")}
     OFFSET 0
   ) AS i
   JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON i.chain_id = k.chain_id AND i.signer = k.signer
   ORDER BY i.intake_id
   LIMIT $4`;
 
-export type IntakeIntentRow = Flat<Omit<Intent, "payload">> & PayloadColumns & { readonly intakeId: number };
+export type IntakeIntentRow = Flat<Omit<Intent, "payload">> &
+  PayloadColumns &
+  AwaitsColumns & { readonly intakeId: number };
 
 /** Intake rows by id, behind the lane's lock. Those that are aliases by now are for the caller to drop. */
 export const readIntake = statement<IntakeRow>("read-intake")`
-  SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, i.alias_of, i.created_at,
+  SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, i.alias_of, i.created_at, ${AWAITS},
     i.created_at::text AS accepted_at, '0x' || encode(i.fingerprint, 'hex') AS fingerprint
   FROM fencepost.intake AS i
   WHERE i.intake_id = ANY ($1::bigint[])`;
 
-export interface IntakeRow extends Flat<Pick<Intent, "txId" | "lane" | "requestId" | "owner" | "fingerprint">> {
+export interface IntakeRow
+  extends Flat<Pick<Intent, "txId" | "lane" | "requestId" | "owner" | "fingerprint">>,
+    AwaitsColumns {
   readonly intakeId: number;
   readonly aliasOf: string | null;
   readonly createdAt: Date;
@@ -58,14 +83,16 @@ export interface IntakeRow extends Flat<Pick<Intent, "txId" | "lane" | "requestI
 /** Intake rows by transaction id, as the transactions that they may become; the id of an alias is another name of `alias_of`. */
 export const readIntakeRecords = statement<IntakeRecordRow>("read-intake-records")`
   SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, NULL::bigint AS nonce, 'CREATED' AS state,
-    NULL::text AS sub_state,
+    CASE WHEN i.awaits IS NOT NULL AND i.approved_at IS NULL THEN 'AWAITING_APPROVAL' END AS sub_state,
+    i.intake_id, i.awaits, i.expires_at,
     NULL::text AS last_error, 0 AS submit_attempts, NULL::timestamptz AS last_submitted_at, i.created_at,
-    i.created_at AS updated_at, NULL::timestamptz AS confirmed_at, NULL::numeric AS gas_limit, i.metadata, i.alias_of,
+    coalesce(i.approved_at, i.created_at) AS updated_at, NULL::timestamptz AS confirmed_at, NULL::numeric AS gas_limit, i.metadata, i.alias_of,
     ${payloadOf("i")}
   FROM fencepost.intake AS i
   WHERE i.tx_id = ANY ($1::uuid[])`;
 
-export type IntakeRecordRow = RecordRow & { readonly aliasOf: string | null };
+export type IntakeRecordRow = RecordRow &
+  Omit<AwaitsColumns, "approved"> & { readonly aliasOf: string | null; readonly intakeId: number };
 
 /**
  * Intake rows that wait under one of these request ids, the earliest first; the caller drops those of lanes it did not
@@ -82,6 +109,37 @@ export const findWaitingRequests = statement<Flat<ExistingTransaction>>("find-wa
   ) AS i
   ORDER BY i.intake_id`;
 
+/**
+ * What waits for approval, or waited, and has no nonce yet, behind the lane's lock: by request id, and by its own id ($3). The caller
+ * drops those of lanes it did not mean.
+ */
+export const findAwaited = statement<Flat<ExistingTransaction>>("find-awaited")`
+  SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, NULL::bigint AS nonce, 'CREATED' AS state,
+    '0x' || encode(i.fingerprint, 'hex') AS fingerprint
+  FROM (
+    SELECT w.* FROM fencepost.intake AS w
+    WHERE w.request_id = ANY ($1::text[]) AND w.request_id IS NOT NULL AND w.signer = ANY ($2::text[])
+    UNION ALL
+    SELECT w.* FROM fencepost.intake AS w WHERE w.tx_id = ANY ($3::uuid[])
+  ) AS i
+  WHERE i.awaits IS NOT NULL AND i.alias_of IS NULL`;
+
+/** Intents that begin to wait for approval as they are created. */
+export const insertAwaiting = counted("insert-awaiting", "$2", "intents that wait for approval")`
+  INSERT INTO fencepost.intake (${names(AWAITING)}, created_at)
+  SELECT ${AWAITING_VALUES}, now() FROM json_to_recordset($1::json) AS w(${AWAITING})`;
+
+/** Intake rows that are found to need approval as they would get their nonces. */
+export const awaitIntake = counted("await-intake", "$3", "intake rows that wait for approval")`
+  UPDATE fencepost.intake AS i
+  SET awaits = w.awaits, expires_at = w.expires_at
+  FROM json_to_recordset($1::json) AS w(intake_id bigint, awaits text, expires_at timestamptz)
+  WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = w.intake_id AND i.awaits IS NULL`;
+
+export const approveIntake = counted("approve-intake", "$2", "approved intake rows")`
+  UPDATE fencepost.intake AS i SET approved_at = now()
+  WHERE i.intake_id = ANY ($1::bigint[]) AND i.awaits IS NOT NULL AND i.approved_at IS NULL`;
+
 /** Intake rows whose request id already had a transaction with the same payload: their id becomes another name of it. */
 export const aliasIntake = statement("alias-intake")`
   UPDATE fencepost.intake AS i
@@ -90,19 +148,20 @@ export const aliasIntake = statement("alias-intake")`
   WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = a.intake_id`;
 
 /**
- * Intake rows that get no nonce: final at once, with both steps of their history. Their completions follow. A refused
+ * Intake rows that get no nonce: final at once, with those steps of their history that are not written yet. Their completions follow. A refused
  * row owns its request id unless another transaction does already, stored or earlier in the same commit. That is asked by a
  * sub-select per row, because an anti-join would invite a plan that reads every transaction there is.
  */
 export const refuseIntake = statement("refuse-intake")`
   WITH fate AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS f(
-      intake_id bigint, event text, sub_state text, reason text, owns_request boolean, node_id text, token bigint
+      intake_id bigint, event text, sub_state text, reason text, owns_request boolean, node_id text, token bigint,
+      steps integer, actor text, audit jsonb
     )
   ), consumed AS (
     DELETE FROM fencepost.intake AS i USING fate AS f
     WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = f.intake_id
-    RETURNING i.*, f.event, f.sub_state, f.reason, f.owns_request, f.node_id, f.token
+    RETURNING i.*, f.event, f.sub_state, f.reason, f.owns_request, f.node_id, f.token, f.steps, f.actor, f.audit
   ), refused AS (
     INSERT INTO fencepost.transaction (
       tx_id, chain_id, signer, request_id, owner, owns_request, state, sub_state, live, outcome, history_count, last_event,
@@ -115,8 +174,13 @@ export const refuseIntake = statement("refuse-intake")`
           SELECT count(*) FROM fencepost.transaction AS t
           WHERE t.request_id = c.request_id AND t.owns_request AND t.request_id IS NOT NULL
             AND t.signer = c.signer AND t.chain_id = c.chain_id
+        ) = 0
+        AND (
+          SELECT count(*) FROM fencepost.intake AS a
+          WHERE a.request_id = c.request_id AND a.awaits IS NOT NULL AND a.alias_of IS NULL AND a.request_id IS NOT NULL
+            AND a.signer = c.signer AND a.chain_id = c.chain_id AND a.intake_id <> c.intake_id
         ) = 0,
-      'FAILED_FINAL', c.sub_state, false, 'FAILED_FINAL', 2, c.event, c.reason, c.created_at, now()
+      'FAILED_FINAL', c.sub_state, false, 'FAILED_FINAL', c.steps + 1, c.event, c.reason, c.created_at, now()
     FROM consumed AS c
     RETURNING 1
   ), payload AS (
@@ -129,11 +193,13 @@ export const refuseIntake = statement("refuse-intake")`
     FROM consumed
   ), history AS (
     INSERT INTO fencepost.step (
-      tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, first_at, last_at
+      tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, actor, audit, first_at, last_at
     )
-    SELECT tx_id, 1, chain_id, 'accept', NULL, 'CREATED', NULL, NULL, NULL, NULL, created_at, created_at FROM consumed
+    SELECT tx_id, 1, chain_id, 'accept', NULL, 'CREATED', NULL, NULL, NULL, NULL, NULL, NULL, created_at, created_at
+    FROM consumed WHERE steps = 1
     UNION ALL
-    SELECT tx_id, 2, chain_id, event, 'CREATED', 'FAILED_FINAL', sub_state, node_id, token, reason, now(), now()
+    SELECT tx_id, steps + 1, chain_id, event, 'CREATED', 'FAILED_FINAL', sub_state, node_id, token, reason, actor, audit,
+      now(), now()
     FROM consumed
   )
   SELECT fencepost.require_rows((SELECT count(*) FROM refused), $3, 'refused intake rows')`;

@@ -153,6 +153,7 @@ export const listLanes = statement<LaneListRow>("list-lanes")`
   CROSS JOIN LATERAL (
     SELECT count(*) AS pending, min(i.created_at) AS oldest FROM fencepost.intake AS i
     WHERE i.signer = l.signer AND i.chain_id = l.chain_id AND i.alias_of IS NULL
+      AND (i.awaits IS NULL OR i.approved_at IS NOT NULL)
   ) AS waiting
   ORDER BY l.signer, l.chain_id`;
 

@@ -10,13 +10,13 @@ const NEW_TRANSACTIONS = lists(`
   tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, accepted_at timestamptz,
   to_address text, data text, value numeric, gas bigint, gas_limit bigint, fee_type text, gas_price numeric,
   max_fee_per_gas numeric, max_priority_fee_per_gas numeric, access_list jsonb, metadata jsonb,
-  fingerprint text, node_id text, token bigint, owner text`);
+  fingerprint text, node_id text, token bigint, owner text, steps_before integer`);
 
 /**
  * Binds nonces: transaction and payload of everything that a commit allocates. Who gives the nonce, and when, is
  * the first step of its history, unless it was accepted before. Plain inserts: a nonce or a request id that
- * exists must be loud and end the commit, never be skipped. $1 to $21, a place for each; a column that none of them has
- * anything in is null. $22 how many they are, $23 the transaction's marker where the answer to BEGIN is still
+ * exists must be loud and end the commit, never be skipped. $1 to $22, a place for each; a column that none of them has
+ * anything in is null. $23 how many they are, $24 the transaction's marker where the answer to BEGIN is still
  * outstanding, else null.
  *
  * Not COPY, which would take less of the server still: while it waits for the rest of its rows no timer of the server counts, and a node
@@ -30,7 +30,7 @@ export const insertTransactions = statement("insert-transactions")`
       tx_id, chain_id, signer, request_id, nonce, state, history_count, last_event, created_at, updated_at,
       allocated_by, allocated_under, owner
     )
-    SELECT tx_id, chain_id, signer, request_id, nonce, 'ALLOCATED', CASE WHEN accepted_at IS NULL THEN 1 ELSE 2 END,
+    SELECT tx_id, chain_id, signer, request_id, nonce, 'ALLOCATED', coalesce(steps_before, 0) + 1,
       'allocate', coalesce(accepted_at, now()), now(), CASE WHEN accepted_at IS NULL THEN node_id END,
       CASE WHEN accepted_at IS NULL THEN token END, owner
     FROM item
@@ -44,7 +44,7 @@ export const insertTransactions = statement("insert-transactions")`
       max_fee_per_gas, max_priority_fee_per_gas, access_list, metadata, decode(fingerprint, 'hex')
     FROM item
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM bound), $22, 'allocated transactions'), fencepost.require_open($23)`;
+  SELECT fencepost.require_rows((SELECT count(*) FROM bound), $23, 'allocated transactions'), fencepost.require_open($24)`;
 
 const MOVES = lists(`
   tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, state text, sub_state text,

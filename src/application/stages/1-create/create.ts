@@ -329,6 +329,8 @@ function answer(fate: AllocateFate, intent: Intent): Fate {
       // Its own id: created by an earlier telling of this very request.
       if (fate.existing.txId === intent.txId) return createdAs(intent, fate.existing);
       return answerWith(fate.existing, intent, fate.samePayload);
+    case "awaiting":
+      return createdAs(intent, { nonce: null, state: "CREATED" });
     case "noCursor":
       return unavailable("this signer's nonce is not known yet; nothing was accepted");
     case "held":

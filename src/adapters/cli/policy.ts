@@ -1,0 +1,64 @@
+/** `fencepost policy`: what is in force, what it would say, and what is used. */
+import { type Command, Option } from "commander";
+import type { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../../client/index.ts";
+import { table } from "./present.ts";
+import { type Asking, askNode, json } from "./remote.ts";
+
+export function addPolicy(program: Command, asking: Asking): void {
+  const policy = program.command("policy").description("what signers and API keys may do, and up to how much");
+  askNode(policy.command("show").description("print the policies that are in force on the node that answers"), asking, {
+    ask: (client) => client.policies(),
+    show: inForce,
+  });
+  const check = policy
+    .command("check")
+    .description("ask whether a transaction would be allowed now, and what it would be charged; nothing is done");
+  askNode(check, asking, { ask: (client) => client.checkPolicy(asked(check)), show: verdictInWords })
+    .addOption(new Option("--signer <address>", "who would send it").makeOptionMandatory())
+    .addOption(
+      new Option("--payload <json>", 'as in POST /tx: {"to":"0x…","value":"1"}').argParser(json).makeOptionMandatory(),
+    )
+    .addOption(new Option("--chain-id <number>", "where several chains are configured").argParser(Number))
+    .addOption(new Option("--key <name>", "ask for another API key"));
+  const usage = policy.command("usage").description("print what is used of this hour and day");
+  askNode(usage, asking, { ask: (client) => client.policyUsage(wanted(usage)), show: usageTable })
+    .addOption(new Option("--signer <address>", "of this signer alone"))
+    .addOption(new Option("--key <name>", "of this API key alone"));
+}
+
+function asked(command: Command): PolicyCheck {
+  const { signer, payload, chainId, key } = command.opts<PolicyCheck>();
+  return { signer, payload, ...(chainId !== undefined && { chainId }), ...(key !== undefined && { key }) };
+}
+
+function wanted(command: Command): { readonly key?: string; readonly signer?: string } {
+  const { signer, key } = command.opts<{ readonly signer?: string; readonly key?: string }>();
+  return { ...(signer !== undefined && { signer }), ...(key !== undefined && { key }) };
+}
+
+function inForce({ hash, policies }: PoliciesInForce): string {
+  return hash === null
+    ? "no policy is in force: nothing is limited\n"
+    : `${hash}\n${JSON.stringify(policies, null, 2)}\n`;
+}
+
+function verdictInWords({ allowed, awaitsApproval, rule, detail, value, cost }: PolicyVerdict): string {
+  const charged = `it moves ${value} wei, and costs ${cost} wei at most`;
+  if (!allowed) return `not allowed by ${rule}: ${detail}; ${charged}\n`;
+  return awaitsApproval === true
+    ? `would wait for approval by ${rule}: ${detail}; ${charged}\n`
+    : `allowed: ${charged}\n`;
+}
+
+function usageTable({ at, signers, keys }: PolicyUsage): string {
+  const of = (used: number | bigint | string, most: string | null) => `${used} of ${most ?? "any"}`;
+  const rows = [
+    ...signers.map(({ signer, ...used }) => ({ who: signer, ...used })),
+    ...keys.map(({ key, ...used }) => ({ who: `key ${key}`, ...used })),
+  ].map(({ who, chainId, hour, day }) => [
+    ...[who, String(chainId), of(hour.value, hour.maxValue), of(hour.cost, hour.maxCost)],
+    ...[of(day.value, day.maxValue), of(day.cost, day.maxCost)],
+  ]);
+  if (rows.length === 0) return `nothing is used at ${at}\n`;
+  return table([["who", "chain", "value, hour", "cost, hour", "value, day", "cost, day"], ...rows]);
+}

@@ -1,0 +1,81 @@
+/**
+ * A transaction that a policy has wait for a second API key's word: approved, rejected, or cancelled while it waits. Done
+ * by the lane's owner, behind the lane's lock: of two decisions the first counts, and one that comes after its time is over
+ * finds it expired. Once approved it gets its nonce as everything in the intake table does (detours/intake.ts).
+ *
+ * Reads: the transaction and its history. Writes: the decision. A crash leaves the decision, or nothing of it; a repeat of
+ * the order is known by its id.
+ */
+import type { ApprovalFate } from "../../ports/lane-store.ts";
+import type { HistoryRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
+import type { TransactionAction } from "../api.ts";
+import { conflict } from "../detours/change-payload.ts";
+import type { FeedWriterPorts } from "../lane/lane-writer.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { Instruction } from "../requests/order.ts";
+
+export interface ApprovalPorts extends FeedWriterPorts {
+  readonly store: Pick<QueryStore, "history">;
+  /** There is something in the intake table that a nonce is due to. */
+  readonly intakeDue: () => void;
+}
+
+type Decided = Exclude<ApprovalFate["event"], "expire">;
+
+const EVENTS: Partial<Readonly<Record<TransactionAction, Decided>>> = {
+  approve: "approve",
+  reject: "reject",
+  cancel: "callOff",
+};
+
+const DECIDED: Readonly<Record<ApprovalFate["event"], string>> = {
+  approve: "was approved",
+  reject: "was rejected",
+  expire: "was not approved in time",
+  callOff: "was cancelled while it waited for approval",
+};
+
+/**
+ * "decided": this order, or another one to the same end, is written down, or it may be: to be looked for. Null: it does not
+ * wait for approval, and the order is not about that.
+ */
+export async function settleApproval(
+  ports: ApprovalPorts,
+  lane: OwnedLane,
+  record: TransactionRecord,
+  instruction: Instruction,
+): Promise<"decided" | "done" | null> {
+  const { action, reason, decision } = instruction;
+  const { txId, awaiting } = record;
+  const event = EVENTS[action];
+  if (awaiting === undefined)
+    return action === "approve" || action === "reject" ? refuseLate(ports, lane, txId, action) : null;
+  if (event === undefined) throw conflict(txId, "waits for approval: it has no nonce and no payload yet");
+  const { intakeId } = awaiting;
+  const told = event === "approve" ? reason : `${DECIDED[event]} by ${decision.actor}: ${reason}`;
+  await lane.term.write({
+    kind: "settleIntake",
+    fates: [{ intakeId, fate: "decided", event, reason: told, decision }],
+  });
+  if (event === "approve") ports.intakeDue();
+  else ports.feedGrew();
+  return "decided";
+}
+
+/** Whoever comes second gets the result, where it is the one that was wanted. */
+async function refuseLate(
+  { store }: ApprovalPorts,
+  lane: OwnedLane,
+  txId: string,
+  action: "approve" | "reject",
+): Promise<"done"> {
+  const made = (await lane.term.during(store.history(txId))).find(isDecided);
+  if (made?.event === action) return "done";
+  if (made === undefined) throw conflict(txId, "does not wait for approval");
+  const by = made.decision === undefined ? "" : ` by ${made.decision.actor}`;
+  throw conflict(txId, `${DECIDED[made.event as ApprovalFate["event"]]}${by}`);
+}
+
+function isDecided({ event }: HistoryRecord): boolean {
+  return Object.hasOwn(DECIDED, event);
+}

@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { type CliActions, runCli } from "../../../src/adapters/cli/run-cli.ts";
+import type { FencepostClient, PolicyVerdict } from "../../../src/client/index.ts";
+
+const signer = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+const window = { value: "5", cost: "9", maxValue: "10", maxCost: null };
+const used = { chainId: 1, since: "2026-11-17T10:00:00.000Z", hour: window, day: window };
+
+async function run(argv: readonly string[], verdict: Partial<PolicyVerdict> = {}, hash: string | null = "0xab") {
+  const asked: unknown[] = [];
+  const client: Partial<FencepostClient> = {
+    policies: async () => ({ hash, policies: hash === null ? null : { keys: {} } }),
+    checkPolicy: async (check) => {
+      asked.push(check);
+      return { allowed: true, value: "1", cost: "2", ...verdict };
+    },
+    policyUsage: async (query) => {
+      asked.push(query);
+      return { at: "2026-11-17T10:30:00.000Z", signers: [{ signer, ...used }], keys: [{ key: "payments", ...used }] };
+    },
+  };
+  const actions = { connect: async () => client as FencepostClient } as Partial<CliActions> as CliActions;
+  const out: string[] = [];
+  const write = (text: string): void => void out.push(text);
+  const code = await runCli(argv, actions, { version: "1.2.3", stdout: write, stderr: write });
+  return { code, text: out.join(""), asked };
+}
+
+describe("fencepost policy", () => {
+  it("shows what is in force, or that nothing is", async () => {
+    expect((await run(["policy", "show"])).text).toContain('0xab\n{\n  "keys": {}');
+    expect((await run(["policy", "show"], {}, null)).text).toContain("nothing is limited");
+  });
+
+  it("checks a transaction for this key, or for another", async () => {
+    const payload = { to: signer, value: "1" };
+    const check = ["policy", "check", "--signer", signer, "--payload", JSON.stringify(payload)];
+    const { asked, text } = await run(check);
+    expect(asked).toEqual([{ signer, payload }]);
+    expect(text).toBe("allowed: it moves 1 wei, and costs 2 wei at most\n");
+    expect((await run([...check, "--key", "payments", "--chain-id", "10"])).asked).toEqual([
+      { signer, payload, chainId: 10, key: "payments" },
+    ]);
+    const refused = { rule: "signer.to", detail: "no such receiver" };
+    expect((await run(check, { allowed: false, ...refused })).text).toMatch(
+      /^not allowed by signer.to: no such receiver/,
+    );
+    const waits = { awaitsApproval: true, rule: "key.requireApproval", detail: "too much" };
+    expect((await run(check, waits)).text).toMatch(/^would wait for approval by key.requireApproval: too much/);
+    expect((await run(["policy", "check"])).code).toBe(2);
+  });
+
+  it("prints what is used, beside the limits", async () => {
+    const { text, asked } = await run(["policy", "usage", "--key", "payments"]);
+    expect(asked).toEqual([{ key: "payments" }]);
+    expect(text).toContain(signer);
+    expect(text).toMatch(/key payments +1 +5 of 10 +9 of any +5 of 10 +9 of any/);
+    expect(JSON.parse((await run(["--json", "policy", "usage"])).text)).toHaveProperty("keys");
+  });
+});

@@ -1,0 +1,262 @@
+import { expect, it } from "vitest";
+import type { Fence, Lane } from "../../../src/domain/lane.ts";
+import type { ApprovalFate } from "../../../src/ports/lane-store.ts";
+import {
+  AT,
+  aLane,
+  allocate,
+  anAttempt,
+  anIntent,
+  apply,
+  commitOne,
+  holdLane,
+  nonces,
+  step,
+  uniqueAddress,
+} from "../../support/lane-samples.ts";
+import { forSigner, policiesOf } from "../../support/policies.ts";
+import type { LaneStoreContext } from "../lane-store.contract.ts";
+import type { Store } from "../store-subject.ts";
+
+type Event = ApprovalFate["event"];
+
+/** What a policy has wait for approval waits durably and without a nonce, and is decided once. */
+export function approvalContract(context: LaneStoreContext): void {
+  const guarded = async (policy: object, work: (store: Store, fence: Fence) => Promise<void>) => {
+    const lane = aLane();
+    const store = await context.subject.connect(forSigner(lane.signer, policy));
+    try {
+      await work(store, await holdLane(store, lane));
+    } finally {
+      await store.close();
+    }
+  };
+  const above100 = (work: (store: Store, fence: Fence) => Promise<void>) =>
+    guarded({ requireApproval: { aboveValue: "100" } }, work);
+  const moving = (lane: Lane, value: bigint, requestId: string | null = null, owner: string | null = null) =>
+    anIntent(lane, { payload: { value }, requestId, owner });
+  const waitingOf = async (store: Store, txId: string) => {
+    const awaiting = (await store.transaction(txId))?.awaiting;
+    if (awaiting === undefined) throw new Error(`${txId} does not wait for approval`);
+    return awaiting;
+  };
+  const decide = async (store: Store, fence: Fence, intakeId: number, ...events: readonly Event[]) => {
+    const fates = events.map((event) => {
+      const decision = event === "expire" ? null : { actor: `operator:${event}`, audit: { event } };
+      return { intakeId, fate: "decided", event, reason: `because of ${event}`, decision } as const;
+    });
+    await commitOne(store, { kind: "settleIntake", fence, fates });
+  };
+  const eventsOf = async (store: Store, txId: string) => (await store.history(txId)).map(({ event }) => event);
+  /** As the lane's owner does with what is due. */
+  const takeUp = async (store: Store, fence: Fence) => {
+    const rows = await store.loadIntake([fence.lane], 100);
+    const items = rows.map(({ intakeId, intent }) => ({ intakeId, intent: { ...intent, gas: 21_000n, gasCost: 0n } }));
+    const outcome = await commitOne(store, { kind: "allocate", fence, floor: 0, items });
+    return outcome.status === "allocated" ? outcome.items : [];
+  };
+
+  it("keeps what is above the bound without a nonce, and gives the others consecutive ones", () =>
+    above100(async (store, fence) => {
+      const [low, high, next] = [100n, 101n, 1n].map((value) => moving(fence.lane, value, `r${value}`, "maker"));
+      const intents = [low, high, next].flatMap((each) => each ?? []);
+      const fates = await allocate(store, fence, intents, 4);
+      expect(nonces(fates)).toEqual([4, null, 5]);
+      expect(fates[1]).toMatchObject({ fate: "awaiting", rule: "signer.requireApproval" });
+      const txId = high?.txId ?? "";
+      const record = await store.transaction(txId);
+      expect(record).toMatchObject({
+        ...{ state: "CREATED", subState: "AWAITING_APPROVAL", nonce: null, owner: "maker", requestId: "r101" },
+        ...{ payload: high?.payload, awaiting: { rule: "signer.requireApproval" } },
+      });
+      const waitsMs = (record?.awaiting?.expiresAt.getTime() ?? 0) - (record?.createdAt.getTime() ?? 0);
+      expect(waitsMs).toBe(24 * 3_600_000);
+      expect(await store.transactionByRequest(fence.lane, "r101")).toEqual(record);
+      const created = { signer: fence.lane.signer, state: "CREATED", order: "oldest", limit: 10 } as const;
+      expect(await store.transactions(created)).toEqual([record]);
+      expect(await store.history(txId)).toMatchObject([
+        { ordinal: 1, event: "accept", state: "CREATED", subState: null },
+        { ordinal: 2, event: "await", state: "CREATED", subState: "AWAITING_APPROVAL", token: fence.token },
+      ]);
+      // It blocks nobody, and nothing is to be done about it.
+      expect(await store.loadIntake([fence.lane], 100)).toEqual([]);
+      expect((await store.lanes(fence.lane.signer))[0]).toMatchObject({ pending: 2 });
+      expect((await store.policyUse(fence.lane, {})).signer.hour.value).toBe(101n);
+    }));
+
+  it("answers a repeat of the request with what waits, and a reuse with another payload as such", () =>
+    above100(async (store, fence) => {
+      const first = moving(fence.lane, 500n, "again");
+      const fates = await allocate(store, fence, [first, moving(fence.lane, 500n, "again")]);
+      expect(fates[1]).toMatchObject({ fate: "duplicate", samePayload: true, existing: { txId: first.txId } });
+      const [same, other, small] = await allocate(store, fence, [
+        moving(fence.lane, 500n, "again"),
+        moving(fence.lane, 501n, "again"),
+        moving(fence.lane, 1n, "again"),
+      ]);
+      const existing = { txId: first.txId, state: "CREATED", nonce: null };
+      expect(same).toMatchObject({ fate: "duplicate", samePayload: true, existing });
+      expect(other).toMatchObject({ fate: "duplicate", samePayload: false, existing });
+      expect(small).toMatchObject({ fate: "duplicate", samePayload: false, existing });
+      // Told again by a node that did not hear the answer, also without a request id.
+      const unnamed = moving(fence.lane, 600n);
+      await allocate(store, fence, [unnamed]);
+      const items = [first, unnamed].map((intent) => ({ intent, mayExist: true }));
+      expect(await commitOne(store, { kind: "allocate", fence, floor: 0, items })).toMatchObject({
+        items: [first, unnamed].map(({ txId }) => ({ fate: "duplicate", existing: { txId } })),
+      });
+    }));
+
+  it("owns its request id on a signer that another key uses without any policy", async () => {
+    const lane = aLane();
+    const keys = { maker: { requireApproval: { aboveValue: "100" } } };
+    const store = await context.subject.connect(policiesOf({ keys }));
+    const fence = await holdLane(store, lane);
+    const waits = moving(lane, 500n, "mine", "maker");
+    const fates = await allocate(store, fence, [waits, moving(lane, 500n, "other", "somebody")]);
+    expect(fates).toMatchObject([{ fate: "awaiting", rule: "key.requireApproval" }, { fate: "created" }]);
+    const [taken] = await allocate(store, fence, [moving(lane, 500n, "mine", "somebody")]);
+    expect(taken).toMatchObject({ fate: "duplicate", existing: { txId: waits.txId, owner: "maker" } });
+    await store.close();
+  });
+
+  it("gets its nonce once it is approved, whatever the bound says, and only once", () =>
+    above100(async (store, fence) => {
+      const intent = moving(fence.lane, 500n, "yes", "maker");
+      await allocate(store, fence, [intent]);
+      const { intakeId } = await waitingOf(store, intent.txId);
+      await decide(store, fence, intakeId, "approve", "reject", "approve");
+      expect(await store.transaction(intent.txId)).toMatchObject({ state: "CREATED", subState: null });
+      expect(await store.hasIntake()).toBe(true);
+      expect(await takeUp(store, fence)).toMatchObject([{ fate: "created", nonce: 0 }]);
+      await decide(store, fence, intakeId, "reject", "callOff");
+      expect(await store.transaction(intent.txId)).toMatchObject({ state: "ALLOCATED", nonce: 0, requestId: "yes" });
+      const items = [{ intakeId, intent }];
+      expect(await commitOne(store, { kind: "allocate", fence, floor: 0, items })).toMatchObject({
+        items: [{ fate: "duplicate", existing: { txId: intent.txId, state: "ALLOCATED" } }],
+      });
+      const signing = step(intent.txId, AT.allocated, "sign", { attempt: anAttempt(), claim: { ordinal: 1 } });
+      expect(await apply(store, fence, [signing])).toEqual(["applied"]);
+      expect(await store.history(intent.txId)).toMatchObject([
+        { ordinal: 1, event: "accept" },
+        { ordinal: 2, event: "await" },
+        {
+          ...{ ordinal: 3, event: "approve", fromState: "CREATED", state: "CREATED", subState: null },
+          ...{ reason: "because of approve", decision: { actor: "operator:approve", audit: { event: "approve" } } },
+        },
+        { ordinal: 4, event: "allocate", fromState: "CREATED", state: "ALLOCATED", token: fence.token },
+        { ordinal: 5, event: "sign", state: "TRACKING" },
+      ]);
+    }));
+
+  it.each([
+    ["reject", "REJECTED"],
+    ["callOff", "CANCELLED"],
+  ] as const)("ends by %s without a nonce, once, with its completion", (event, subState) =>
+    above100(async (store, fence) => {
+      const intent = moving(fence.lane, 500n, "no", "maker");
+      await allocate(store, fence, [intent]);
+      const { intakeId } = await waitingOf(store, intent.txId);
+      const { lastSeq } = await store.feed(0, 1);
+      await decide(store, fence, intakeId, event, "approve", event);
+      const ended = { state: "FAILED_FINAL", subState, nonce: null };
+      expect(await store.transaction(intent.txId)).toMatchObject({ ...ended, lastError: `because of ${event}` });
+      expect((await store.feed(lastSeq, 10)).items).toMatchObject([
+        { txId: intent.txId, requestId: "no", ...ended, settled: true },
+      ]);
+      expect((await store.history(intent.txId)).at(-1)).toMatchObject({
+        ...{ ordinal: 3, event, fromState: "CREATED", state: "FAILED_FINAL" },
+        decision: { actor: `operator:${event}` },
+      });
+      const [again] = await allocate(store, fence, [moving(fence.lane, 500n, "no")]);
+      expect(again).toMatchObject({ fate: "duplicate", existing: { txId: intent.txId, state: "FAILED_FINAL" } });
+    }),
+  );
+
+  it("expires by the database's clock and not before, and no decision comes after that", () =>
+    above100(async (store, fence) => {
+      const intents = [moving(fence.lane, 500n, "late"), moving(fence.lane, 600n)];
+      await allocate(store, fence, intents);
+      for (const [at, event] of [
+        [0, "expire"],
+        [1, "approve"],
+      ] as const) {
+        const txId = intents[at]?.txId ?? "";
+        const { intakeId } = await waitingOf(store, txId);
+        await decide(store, fence, intakeId, "expire");
+        expect(await store.transaction(txId)).toMatchObject({ subState: "AWAITING_APPROVAL" });
+        await context.subject.letApprovalExpire(txId);
+        expect(await store.loadIntake([fence.lane], 10)).toMatchObject([
+          { intakeId, expired: { rule: "signer.requireApproval" } },
+        ]);
+        await decide(store, fence, intakeId, event);
+        expect(await store.transaction(txId)).toMatchObject({
+          state: "FAILED_FINAL",
+          subState: "EXPIRED",
+          nonce: null,
+        });
+        expect(await eventsOf(store, txId)).toEqual(["accept", "await", "expire"]);
+        expect((await store.transaction(txId))?.lastError).toMatch(
+          event === "expire" ? "because of" : "nobody approved",
+        );
+      }
+      expect(await store.loadIntake([fence.lane], 10)).toEqual([]);
+    }));
+
+  it("asks for approval of what came through the intake table, and of repeats there", () =>
+    above100(async (store, fence) => {
+      const [first, repeat] = [moving(fence.lane, 500n, "in"), moving(fence.lane, 500n, "in")];
+      await context.subject.intake(first, repeat);
+      await context.subject.tick();
+      const accepted = await store.transaction(first.txId);
+      expect(await takeUp(store, fence)).toMatchObject([
+        { fate: "awaiting" },
+        { fate: "duplicate", existing: { txId: first.txId } },
+      ]);
+      expect(await store.transaction(first.txId)).toMatchObject({
+        ...{ subState: "AWAITING_APPROVAL", createdAt: accepted?.createdAt },
+      });
+      expect(await eventsOf(store, first.txId)).toEqual(["accept", "await"]);
+      expect((await store.loadIntake([fence.lane], 10)).map(({ intent }) => intent.txId)).toEqual([repeat.txId]);
+      // What an owner had read before it was to wait gets no nonce either, with or without policies.
+      const { intakeId } = await waitingOf(store, first.txId);
+      const items = [{ intakeId, intent: first }];
+      for (const by of [store, context.store]) {
+        const outcome = await commitOne(by, { kind: "allocate", fence, floor: 0, items });
+        expect(outcome).toMatchObject({ items: [{ fate: "awaiting" }] });
+      }
+    }));
+
+  it("leaves the request id to what waits where a repeat is refused for another reason", () =>
+    above100(async (store, fence) => {
+      const [first, repeat] = [moving(fence.lane, 500n, "kept"), moving(fence.lane, 500n, "kept")];
+      await allocate(store, fence, [first]);
+      await context.subject.intake(repeat);
+      const [row] = await store.loadIntake([fence.lane], 10);
+      const refused = { fate: "refused", event: "refuse", reason: "it would revert" } as const;
+      const fates = [{ intakeId: row?.intakeId ?? 0, ...refused }];
+      await commitOne(store, { kind: "settleIntake", fence, fates });
+      const { intakeId } = await waitingOf(store, first.txId);
+      await decide(store, fence, intakeId, "approve");
+      expect(await takeUp(store, fence)).toMatchObject([{ fate: "created", nonce: 0 }]);
+      expect((await store.transactionByRequest(fence.lane, "kept"))?.txId).toBe(first.txId);
+    }));
+
+  it("is judged again when it gets its nonce: approval lifts no limit", () =>
+    guarded({ requireApproval: { aboveValue: "100" }, maxValue: { perDay: "700" } }, async (store, fence) => {
+      const intents = [500n, 500n, 200n].map((value) => moving(fence.lane, value));
+      expect((await allocate(store, fence, intents)).map(({ fate }) => fate)).toEqual(Array(3).fill("awaiting"));
+      for (const { txId } of intents) await decide(store, fence, (await waitingOf(store, txId)).intakeId, "approve");
+      expect(await takeUp(store, fence)).toMatchObject([
+        { fate: "created" },
+        { fate: "forbidden", rule: "signer.maxValue.perDay" },
+        { fate: "created" },
+      ]);
+      expect((await store.policyUse(fence.lane, {})).signer.day.value).toBe(700n);
+    }));
+
+  it("forbids at once what waiting would not help", () =>
+    guarded({ requireApproval: { aboveCost: "0" }, to: [uniqueAddress()] }, async (store, fence) => {
+      expect(await allocate(store, fence, [anIntent(fence.lane)])).toMatchObject([{ fate: "forbidden" }]);
+    }));
+}
