@@ -1,5 +1,7 @@
 /** The time of day of a machine is set by an hour, forth and back, while everything works: libfaketime, real processes. */
-import { describe, expect } from "vitest";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, onTestFinished } from "vitest";
 import { auditCluster } from "../../support/cluster/auditor.ts";
 import {
   type Cluster,
@@ -14,6 +16,7 @@ import { it } from "../../support/cluster/fake-clocks.ts";
 import { terms } from "../../support/cluster/tripwires.ts";
 import { type Load, startLoad } from "../../support/load.ts";
 import { PersistentCaller } from "../../support/persistent-caller.ts";
+import { makeTemporaryDirectory } from "../../support/temporary-directory.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
 const HOUR_MS = 3_600_000;
@@ -99,5 +102,58 @@ describe("the clock of the database's machine jumps by an hour", () => {
       giveUpMs: 10 * LEASE_MS,
     });
     await auditCluster(cluster, accepted);
+  });
+
+  it("back: a reservation that nobody uses holds its lane up for its time to live, not for an hour", async ({
+    cluster,
+    databaseClock,
+  }) => {
+    const { client } = await cluster.start();
+    const signer = SIGNERS[0] as string;
+    await client.send(createOn([signer])(0));
+    const { reservationId, nonce } = await client.reserveNonce({ signer, ttl: "2s" });
+    await databaseClock.set(-HOUR_MS);
+    const above = await client.send(createOn([signer])(1));
+    expect(above.nonce).toBe(nonce + 1);
+    expect(await client.waitFor(above.txId)).toMatchObject({ state: "CONFIRMED" });
+    expect(await client.reservation(reservationId)).toMatchObject({ state: "EXPIRED" });
+  });
+
+  it("back and forth: what was used of a policy's hour is not given out again", async ({
+    cluster,
+    databaseClock,
+    newClock,
+  }) => {
+    const directory = await makeTemporaryDirectory();
+    onTestFinished(() => directory.remove());
+    const file = join(directory.path, "policies.json");
+    await writeFile(file, JSON.stringify({ signers: { "*": { maxValue: { perHour: "10" } } } }));
+    const machine = await newClock();
+    const variables = { FENCEPOST_POLICY_FILE: file, ...machine.variables };
+    const { client } = await cluster.start({ variables });
+    const signer = SIGNERS[0] as string;
+    const caller = new PersistentCaller(() => client);
+    let index = 0;
+    const accepts = async (value: number) => {
+      const { payload, ...request } = createOn([signer])(index++);
+      const sent = caller.send({ ...request, payload: { ...payload, value: String(value) } });
+      return sent.then(
+        () => true,
+        (error) => {
+          expect(error).toMatchObject({ problem: { code: "FORBIDDEN", rule: "signer.maxValue.perHour" } });
+          return false;
+        },
+      );
+    };
+    expect(await accepts(10)).toBe(true);
+    expect(await accepts(1), "the hour is used up").toBe(false);
+    await machine.set(2 * HOUR_MS);
+    expect(await accepts(1), "the clock of the node does not count").toBe(false);
+    await databaseClock.set(-HOUR_MS);
+    expect(await accepts(1), "an hour that is over is not open again").toBe(false);
+    await databaseClock.set(HOUR_MS);
+    expect(await accepts(10), "the next hour has begun").toBe(true);
+    await databaseClock.set(0);
+    expect(await accepts(1), "what is charged now counts in the later hour").toBe(false);
   });
 });
