@@ -18,8 +18,13 @@ async function createPooledSubject(): Promise<StoreSubject> {
   const pooler = await startPgBouncer(subject.url);
   return {
     ...subject,
-    connect: (policies = null) =>
-      openPostgresStore({ databaseUrl: pooler.url, clock: systemClock, leaseDurationMs: LEASE_MS, policies }),
+    connect: (policies) =>
+      openPostgresStore({
+        databaseUrl: pooler.url,
+        clock: systemClock,
+        leaseDurationMs: LEASE_MS,
+        policies: policies ?? null,
+      }),
     close: async () => {
       await pooler.stop();
       await subject.close();
