@@ -9,7 +9,6 @@ const ON_DATABASE = [
   "test/application/embedded.test.ts",
   "test/support/database.test.ts",
 ];
-const ALONE_TESTS = ALONE.map((folder) => `${folder}/**/*.test.ts`);
 
 /** Each starts a process that plays its share of a thousand seeds, all of them from one bundle. */
 const SIMULATION = ["test/simulation/*.test.ts"];
@@ -32,7 +31,7 @@ const EACH = {
 export default defineConfig({
   test: {
     projects: [
-      { test: { ...EACH, name: "alone", include: ALONE_TESTS } },
+      { test: { ...EACH, name: "alone", include: [...ALONE] } },
       {
         test: {
           ...EACH,
@@ -56,7 +55,7 @@ export default defineConfig({
           ...EACH,
           name: "in memory",
           include: ["test/**/*.test.ts"],
-          exclude: [...EACH.exclude, ...ON_DATABASE, ...ALONE_TESTS, ...SIMULATION],
+          exclude: [...EACH.exclude, ...ON_DATABASE, ...ALONE, ...SIMULATION],
           isolate: false,
         },
       },

@@ -39,7 +39,10 @@ export async function bundle(root) {
     platform: "node",
     external: LEFT_OUT,
     logLevel: "warn",
-    plugins: [{ name: "places", transform: (code, id) => withPlaces(code, relative(source, id)) }],
+    plugins: [
+      { name: "places", transform: (code, id) => withPlaces(code, relative(source, id)) },
+      { name: "on-node", transform: (code, id) => (/[\\/]pg[\\/]lib[\\/]stream\.js$/.test(id) ? onNode(code) : null) },
+    ],
   });
   const { output } = await bundle.write({
     dir: join(root, "dist/bundle"),
@@ -63,6 +66,16 @@ function withPlaces(code, path) {
       ? `new URL("./${nameOf(file)}.js", import.meta.url)`
       : place.replace("import.meta.url", twin),
   );
+}
+
+/**
+ * pg asks, as it is loaded, whether it runs at Cloudflare, by way of `Response`: Node then loads a whole HTTP client that `start`
+ * does not need.
+ */
+function onNode(code) {
+  const question = "if (isCloudflareRuntime())";
+  if (!code.includes(question)) throw new Error("pg/lib/stream.js no longer asks where it runs: take this out");
+  return code.replace(question, "if (false)");
 }
 
 /** The folder of each package with a module in the bundle, sorted; the bundler's own, too, which adds a few lines. */

@@ -140,7 +140,7 @@ const nonces: Written = {
         ...reserved,
       },
     },
-    errors: ["NOT_LEADER", "REQUEST_ID_REUSED", "UNKNOWN_SIGNER", "UNKNOWN_CHAIN"],
+    errors: ["NOT_LEADER", "QUOTA_EXCEEDED", "REQUEST_ID_REUSED", "UNKNOWN_SIGNER", "UNKNOWN_CHAIN"],
   },
   getReservation: {
     at: "get /api/v1/nonces/{reservationId}",

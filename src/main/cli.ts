@@ -17,6 +17,7 @@ import { type Environment, readEnvironment } from "../adapters/system/environmen
 import type { Logger } from "../adapters/system/logger.ts";
 import { createMask } from "../domain/mask.ts";
 import { USUAL_SCOPES } from "../domain/principal.ts";
+import type { Failpoints } from "../ports/failpoints.ts";
 import { type Command, type Config, ConfigurationError } from "./config/config.ts";
 import type { ApiKey } from "./config/credentials.ts";
 import { loadConfig } from "./config/load.ts";
@@ -26,14 +27,15 @@ import { version } from "./version.ts";
 
 const STANDARD_ERROR = 2;
 
-export async function main(argv: readonly string[]): Promise<number> {
+/** Only a test gives a failpoint, to strike a node as it is shipped at one of its steps. */
+export async function main(argv: readonly string[], failpoint?: Failpoints): Promise<number> {
   const output = createOutput();
   const environment = readEnvironment();
   output.hide(secretsOfVariables(environment.variables));
-  return runCli(argv, createActions(environment, output), output);
+  return runCli(argv, createActions(environment, output, failpoint), output);
 }
 
-function createActions(environment: Environment, output: Output): CliActions {
+function createActions(environment: Environment, output: Output, failpoint?: Failpoints): CliActions {
   const { variables, workingDirectory } = environment;
   const load = async <C extends Command>(command: C, { port, config: configPath }: ServeOptions) => {
     const flags = port === undefined ? {} : { port };
@@ -66,7 +68,7 @@ function createActions(environment: Environment, output: Output): CliActions {
       }
       const { start } = await import("./start.ts");
       const named = slot === null ? config : { ...config, nodeId: `${config.nodeId}-${slot}` };
-      const request = { config: named, logger, sharesPort: slot !== null };
+      const request = { config: named, logger, sharesPort: slot !== null, ...(failpoint && { failpoint }) };
       const say = slot === null ? ready : reportReady;
       await start(request, ({ url, adminUrl, nodeId }) => say({ url, adminUrl, nodeId })).finally(logger.flush);
     },

@@ -1,15 +1,11 @@
 import { systemClock } from "../adapters/system/clock.ts";
 import type { Logger } from "../adapters/system/logger.ts";
 import { bounded } from "../ports/clock.ts";
-import type { ConfigFor } from "./config/config.ts";
-import { type Service, startService } from "./service.ts";
+import { type Service, type ServiceOptions, startService } from "./service.ts";
 import { listenForStop } from "./stop-signals.ts";
 
 /** `fencepost start`: one node on what the configuration names, until it is asked to stop. */
-export async function start(
-  request: { readonly config: ConfigFor<"start">; readonly logger: Logger; readonly sharesPort: boolean },
-  ready: (node: Service) => void,
-): Promise<void> {
+export async function start(request: Omit<ServiceOptions, "waitUntil">, ready: (node: Service) => void): Promise<void> {
   const { config, logger } = request;
   const stop = listenForStop();
   try {

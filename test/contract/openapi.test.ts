@@ -91,6 +91,15 @@ describe("the OpenAPI document", () => {
     expect([...problem.properties.code.enum].sort()).toEqual([...codes].sort());
   });
 
+  it("names an operation that may answer with it, of each but the one for methods that are no operation", () => {
+    const named = operations.flatMap(({ operation }) =>
+      Object.values(operation.responses).flatMap(({ content }) =>
+        Object.keys(content?.["application/problem+json"]?.examples ?? {}),
+      ),
+    );
+    expect(new Set([...named, "METHOD_NOT_ALLOWED"])).toEqual(new Set(Object.keys(ERROR_CATALOGUE)));
+  });
+
   it("lists a failure under the status its code has", () => {
     for (const { operation } of operations) {
       for (const [status, response] of Object.entries(operation.responses)) {

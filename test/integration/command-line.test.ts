@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { connect as connectTo, createServer } from "node:net";
 import { join } from "node:path";
 import pg from "pg";
@@ -9,6 +10,7 @@ import { describe, expect } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { it as base, KEYS, RECIPIENT } from "../support/integration.ts";
 import { type FencepostProcess, spawnFencepost, type Variables } from "../support/node-process.ts";
+import { seedCluster } from "../support/seed-cluster.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 import { makeTemporaryDirectory } from "../support/temporary-directory.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -18,7 +20,13 @@ interface CommandLine {
   run(argv: readonly string[], variables?: Variables): FencepostProcess;
 }
 
-const it = base.extend<{ readonly fencepost: CommandLine }>({
+interface Fixtures {
+  readonly fencepost: CommandLine;
+  /** The same, where a database lies ready to be started. */
+  readonly seeded: CommandLine;
+}
+
+const it = base.extend<Fixtures>({
   fencepost: async ({ task: _ }, use) => {
     const directory = await makeTemporaryDirectory();
     const started: FencepostProcess[] = [];
@@ -31,6 +39,12 @@ const it = base.extend<{ readonly fencepost: CommandLine }>({
     for (const child of started) child.signal("SIGKILL");
     await Promise.all(started.map((child) => child.exited));
     await directory.remove();
+  },
+  seeded: async ({ fencepost }, use) => {
+    const data = join(fencepost.directory, ".fencepost");
+    await mkdir(data);
+    await seedCluster(data);
+    await use(fencepost);
   },
 });
 
@@ -75,8 +89,8 @@ describe("fencepost dev", () => {
     expect((await fetch(`${(await again.ready).url}/readyz`)).status).toBe(200);
   });
 
-  it("whose chain panics ends in order, with one line that says why", async ({ fencepost }) => {
-    const dev = fencepost.run(DEV);
+  it("whose chain panics ends in order, with one line that says why", async ({ seeded }) => {
+    const dev = seeded.run(DEV);
     const client = createClient({ url: (await dev.ready).url });
     const [lane] = await client.signers();
     // Panic(2^256 − 1): a simulation cannot refuse it, because the EVM itself panics while it runs it.
@@ -88,8 +102,8 @@ describe("fencepost dev", () => {
     expect(await isListening(portIn(dev.stderr(), /PostgreSQL \S+ on port (\d+)/))).toBe(false);
   });
 
-  it("starts a database that was killed again, says so, and loses nothing", async ({ fencepost }) => {
-    const dev = fencepost.run(DEV);
+  it("starts a database that was killed again, says so, and loses nothing", async ({ seeded }) => {
+    const dev = seeded.run(DEV);
     const client = createClient({ url: (await dev.ready).url });
     const [lane] = await client.signers();
     const signer = lane?.signer as string;
@@ -106,39 +120,39 @@ describe("fencepost dev", () => {
     }
   });
 
-  it("on a directory that another one uses says so in one line", async ({ fencepost }) => {
-    const first = fencepost.run(DEV);
+  it("on a directory that another one uses says so in one line", async ({ seeded }) => {
+    const first = seeded.run(DEV);
     const { url } = await first.ready;
-    const second = fencepost.run(DEV);
+    const second = seeded.run(DEV);
     expect((await second.exited).code).toBe(1);
     expect(second.stdout()).toBe("");
     expect(second.stderr()).toMatch(/^fencepost: .*(already|another|in use).*\n$/i);
     expect((await fetch(`${url}/readyz`)).status, "the first one is undisturbed").toBe(200);
   });
 
-  it("comes up again where the last one was killed, and its database with it", async ({ fencepost }) => {
-    const first = fencepost.run(DEV);
+  it("comes up again where the last one was killed, and its database with it", async ({ seeded }) => {
+    const first = seeded.run(DEV);
     await first.ready;
     first.signal("SIGKILL");
     await first.exited;
-    const second = fencepost.run(DEV);
+    const second = seeded.run(DEV);
     const { url } = await second.ready;
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
   });
 
-  it("interrupted while it comes up leaves nothing running", async ({ fencepost }) => {
-    const dev = fencepost.run(DEV);
+  it("interrupted while it comes up leaves nothing running", async ({ seeded }) => {
+    const dev = seeded.run(DEV);
     const said = await waitUntil(() => /PostgreSQL \S+ on port (\d+)/.exec(dev.stderr()), "the database is up");
     dev.signalGroup("SIGINT");
     expect(await dev.exited, dev.stderr()).toEqual({ code: 0, signal: null });
     expect(await isListening(Number(said[1]))).toBe(false);
   });
 
-  it("with its port taken says which and what to do, and takes down what it had brought up", async ({ fencepost }) => {
+  it("with its port taken says which and what to do, and takes down what it had brought up", async ({ seeded }) => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
     const { port } = taken.address() as { port: number };
-    const dev = fencepost.run(["dev", "--port", String(port)]);
+    const dev = seeded.run(["dev", "--port", String(port)]);
     expect((await dev.exited).code).toBe(1);
     taken.close();
     const complaints = linesOf(dev.stderr()).filter((line) => line.startsWith("fencepost: "));

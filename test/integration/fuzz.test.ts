@@ -7,19 +7,20 @@ import { pricedTransfer } from "../support/transfers.ts";
 const REQUESTS = Number(process.env.FENCEPOST_FUZZ_REQUESTS ?? 2_000);
 const SEED = Number(process.env.FENCEPOST_FUZZ_SEED ?? 1);
 
-it(`${REQUESTS} requests, sound and mistaken, are answered as the document says, and none is a mistake of the node's`, async ({
-  nodes,
-  simulated,
-}) => {
-  const node = await nodes.start(simulated.url, { FENCEPOST_LOG_LEVEL: "error" });
-  const { faults, answers, operations } = await fuzz({ url: node.url, requests: REQUESTS, seed: SEED });
-  if (process.env.FENCEPOST_FUZZ_REQUESTS !== undefined)
-    process.stdout.write(`${JSON.stringify([...answers].sort())}\n`);
-  expect(faults).toEqual([]);
-  expect(node.stderr()).not.toMatch(/unforeseen|unhandled|TypeError|RangeError/i);
-  // It got somewhere: but for the one that takes a signature, and a few that need another's luck, operations did their work.
-  const hasSucceeded = (name: string) => [...answers.keys()].some((key) => key.startsWith(`${name} 2`));
-  expect(operations.filter(hasSucceeded).length).toBeGreaterThan(operations.length - 6);
-  expect((await fetch(`${node.url}/readyz`)).status).toBe(200);
-  expect((await node.client.send(pricedTransfer(1_000_000))).txId).toMatch(/^[0-9a-f-]{36}$/);
-}, 1_200_000);
+it(
+  `${REQUESTS} requests, sound and mistaken, are answered as the document says, and none is a mistake of the node's`,
+  async ({ nodes, simulated }) => {
+    const node = await nodes.start(simulated.url, { FENCEPOST_LOG_LEVEL: "error" });
+    const { faults, answers, operations } = await fuzz({ url: node.url, requests: REQUESTS, seed: SEED });
+    if (process.env.FENCEPOST_FUZZ_REQUESTS !== undefined)
+      process.stdout.write(`${JSON.stringify([...answers].sort())}\n`);
+    expect(faults).toEqual([]);
+    expect(node.stderr()).not.toMatch(/unforeseen|unhandled|TypeError|RangeError/i);
+    // It got somewhere: but for the one that takes a signature, and a few that need another's luck, operations did their work.
+    const hasSucceeded = (name: string) => [...answers.keys()].some((key) => key.startsWith(`${name} 2`));
+    expect(operations.filter(hasSucceeded).length).toBeGreaterThan(operations.length - 6);
+    expect((await fetch(`${node.url}/readyz`)).status).toBe(200);
+    expect((await node.client.send(pricedTransfer(1_000_000))).txId).toMatch(/^[0-9a-f-]{36}$/);
+  },
+  120_000 + REQUESTS * 60,
+);

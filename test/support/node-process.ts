@@ -62,7 +62,7 @@ export interface Stroke {
   readonly signal: "SIGKILL" | "SIGSTOP";
 }
 
-/** A node like `start` runs, not bundled, which sends itself a signal at the n-th passage of a failpoint. */
+/** The same node, which sends itself a signal at the n-th passage of a failpoint. */
 export function spawnStruckNode({ failpoint, passage, signal }: Stroke, options: SpawnOptions): FencepostProcess {
   return spawnScript([struckNode, failpoint, String(passage), signal], options);
 }

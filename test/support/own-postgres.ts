@@ -17,11 +17,12 @@ export interface OwnPostgres {
   remove(): Promise<void>;
 }
 
-export async function startOwnPostgres(): Promise<OwnPostgres> {
+/** Of the programs in `native` where that is given: of the same version as npm's, whose data it starts from. */
+export async function startOwnPostgres(native?: string): Promise<OwnPostgres> {
   const directory = await makeTemporaryDirectory();
   // With fsync, unlike the run's server: what a crash may not lose is the question here.
   const start = (port?: number) =>
-    startEmbeddedPostgres({ directory: directory.path, clock: systemClock, log: () => undefined, port });
+    startEmbeddedPostgres({ directory: directory.path, clock: systemClock, log: () => undefined, port, native });
   await seedCluster(directory.path);
   let server: EmbeddedPostgres = await start();
   const { url, port, home } = server;

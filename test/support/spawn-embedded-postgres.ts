@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { rolldown } from "rolldown";
+import { makeTemporaryDirectory } from "./temporary-directory.ts";
 
 export interface Message {
   readonly line?: string;
@@ -27,16 +29,33 @@ export interface SpawnOptions {
   readonly account?: { readonly uid: number; readonly gid: number };
 }
 
-const script = fileURLToPath(new URL("./embedded-postgres-process.ts", import.meta.url));
-const jiti = join(dirname(createRequire(import.meta.url).resolve("jiti/package.json")), "lib", "jiti-cli.mjs");
+const source = new URL("./embedded-postgres-process.ts", import.meta.url);
+const script = await bundled();
+
+/** One file of plain JavaScript that every account can read: to compile the source in each process costs more than it does. */
+async function bundled(): Promise<string> {
+  const { path } = await makeTemporaryDirectory();
+  process.on("exit", () => rmSync(path, { recursive: true, force: true }));
+  const file = join(path, "embedded-postgres-process.mjs");
+  const bundle = await rolldown({
+    input: fileURLToPath(source),
+    platform: "node",
+    logLevel: "warn",
+    // Packages are looked for from where the source is.
+    transform: { define: { "import.meta.url": JSON.stringify(source.href) } },
+  });
+  await bundle.write({ file, codeSplitting: false });
+  await bundle.close();
+  return file;
+}
 
 /** A supervisor in a process of its own, to be killed, interrupted, or run under another account. */
 export function spawnEmbeddedPostgres({ directory, native, account }: SpawnOptions): PostgresProcess {
-  const args = [jiti, script, directory, ...(native === undefined ? [] : [native])];
+  const args = [script, directory, ...(native === undefined ? [] : [native])];
   const child = spawn(process.execPath, args, {
     ...account,
     detached: true,
-    env: { PATH: process.env.PATH, JITI_FS_CACHE: "false" },
+    env: { PATH: process.env.PATH },
     stdio: ["ignore", "pipe", "inherit"],
   });
   const ended = new Promise<void>((resolve) => child.on("close", () => resolve()));

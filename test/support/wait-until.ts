@@ -1,6 +1,6 @@
 import { systemClock } from "../../src/adapters/system/clock.ts";
 
-const POLL_MS = 10;
+const POLL_MS = 20;
 const GIVE_UP_MS = 30_000;
 
 export interface Patience {

@@ -1,5 +1,6 @@
 import { type Hole, isFree } from "../../domain/holes.ts";
 import type { KeptLedger } from "../../domain/ledger/index.ts";
+import { LONGEST_TTL_MS } from "../../domain/reservations.ts";
 import type { OpenReservation } from "../../ports/lane-store.ts";
 
 /** When a reservation is past, by the clock of this process; the database alone says whether it is. */
@@ -79,7 +80,8 @@ export class LaneNonces {
     let due = false;
     for (const [nonce] of this.ledger().reserved.known()) {
       const { leftMs, dueMs } = this.expiries.get(nonce) ?? { leftMs: 0, dueMs: null };
-      const atMs = dueMs ?? nowMs + Math.max(0, leftMs);
+      // More is left than one may be kept for where the database's clock was set back.
+      const atMs = dueMs ?? nowMs + Math.min(Math.max(0, leftMs), LONGEST_TTL_MS);
       if (dueMs === null) this.expiries.set(nonce, { leftMs, dueMs: atMs });
       due ||= atMs <= nowMs;
     }

@@ -53,10 +53,11 @@ function parseTerms(codec: KeyPorts["codec"], request: unknown): KeyTerms {
   const { name, scopes = USUAL_SCOPES } = body;
   if (typeof name !== "string" || !KEY_NAME.test(name)) throw invalid("name", "must be 1 to 64 of A-Z a-z 0-9 _ . -");
   const given = parseList(scopes, "scopes", (value) => SCOPES.find((scope) => scope === value) ?? null);
+  if (given === null) throw invalid("scopes", "must be a list, or absent");
   return {
     name,
     // In one order, so that the same terms are the same.
-    scopes: SCOPES.filter((scope) => given?.includes(scope)),
+    scopes: SCOPES.filter((scope) => given.includes(scope)),
     signers: parseList(body.signers, "signers", (value, path) => parseAddress(codec, value, path)),
     chains: parseList(body.chains, "chains", (value) =>
       Number.isSafeInteger(value) && Number(value) > 0 ? Number(value) : null,

@@ -53,8 +53,17 @@ export function release(draft: Draft, { reservationId }: ReleaseWrite): NonceOut
 export function expire(draft: Draft): NonceOutcome {
   const { reserved, reservations } = draft.ledger;
   const open = reserved.every().flatMap(([, reservationId]) => reservations.get(reservationId) ?? []);
-  const over = open.filter(({ expiresAt }) => expiresAt <= draft.past);
+  const over = open.filter((reservation) => isOver(reservation, draft.past));
   return { status: "expired", holes: over.map((reservation) => end(draft, reservation, "expired")) };
+}
+
+/**
+ * Past, or further away than it ever was by more than its time to live: then the database's clock was set back since it was given,
+ * and by that clock its nonce would hold up the lane for as long again.
+ */
+function isOver({ expiresAt, ttlMs }: Reservation, at: Date): boolean {
+  const leftMs = expiresAt.getTime() - at.getTime();
+  return leftMs <= 0 || leftMs > 2 * ttlMs;
 }
 
 function end(draft: Draft, reservation: Reservation, why: "released" | "expired"): Hole {

@@ -68,6 +68,7 @@ describe("/api/v1/keys", () => {
     [{}, "name"],
     [{ name: "a b" }, "name"],
     [{ name: "a", scopes: [] }, "scopes"],
+    [{ name: "a", scopes: null }, "scopes"],
     [{ name: "a", scopes: ["root"] }, "scopes.0"],
     [{ name: "a", signers: ["0x1"] }, "signers.0"],
     [{ name: "a", chains: [0] }, "chains.0"],

@@ -55,3 +55,13 @@ it("whether a reservation is past is judged at a moment of its own, and what fol
   const expired = apply(kept, { kind: "expire", fence: FENCE }, { at: NOW, past: later });
   expect(expired.outcome).toMatchObject({ holes: [{ nonce: 0, since: NOW }] });
 });
+
+it("a reservation whose end has moved far away is past: the clock of the database was set back since it was given", () => {
+  const kept = after(newLedger(LANE), reserve("mine", 60_000));
+  const holesAt = (ms: number) => {
+    const { outcome } = apply(kept, { kind: "expire", fence: FENCE }, { at: NOW, past: new Date(ms) });
+    return outcome;
+  };
+  expect(holesAt(-59_000), "a little back").toMatchObject({ holes: [] });
+  expect(holesAt(-3_600_000)).toMatchObject({ holes: [{ nonce: 0, why: "expired" }] });
+});

@@ -7,8 +7,9 @@ CREATE TABLE tripwire.violation (
   at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- Every term that ever was, and whose.
+-- Every term that ever was, and whose. Numbered: the clock of the server may be set back.
 CREATE TABLE tripwire.term (
+  seq bigserial PRIMARY KEY,
   chain_id bigint NOT NULL,
   signer text NOT NULL,
   token bigint NOT NULL,

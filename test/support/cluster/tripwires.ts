@@ -21,5 +21,5 @@ export async function violations(database: Database): Promise<readonly string[]>
 
 /** Every term so far, in the order they began. */
 export function terms(database: Database): Promise<readonly Term[]> {
-  return database.query("SELECT signer, token::int AS token, instance_id, node_id FROM tripwire.term ORDER BY at");
+  return database.query("SELECT signer, token::int AS token, instance_id, node_id FROM tripwire.term ORDER BY seq");
 }

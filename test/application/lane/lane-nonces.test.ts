@@ -1,0 +1,15 @@
+import { expect, it } from "vitest";
+import { LaneNonces } from "../../../src/application/lane/lane-nonces.ts";
+import { apply, newLedger } from "../../../src/domain/ledger/index.ts";
+import { LONGEST_TTL_MS } from "../../../src/domain/reservations.ts";
+import { FENCE, LANE } from "../../domain/ledger/story.ts";
+import { BY_ANYBODY } from "../../support/lane-samples.ts";
+
+it("a reservation that seems to last for an hour is asked about after the longest time that one may be kept", () => {
+  const reservation = { reservationId: "mine", requestId: null, floor: 0, ttlMs: 60_000, ...BY_ANYBODY } as const;
+  const { ledger } = apply(newLedger(LANE), { kind: "reserve", fence: FENCE, ...reservation }, new Date(0));
+  const nonces = new LaneNonces(() => ledger, [{ reservationId: "mine", nonce: 0, leftMs: 3_660_000 }]);
+  expect(nonces.isDue(0)).toBe(false);
+  expect(nonces.isDue(LONGEST_TTL_MS - 1)).toBe(false);
+  expect(nonces.isDue(LONGEST_TTL_MS)).toBe(true);
+});
