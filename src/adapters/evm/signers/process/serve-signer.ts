@@ -41,7 +41,8 @@ export async function serveSigner(channel: Duplex, ports: ServeSignerPorts): Pro
       else void serving.then((each) => each.serve(line));
     }
   });
-  await finished(channel).catch(() => undefined);
+  await finished(channel, { writable: false }).catch(() => undefined);
+  channel.destroy();
 }
 
 /** What is said in one turn of the event loop leaves together. */
