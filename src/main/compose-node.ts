@@ -25,7 +25,7 @@ import type { ChainConfig, ConfigFor } from "./config/config.ts";
 import type { Extensions } from "./extensions.ts";
 import { loadPolicies } from "./load-policies.ts";
 import { maskedHook, maskedSigner } from "./masked-ports.ts";
-import { openSigning } from "./signing.ts";
+import { openSigning } from "./open-signing.ts";
 import { version } from "./version.ts";
 
 export interface NodeParts {
@@ -78,7 +78,7 @@ export async function composeNode(parts: NodeParts) {
     const sessionLock = keep(new PostgresSessionLock(direct));
     const judging = loadPolicies(config);
     const opening = Promise.all(config.chains.map((chain) => openChain(chain, { telemetry, entropy, mask, keep })));
-    const bounds = Promise.all([opening, judging]).then((known) => signingBounds(...known));
+    const bounds = signingBounds(opening, judging);
     const [policies, signer, chains, url] = await Promise.all([
       judging,
       openSigning(config, { telemetry, entropy, bounds }).then(keep),
@@ -156,9 +156,17 @@ function reportSlowSigning(telemetry: Telemetry): void {
 }
 
 /** What whoever holds the keys can judge without the database. */
-function signingBounds(chains: readonly OpenedChain[], policies: Policies | null): SigningBounds {
-  const ceilings = chains.map(({ chain: { chainId }, settings }) => [chainId, ceilingsOf(chainId, settings)] as const);
-  return { ceilings: new Map(ceilings), policies: policies?.signers ?? new Map() };
+function signingBounds(
+  opening: Promise<readonly OpenedChain[]>,
+  judging: Promise<Policies | null>,
+): Promise<SigningBounds> {
+  const bounds = Promise.all([opening, judging]).then(([chains, policies]) => {
+    const ceilings = chains.map(({ chain: { chainId: id }, settings }) => [id, ceilingsOf(id, settings)] as const);
+    return { ceilings: new Map(ceilings), policies: policies?.signers ?? new Map() };
+  });
+  // Where it fails, so do those; and a signing thread never asks for it.
+  bounds.catch(() => undefined);
+  return bounds;
 }
 
 /** One that fails to close does not keep the others open, and one that hangs does not keep the process. */

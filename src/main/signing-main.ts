@@ -1,4 +1,4 @@
-/** The signing process, started by a node (signing.ts). It is told everything over one channel, and ends with it. */
+/** The signing process, started by a node (open-signing.ts). It is told everything over one channel, and ends with it. */
 import { Socket } from "node:net";
 import { serveSigner } from "../adapters/evm/signers/process/serve-signer.ts";
 import { systemClock } from "../adapters/system/clock.ts";

@@ -161,7 +161,7 @@ export const SETTINGS = {
       show: (paths: readonly string[]) => paths.join(", "),
     }),
     /** Where keys are held: in a process of their own, or in a thread of the node's. */
-    signing: optional({ parse: choice("process", "thread"), unset: "process with start, else thread" }),
+    signing: optional({ parse: choice("process", "thread") }),
     host: { parse: text, fallback: "127.0.0.1", show: String },
     port: whole(3000, [0, 65_535]),
     nodeId: optional({ parse: matching(/^[\w.:-]{1,128}$/, "is not a node id (1 to 128 letters, digits or . _ : -)") }),

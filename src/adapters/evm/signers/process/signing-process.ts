@@ -50,19 +50,19 @@ const CLOSE_MS = 1_000;
 
 /** Resolves when the process has its keys. Throws what it has to say where it cannot begin. */
 export async function openSigningProcess(options: SigningProcessOptions): Promise<LocalSigner> {
-  const process = new SigningProcess(options);
+  const signing = new SigningProcess(options);
   try {
-    const { addresses, atNode, curve } = await process.start();
+    const { addresses, atNode, curve } = await signing.start();
     const node = new Set(atNode);
     return {
       curve,
       addresses: () => addresses,
       custody: (address) => (node.has(address) ? "node" : "local"),
-      sign: (address, transactions, term = 0) => process.sign({ address, transactions, term }),
-      close: () => process.close(),
+      sign: (address, transactions, term = 0) => signing.sign({ address, transactions, term }),
+      close: () => signing.close(),
     };
   } catch (error) {
-    await process.close();
+    await signing.close();
     throw error;
   }
 }
