@@ -4,7 +4,7 @@ import { OutcomeUnknown } from "../../src/ports/lane-store.ts";
 import { SignerAway } from "../../src/ports/signer.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { OperatedWorld } from "../support/operations.ts";
-import { SIGNER, transfer, World, type WorldNode, type WorldOptions } from "../support/world.ts";
+import { SIGNER, TO, transfer, World, type WorldNode, type WorldOptions } from "../support/world.ts";
 
 let world: World;
 let ops: OperatedWorld;
@@ -40,14 +40,16 @@ describe("what was signed and never committed", () => {
     const { signer } = node;
     const sign = signer.sign.bind(signer);
     loseFirstAttempt(node, () => {
-      // Away for one pause: by then the node has seen blocks that take more.
-      signer.sign = async () => {
-        signer.sign = sign;
-        world.chain.setBaseFee(3_000_000_000n);
+      // Away for a few blocks, which take more.
+      const untilMs = world.clock.monotonicMs() + 5_000;
+      world.chain.setBaseFee(3_000_000_000n);
+      signer.sign = async (...asked) => {
+        if (world.clock.monotonicMs() > untilMs) return sign(...asked);
         throw new SignerAway("connection refused");
       };
     });
-    const { txId } = await world.settle(node.node.api.create(transfer()));
+    const payload = { to: TO, value: "1", gas: 21_000 };
+    const { txId } = await world.settle(node.node.api.create(transfer({ payload })));
     await world.allSettled(1);
     expect(node.signer.undeclared, "the other price was refused at first").toBe(1);
     expect(ops.row(txId)).toMatchObject({ state: "CONFIRMED", nonce: 0, attempts: [{ kind: "initial" }] });
