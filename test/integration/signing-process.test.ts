@@ -1,5 +1,4 @@
 /** The signing process of a real node: what others can see of it, and what becomes of transactions when it is killed. */
-import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect } from "vitest";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import type { Signer } from "../../src/ports/signer.ts";
@@ -8,33 +7,10 @@ import { audit, untilSettled } from "../support/audit.ts";
 import { it, KEYS } from "../support/integration.ts";
 import { startLoad } from "../support/load.ts";
 import { PersistentCaller } from "../support/persistent-caller.ts";
+import { isGone, read, untilThere } from "../support/signing-child.ts";
 import { wideBounds } from "../support/signing-process.ts";
 import { pricedTransfer, transfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
-
-const NAME = "fencepost-sign";
-
-/** The signing process of a node; null: it has none now. */
-function signingProcessOf(pid: number): number | null {
-  const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
-    read(`/proc/${pid}/task/${thread}/children`).split(" "),
-  );
-  return children.map(Number).find((child) => child > 0 && read(`/proc/${child}/cmdline`).startsWith(NAME)) ?? null;
-}
-
-function read(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
-}
-
-const isGone = (pid: number) => !read(`/proc/${pid}/cmdline`).startsWith(NAME);
-
-function untilThere(pid: number): Promise<number> {
-  return waitUntil(() => signingProcessOf(pid), "there is a signing process");
-}
 
 describe("the signing process of a node", () => {
   it("shows nobody a key, and is killed again and again without anything being lost, or sent twice", async ({
