@@ -12,7 +12,7 @@ const GWEI = 1_000_000_000n;
 
 describe("a signing process under load", () => {
   it.for([
-    ["SIGKILL", 40],
+    ["SIGKILL", 10],
     ["SIGSTOP", 2],
   ] as const)(
     "%s, %i times: nothing is lost or sent twice",
