@@ -8,6 +8,7 @@ import { rolldown } from "rolldown";
 /** Each is started on its own: by the launcher, as a child process, as a thread. */
 const ENTRIES = [
   "main/cli.ts",
+  "main/signing-main.ts",
   "main/dev/embedded/chain/dev-chain-main.ts",
   "adapters/evm/proof/worker/prove-worker.js",
   "adapters/evm/signers/worker/sign-worker.js",

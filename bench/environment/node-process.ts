@@ -63,7 +63,13 @@ const profiling = (directory: string): readonly string[] => [
   "--max-semi-space-size=64",
 ];
 
+/** With its signing process. */
 async function residentMiB(pid: number): Promise<number> {
-  const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", String(pid)]);
-  return Number(stdout.trim()) / 1024;
+  const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", String(pid), "--ppid", String(pid)]);
+  return (
+    stdout
+      .trim()
+      .split(/\s+/)
+      .reduce((sum, kiB) => sum + Number(kiB), 0) / 1024
+  );
 }

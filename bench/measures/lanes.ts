@@ -59,7 +59,7 @@ async function readingOf(bench: Workbench, { chain, databaseUrl, node }: Setup):
   const [{ requests }, rows, nodeMs, databaseMs] = await Promise.all([
     chain.report(),
     query<{ commits: number; transactions: number }>(databaseUrl, counters),
-    processorMs(node.pid),
+    processorMs(node.pid, { withChildren: true }),
     processorMs(bench.databases.pid, { withChildren: true }),
   ]);
   const { commits = Number.NaN, transactions = Number.NaN } = rows[0] ?? {};

@@ -1,6 +1,5 @@
 import { createEvmChain } from "../adapters/evm/chain.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
-import { openSigner } from "../adapters/evm/signers/open-signer.ts";
 import type { PeerReceiver } from "../adapters/http/server.ts";
 import { createHttpPeers } from "../adapters/peers/http-peers.ts";
 import { migrate } from "../adapters/postgres/migrate.ts";
@@ -9,11 +8,13 @@ import { openPostgresStore, type PostgresStore } from "../adapters/postgres/stor
 import { PostgresWakeUps } from "../adapters/postgres/wake-ups.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy, createKeyPair } from "../adapters/system/entropy.ts";
-import { readEnvironment } from "../adapters/system/environment.ts";
 import { systemSecrets } from "../adapters/system/secrets.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../application/loops/node.ts";
+import { ceilingsOf } from "../domain/ceilings.ts";
 import { createMask, type Mask } from "../domain/mask.ts";
+import type { Policies } from "../domain/policy/policy.ts";
+import type { SigningBounds } from "../domain/signing.ts";
 import { bounded } from "../ports/clock.ts";
 import type { Entropy } from "../ports/entropy.ts";
 import { type Failpoints, noFailpoints } from "../ports/failpoints.ts";
@@ -24,6 +25,7 @@ import type { ChainConfig, ConfigFor } from "./config/config.ts";
 import type { Extensions } from "./extensions.ts";
 import { loadPolicies } from "./load-policies.ts";
 import { maskedHook, maskedSigner } from "./masked-ports.ts";
+import { openSigning } from "./open-signing.ts";
 import { version } from "./version.ts";
 
 export interface NodeParts {
@@ -74,10 +76,13 @@ export async function composeNode(parts: NodeParts) {
     // Begun first: an earlier node's missing lock counts only while we hold one ourselves, and only at the second look that
     // misses it. The first look is made now; the rest of the start is done while the time between the two passes.
     const sessionLock = keep(new PostgresSessionLock(direct));
+    const judging = loadPolicies(config);
+    const opening = Promise.all(config.chains.map((chain) => openChain(chain, { telemetry, entropy, mask, keep })));
+    const bounds = signingBounds(opening, judging);
     const [policies, signer, chains, url] = await Promise.all([
-      loadPolicies(config),
-      openKeys(config, telemetry).then(keep),
-      Promise.all(config.chains.map((chain) => openChain(chain, { telemetry, entropy, mask, keep }))),
+      judging,
+      openSigning(config, { telemetry, entropy, bounds }).then(keep),
+      opening,
       parts.url,
     ]);
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
@@ -142,16 +147,26 @@ async function openChain({ chainId, rpcUrls, settings }: ChainConfig, { keep, ..
   return { chain: keep(await createEvmChain(chainId === null ? options : { ...options, chainId })), settings };
 }
 
+type OpenedChain = Awaited<ReturnType<typeof openChain>>;
+
 /** A third of the speed is still the right signature: worth a word, not a refusal. */
 function reportSlowSigning(telemetry: Telemetry): void {
   const message = "WebAssembly is not to be had here: signing in JavaScript, at about a third of the speed";
   telemetry.emit({ type: "alert", severity: "WARNING", code: "SLOW_SIGNING", message });
 }
 
-function openKeys({ signers: sources }: NodeParts["config"], telemetry: Telemetry) {
-  const warn = (message: string): void =>
-    telemetry.emit({ type: "alert", severity: "WARNING", code: "KEY_FILE_OPEN", message });
-  return openSigner({ sources, clock: systemClock, environment: readEnvironment().variables, warn });
+/** What whoever holds the keys can judge without the database. */
+function signingBounds(
+  opening: Promise<readonly OpenedChain[]>,
+  judging: Promise<Policies | null>,
+): Promise<SigningBounds> {
+  const bounds = Promise.all([opening, judging]).then(([chains, policies]) => {
+    const ceilings = chains.map(({ chain: { chainId: id }, settings }) => [id, ceilingsOf(id, settings)] as const);
+    return { ceilings: new Map(ceilings), policies: policies?.signers ?? new Map() };
+  });
+  // Where it fails, so do those; and a signing thread never asks for it.
+  bounds.catch(() => undefined);
+  return bounds;
 }
 
 /** One that fails to close does not keep the others open, and one that hangs does not keep the process. */

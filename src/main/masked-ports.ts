@@ -30,9 +30,10 @@ export function maskedSigner(signer: Signer, mask: Mask): Signer {
   return {
     addresses: () => signer.addresses(),
     custody: (address) => signer.custody(address),
-    sign: (address, transactions) =>
-      signer.sign(address, transactions).catch((error: unknown) => {
-        if (error instanceof SigningRefused) throw new SigningRefused(error.index, mask(error.message));
+    sign: (address, transactions, term) =>
+      signer.sign(address, transactions, term).catch((error: unknown) => {
+        if (error instanceof SigningRefused)
+          throw new SigningRefused(error.index, mask(error.message), error.undeclared);
         if (!(error instanceof SignerAway)) throw error;
         const { signed, lies, cause } = error;
         throw new SignerAway(mask(error.message), { signed, lies, cause });

@@ -1,6 +1,6 @@
 import type { Bounded } from "../domain/ceilings.ts";
 import type { Address, Hash, Hex } from "../domain/lane.ts";
-import type { UnsignedTransaction } from "../domain/transaction.ts";
+import type { Declared, ToSign } from "../domain/signing.ts";
 
 export interface SignedTransaction {
   readonly rawTransaction: Hex;
@@ -17,14 +17,19 @@ export interface Signer {
    * Signs all, in order, for one address. The same input may give other bytes each time: key services draw a random number
    * for each signature, and only what was committed may ever be sent. Throws for an address that is not held here;
    * `SigningRefused` names the one that this signer will never sign, any other error means that it may later.
+   *
+   * `term` is the lane's fencing token. A signer that remembers what it signed for a nonce does so within one term: in
+   * between another node may have had the lane.
    */
-  sign(address: Address, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]>;
+  sign(address: Address, transactions: readonly ToSign[], term?: number): Promise<readonly SignedTransaction[]>;
   close(): Promise<void>;
 }
 
+export type DeclaredPayload = Bounded & Declared;
+
 /** The signer in the application's hands: only what has passed the ceilings is given to it, or it does not compile. */
 export interface BoundedSigner extends Pick<Signer, "custody"> {
-  sign(address: Address, transactions: readonly Bounded[]): Promise<readonly SignedTransaction[]>;
+  sign(address: Address, transactions: readonly DeclaredPayload[], term: number): Promise<readonly SignedTransaction[]>;
 }
 
 /** Not signed now, and perhaps the next time: who holds the key was not reached, or did something else than it was asked. */
@@ -55,12 +60,15 @@ export function unlessAway<T, E>(signing: Promise<T>, otherwise: E): Promise<T |
 
 /** A signer that looks at what it signs (a policy, a limit) says no for good. Anything that may pass is any other error. */
 export class SigningRefused extends Error {
+  override readonly name = "SigningRefused";
   /** Which of the batch. */
   readonly index: number;
+  /** It has signed another payload for the nonce, and nothing says why this one takes its place: not for good, then. */
+  readonly undeclared: boolean;
 
-  constructor(index: number, message: string) {
+  constructor(index: number, message: string, undeclared = false) {
     super(message);
-    this.name = "SigningRefused";
     this.index = index;
+    this.undeclared = undeclared;
   }
 }

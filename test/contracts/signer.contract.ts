@@ -35,12 +35,14 @@ export interface SignerAbilities {
   readonly repeats?: boolean;
   /** False for a signer that signs no access list (Web3Signer): its transactions bring none. */
   readonly accessLists?: boolean;
+  /** The only chains that it signs for; without it, any. */
+  readonly chainIds?: readonly number[];
 }
 
 export function describeSignerContract(
   name: string,
   start: (keys: readonly Hex[]) => Promise<Signer>,
-  { runs = 200, signatures = true, repeats = true, accessLists = true }: SignerAbilities = {},
+  { runs = 200, signatures = true, repeats = true, accessLists = true, chainIds = [] }: SignerAbilities = {},
 ): void {
   const comparable = signatures && repeats ? (raw: Hex) => raw : withoutSignature;
   describe(`Signer contract: ${name}`, () => {
@@ -59,7 +61,10 @@ export function describeSignerContract(
         fc.asyncProperty(
           fc.constantFrom(...CONTRACT_KEYS),
           accessLists ? transactions : plainTransactions,
-          async (key, transaction) => {
+          fc.constantFrom(null, ...chainIds),
+          async (key, drawn, chainId) => {
+            const known = chainIds.includes(drawn.chainId) || chainIds.length === 0;
+            const transaction = known ? drawn : { ...drawn, chainId: chainId ?? 1 };
             const [signed] = await signer.sign(addressOf(key), [transaction]);
             const expected = await privateKeyToAccount(key).signTransaction(forViem(transaction));
             expect(comparable(signed?.rawTransaction ?? "0x")).toEqual(comparable(expected));
@@ -97,6 +102,7 @@ export function describeSignerContract(
       const address = addressOf(CONTRACT_KEYS[0] as Hex);
       const impossible: UnsignedTransaction = {
         ...SAMPLE,
+        nonce: SAMPLE.nonce + 1,
         fees: { type: "legacy", gasPrice: 1n },
         accessList: [{ address: `0x${"33".repeat(20)}`, storageKeys: [] }],
       };

@@ -1,10 +1,12 @@
 import { parsePrivateKeys } from "../../src/adapters/evm/signers/private-keys.ts";
+import { PayloadMemory } from "../../src/adapters/evm/signers/process/payload-memory.ts";
 import { loadCurve } from "../../src/adapters/evm/signers/worker/curve.js";
 import { toHex } from "../../src/adapters/evm/signers/worker/hex.js";
 import { encodeTransaction, serialiseSigned } from "../../src/adapters/evm/signers/worker/serialise.js";
 import { signTransaction } from "../../src/adapters/evm/signers/worker/sign.js";
 import { keccak256 } from "../../src/adapters/evm/threads/keccak.js";
 import type { Address, Hex } from "../../src/domain/lane.ts";
+import type { ToSign } from "../../src/domain/signing.ts";
 import type { UnsignedTransaction } from "../../src/domain/transaction.ts";
 import { type SignedTransaction, type Signer, SigningRefused } from "../../src/ports/signer.ts";
 
@@ -54,6 +56,9 @@ export class FakeSigner implements Signer {
   readonly #atNode: ReadonlySet<Address>;
   readonly #draw: () => number;
   #refuses: (transaction: UnsignedTransaction) => boolean = () => false;
+  #memory: PayloadMemory | null = null;
+  /** So often a second payload for a nonce was not signed, for want of a declaration. */
+  undeclared = 0;
 
   /**
    * The keys of `atNode` are the node's: they are named here, and sign nothing. `draw` gives another number each time, and so
@@ -73,10 +78,13 @@ export class FakeSigner implements Signer {
     return this.#atNode.has(address) ? "node" : "local";
   }
 
-  async sign(address: Address, transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {
+  async sign(address: Address, transactions: readonly ToSign[], term = 0): Promise<readonly SignedTransaction[]> {
     if (!this.#addresses.has(address) || this.#atNode.has(address)) throw new Error(`no key is held for ${address}`);
     const refused = transactions.findIndex((transaction) => this.#refuses(transaction));
     if (refused !== -1) throw new SigningRefused(refused, "it is against the rules");
+    const refusal = this.#memory?.admit(address, term, transactions) ?? null;
+    if (refusal?.undeclared === true) this.undeclared++;
+    if (refusal !== null) throw new SigningRefused(refusal.index, refusal.message, refusal.undeclared);
     return transactions.map((transaction) => {
       const raw = serialiseSigned(encodeTransaction(transaction), {
         r: address.slice(2).padStart(64, "0"),
@@ -85,6 +93,12 @@ export class FakeSigner implements Signer {
       });
       return { rawTransaction: `0x${raw}`, txHash: toHex(keccak256(Buffer.from(raw, "hex"))) };
     });
+  }
+
+  /** Remembers what it signed for a nonce from now on, as the signing process does; called again, it begins anew. */
+  remember(): this {
+    this.#memory = new PayloadMemory();
+    return this;
   }
 
   /** Will never sign what this says. */

@@ -48,7 +48,14 @@ describe("the bundled command line", () => {
     );
     expect(places.filter(({ isThere }) => !isThere)).toEqual([]);
     expect(places.map(({ place }) => basename(place))).toEqual(
-      expect.arrayContaining(["sign-worker.js", "prove-worker.js", "dev-chain-main.js", "migrate.js", "version.js"]),
+      expect.arrayContaining([
+        "sign-worker.js",
+        "signing-main.js",
+        "prove-worker.js",
+        "dev-chain-main.js",
+        "migrate.js",
+        "version.js",
+      ]),
     );
   });
 

@@ -185,7 +185,11 @@ export class World {
     const second = elsewhere === undefined ? {} : { elsewhere };
     const chain = new DirectChain(this.chain, { faults, proves: true, ...second });
     const nodeSigners = this.options.nodeSigners ?? [];
-    const signer = new FakeSigner(options.signers ?? this.options.signers ?? SIGNERS, nodeSigners, this.draw);
+    const signer = new FakeSigner(
+      options.signers ?? this.options.signers ?? SIGNERS,
+      nodeSigners,
+      this.draw,
+    ).remember();
     this.chain.holdKeys(...nodeSigners);
     const node = new FencepostNode(
       {

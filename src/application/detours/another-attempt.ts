@@ -11,7 +11,7 @@ import { NO_DOUBT } from "../../domain/doubt.ts";
 import { laidDown, signedAnew, takenInHand } from "../../domain/pace/transaction-pace.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import type { Decision, Spending } from "../../ports/lane-store.ts";
-import type { SignedTransaction } from "../../ports/signer.ts";
+import type { DeclaredPayload, SignedTransaction } from "../../ports/signer.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
 import { forbiddenNow, type LimitPorts, spendingOf } from "../lane/limits.ts";
 import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
@@ -61,7 +61,7 @@ export async function signAnother(
   // Holds off the sender: what it is answered must be noted on the attempt it sent.
   happened(tx, takenInHand);
   try {
-    const signed = payload.signed ?? (await signOne(ports, lane, payload.unsigned));
+    const signed = payload.signed ?? (await signOne(ports, lane, { ...payload.unsigned, because: payload.kind }));
     await ports.failpoint("another.signed");
     if (tx.receipt !== null) return "mined";
     const { gas, fees } = payload.unsigned;
@@ -83,7 +83,11 @@ export async function signAnother(
   }
 }
 
-export async function signOne(ports: AskSignerPorts, lane: OwnedLane, unsigned: Bounded): Promise<SignedTransaction> {
+export async function signOne(
+  ports: AskSignerPorts,
+  lane: OwnedLane,
+  unsigned: DeclaredPayload,
+): Promise<SignedTransaction> {
   const [signed] = await askSigner(ports, lane, [unsigned]);
   return signed as SignedTransaction;
 }

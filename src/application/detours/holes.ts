@@ -16,7 +16,7 @@ import { blockedBy, countSeen, holesPassed, unblocked } from "../../domain/pace/
 import { scheduled } from "../../domain/pace/transaction-pace.ts";
 import { AT_ONCE } from "../../domain/pace/when.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
-import { type BoundedSigner, SignerAway } from "../../ports/signer.ts";
+import { type BoundedSigner, SignerAway, SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { StandingHead } from "../chain/counts.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
@@ -104,14 +104,18 @@ async function tendBlocking(ports: HolePorts, context: ChainContext, lane: Owned
   else await stickHead(ports, lane, hole);
 }
 
-/** A policy may not allow what closing a nonce costs: then it is said aloud, as where nothing may be closed. */
+/** A policy may not allow what closing a nonce costs, or the signer not sign it: then it is said aloud, as where nothing may be closed. */
 async function unlessForbidden(work: Promise<unknown>, otherwise: (why: string) => Promise<void>): Promise<void> {
   try {
     await work;
   } catch (error) {
-    if (!(error instanceof FencepostError && error.code === "FORBIDDEN")) throw error;
+    if (!(error instanceof FencepostError && isRefusal(error))) throw error;
     await otherwise(error.message);
   }
+}
+
+function isRefusal({ code, cause }: FencepostError): boolean {
+  return code === "FORBIDDEN" || cause instanceof SigningRefused;
 }
 
 /** A key that the chain node holds signs nothing of our own making: its holes are said aloud, whatever the policy. */

@@ -12,6 +12,7 @@ import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { PreparedIntent } from "../../domain/transaction.ts";
 import type { Decision, SettleFate } from "../../ports/lane-store.ts";
+import { SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { holdAtCeiling } from "../lane/hold.ts";
 import { forbiddenNow, spendingOf } from "../lane/limits.ts";
@@ -50,7 +51,7 @@ export async function placeHolder(
   const spends = spendingOf(unsigned, "cost");
   const refused = await forbiddenNow(ports, lane, { spends, ...(owner === null ? {} : { owner }) });
   if (refused !== null) throw forbiddenBy(refused);
-  const made = await signOne(ports, lane, unsigned);
+  const made = await signOne(ports, lane, { ...unsigned, because: "placeholder" }).catch(asForbidden);
   const metadata = { placeholder: hole.why };
   const txId = ports.entropy.uuid();
   const intent: PreparedIntent = {
@@ -66,6 +67,12 @@ export async function placeHolder(
   const message = `a placeholder takes nonce ${hole.nonce} of ${signer}: ${hole.detail}`;
   ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_FILLED", message, lane: lane.lane, txId });
   return fate;
+}
+
+/** What a signer will not sign closes no nonce, like what a policy does not allow. */
+function asForbidden(error: unknown): never {
+  if (!(error instanceof SigningRefused)) throw error;
+  throw forbiddenBy({ rule: "signer", detail: `the signer refused it: ${error.message}` });
 }
 
 function bindingOf({ hole, reason, decision, mostPerHour }: Placing): Omit<Binding, "intent" | "attempt"> {

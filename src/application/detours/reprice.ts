@@ -18,7 +18,7 @@ import { covers, highestOffer, type Repricing, type RepricingView, reprice } fro
 import type { Attempt } from "../../domain/transaction.ts";
 import { unlessSilent } from "../../ports/chain.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
-import { unlessAway } from "../../ports/signer.ts";
+import { SigningRefused, unlessAway } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { simulateWithin } from "../chain/gas-needed.ts";
 import type { Working } from "../lane/activity.ts";
@@ -101,13 +101,25 @@ async function signAt(ports: RepricePorts, { context, lane, tx }: Work, fees: Fe
     hold(ports, lane, tx, { code: "CANNOT_RESIGN", text: "its payload cannot be signed again here" });
     return "kept";
   }
-  const fate = tx.receipt === null ? await unlessAway(signAnother(ports, lane, tx, payload), "away") : "mined";
+  const fate = tx.receipt === null ? await signOrNot(ports, lane, tx, payload) : "mined";
+  if (fate instanceof SigningRefused) {
+    hold(ports, lane, tx, { code: "CANNOT_RESIGN", text: `the signer refused another price: ${fate.message}` });
+    return "kept";
+  }
   if (typeof fate === "string") {
     tx.facts.delete("POLICY_LIMIT_REACHED");
     return fate === "committed" ? "signed" : "kept";
   }
   hold(ports, lane, tx, { code: "POLICY_LIMIT_REACHED", text: `${fate.detail} (${fate.rule})` });
   return "kept";
+}
+
+/** A signer that is away, or says no, is no reason to read the lane again: what stands is sent as it is. */
+function signOrNot(ports: RepricePorts, lane: OwnedLane, tx: Tracked, payload: AnotherPayload) {
+  return unlessAway(signAnother(ports, lane, tx, payload), "away").catch((error: unknown) => {
+    if (error instanceof SigningRefused) return error;
+    throw error;
+  });
 }
 
 /** The newest payload at another price: a cancel stays a cancel. Null: it says more than can be signed here. */
@@ -170,7 +182,7 @@ async function lowerOne(ports: LowerGasPorts, context: ChainContext, lane: Owned
   if (unsigned === null) return;
   const reason = `the chain takes no more than ${context.gasLimits.cap} gas in one transaction`;
   const payload: AnotherPayload = { kind: "reprice", unsigned, over, about: "cost", reason };
-  const fate = await unlessAway(signAnother(ports, lane, tx, payload), "away");
+  const fate = await signOrNot(ports, lane, tx, payload);
   // A signer that is away decides nothing about gas: judged again once it is back.
   if (fate === "away") happened(tx, gasJudged, null);
 }

@@ -1,4 +1,5 @@
 import type { NonceMove } from "../../domain/holes.ts";
+import type { Declaration } from "../../domain/signing.ts";
 import type { AllocatedRecord } from "../../ports/lane-store.ts";
 
 /** How many ALLOCATED rows are kept at hand; the rest waits in the database. */
@@ -26,6 +27,8 @@ interface Waiting {
 /** What waits to be signed, in nonce order: the first of it at hand, the rest in the database, read page by page. */
 export class Backlog {
   private waiting: Waiting;
+  /** By transaction: what is to be said to the signer, where its nonce may have been signed for before. */
+  private readonly declared = new Map<string, Declaration>();
 
   constructor(waitsInDatabase: boolean) {
     this.waiting = { records: [], inDatabase: waitsInDatabase ? UNREAD : null, nextUnsigned: 0 };
@@ -37,6 +40,16 @@ export class Backlog {
 
   get atHand(): readonly AllocatedRecord[] {
     return this.waiting.records;
+  }
+
+  /** What the signer is told about its nonce; undefined: this is the first payload there. */
+  declaredFor({ txId, changedTo, attempts = [] }: AllocatedRecord): Declaration | undefined {
+    return changedTo ?? (attempts.length > 0 ? "requeue" : this.declared.get(txId));
+  }
+
+  /** Whatever was signed for these nonces was never committed, as the database says. */
+  neverCommitted(batch: readonly AllocatedRecord[]): void {
+    for (const { txId } of batch) this.declared.set(txId, "again");
   }
 
   /** Newly allocated rows: kept at hand while they follow on, else left to be read from the database in their turn. */
@@ -85,6 +98,7 @@ export class Backlog {
   signed(batch: readonly AllocatedRecord[]): void {
     const { records, nextUnsigned } = this.waiting;
     const ids = new Set(batch.map(({ txId }) => txId));
+    if (this.declared.size > 0) for (const txId of ids) this.declared.delete(txId);
     this.now({
       records: records.filter(({ txId }) => !ids.has(txId)),
       nextUnsigned: Math.max(nextUnsigned, (batch.at(-1)?.nonce ?? -1) + 1),
@@ -93,11 +107,13 @@ export class Backlog {
 
   /** Given up before it was signed: nothing of it is left. */
   drop(record: AllocatedRecord): void {
+    this.declared.delete(record.txId);
     this.now({ records: this.waiting.records.filter(({ txId }) => txId !== record.txId) });
   }
 
   shifted(moves: readonly NonceMove[]): void {
     const to = new Map(moves.map((move) => [move.txId, move.to]));
+    for (const txId of to.keys()) this.declared.set(txId, "shift-down");
     const moved = this.waiting.records.map((record) => ({ ...record, nonce: to.get(record.txId) ?? record.nonce }));
     this.now({ records: moved });
   }

@@ -91,6 +91,12 @@ export function policyFor(policies: ReadonlyMap<string, Policy>, name: string | 
   return name === null ? null : (policies.get(name) ?? policies.get(ANY) ?? null);
 }
 
+/** What of a policy can be judged without knowing the time, or what was used before. */
+export function timeless(policy: Policy): Policy {
+  const alone = ({ perTransaction }: Limit): Limit => ({ perTransaction, perHour: null, perDay: null });
+  return { ...policy, hours: null, maxValue: alone(policy.maxValue), maxCost: alone(policy.maxCost) };
+}
+
 /** Whether anything limits this signer, or the key that a transaction belongs to. */
 export function isLimited({ signers, keys }: Policies, signer: Address, owner: string | null): boolean {
   return policyFor(signers, signer) !== null || policyFor(keys, owner) !== null;

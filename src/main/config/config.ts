@@ -48,6 +48,8 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     chains: chains.map(chainConfig),
     chainDefaults: chainSettings(values),
     signers: signers(values),
+    /** Null: a process of its own with `start`, else a thread. */
+    signing: values.signing,
     host: values.host,
     /** 0: any free one. */
     port: values.port,

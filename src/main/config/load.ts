@@ -1,7 +1,7 @@
-import { readFile } from "node:fs/promises";
 import { refuseImpossible, refuseMissing } from "./combinations.ts";
 import { buildConfig, type Command, type Config, type ConfigFor, ConfigurationError } from "./config.ts";
 import { readConfigFile } from "./file.ts";
+import { outsideSecrets } from "./outside-secrets.ts";
 import { resolve } from "./resolve.ts";
 import type { Flags, Sources } from "./sources.ts";
 
@@ -23,23 +23,18 @@ export async function loadConfig<C extends Command>(request: ConfigRequest<C>) {
   const file = await readConfigFile(request.workingDirectory, request.configPath);
   const { command, variables, flags = {}, nodeId } = request;
   const loaded = configFrom({ command, variables, flags, file }, nodeId);
-  return { ...loaded, config: await withOutsideSecrets(loaded.config, variables) };
+  const signing = loaded.config.signing ?? (command === "start" ? "process" : "thread");
+  return { ...loaded, config: await withOutsideSecrets({ ...loaded.config, signing }, variables) };
 }
 
-/** What the tools of key services read from the environment, and we for them. */
-const TOKENS = ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN", "VAULT_TOKEN"];
-
-/** What stands beside the configuration is as secret. A file that cannot be read is complained of by whoever needs it. */
-export async function withOutsideSecrets<T extends Pick<Config, "signers" | "secrets">>(
+/** Files that only the signing process reads are its own secrets: this process does not know them, and cannot tell them. */
+export async function withOutsideSecrets<T extends Pick<Config, "signers" | "signing" | "secrets">>(
   config: T,
   variables: Variables,
 ): Promise<T> {
-  const { keystore, privateKeyFiles, remote } = config.signers;
-  const files = [...privateKeyFiles, keystore?.passwordFile ?? null, remote?.keyFile ?? null];
-  const texts = await Promise.all(files.map((file) => (file === null ? "" : readFile(file, "utf8").catch(() => ""))));
-  const lines = texts.flatMap((text) => text.split("\n").map((line) => line.trim().replace(/^0x/i, "")));
-  const secretLines = lines.filter((line) => !line.startsWith("-----"));
-  return { ...config, secrets: [...config.secrets, ...secretLines, ...TOKENS.map((name) => variables[name] ?? "")] };
+  const { signers, signing, secrets } = config;
+  const read = signing === "process" ? {} : signers;
+  return { ...config, secrets: [...secrets, ...(await outsideSecrets(read, variables))] };
 }
 
 /** The same from a file's content at hand, as the library face has it. */

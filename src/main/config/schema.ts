@@ -174,6 +174,8 @@ export const SETTINGS = {
       parse: list(credentials.vaultPath),
       show: (paths: readonly string[]) => paths.join(", "),
     }),
+    /** Where keys are held: in a process of their own, or in a thread of the node's. */
+    signing: optional({ parse: choice("process", "thread") }),
     host: { parse: text, fallback: "127.0.0.1", show: String },
     port: whole(3000, [0, 65_535]),
     /** Where metrics, other nodes and operators are answered, and nowhere else; without it, on the one port. */

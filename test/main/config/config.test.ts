@@ -95,6 +95,7 @@ describe("defaults", () => {
         gcpKmsKeyVersions: [],
         vaultKeyPaths: [],
       },
+      signing: null,
       host: "127.0.0.1",
       port: 3000,
       nodeId: "host-1-abc",

@@ -110,3 +110,29 @@ describe("defineConfig", () => {
     expect(defineConfig(config)).toBe(config);
   });
 });
+
+describe("where keys are held", () => {
+  const KEY = "11".repeat(32);
+  const START = {
+    FENCEPOST_DATABASE_URL: "postgres://localhost/db",
+    FENCEPOST_RPC_URL: "http://127.0.0.1:1",
+    FENCEPOST_AUTH: "none",
+  };
+  const loaded = async (command: "start" | "dev", signing: Readonly<Record<string, string>> = {}) => {
+    await writeFile(join(directory, "key"), `0x${KEY}\n`, { mode: 0o600 });
+    const variables = { ...START, FENCEPOST_PRIVATE_KEY_FILES: join(directory, "key"), ...signing };
+    return (await loadConfig({ command, variables, workingDirectory: directory, nodeId: "n" })).config;
+  };
+
+  it("is a process of their own with start, else a thread, unless it is said", async () => {
+    expect((await loaded("start")).signing).toBe("process");
+    expect((await loaded("dev")).signing).toBe("thread");
+    expect((await loaded("start", { FENCEPOST_SIGNING: "thread" })).signing).toBe("thread");
+    expect((await loaded("dev", { FENCEPOST_SIGNING: "process" })).signing).toBe("process");
+  });
+
+  it("is where key files are read: a node with a signing process does not even know what to mask", async () => {
+    expect((await loaded("start", { FENCEPOST_SIGNING: "thread" })).secrets).toContain(KEY);
+    expect((await loaded("start")).secrets).not.toContain(KEY);
+  });
+});

@@ -203,9 +203,10 @@ export class Crew {
     this.count("refused");
   }
 
-  /** A key service that is away for a while. */
+  /** A key service that is away for a while, or a signing process that died: what it remembered is lost. */
   loseSigner(mostMs: number): void {
     this.withMember(({ entry: { signer } }) => {
+      signer.remember();
       const until = this.world.clock.monotonicMs() + this.dice.int(50, mostMs);
       const sign = signer.sign.bind(signer);
       signer.sign = (...args) =>

@@ -8,7 +8,7 @@ import type { MnemonicSource } from "./mnemonic.ts";
 import { BadKey, parsePrivateKeys, type SigningKey } from "./private-keys.ts";
 import { readSecretFile, type Warn } from "./secret-file.ts";
 import { encodeTransaction } from "./worker/serialise.js";
-import type { Signed, SignRequest, WorkerData } from "./worker/sign-worker.js";
+import { openSigning, type Signed, type SignRequest, type WorkerData } from "./worker/signing.js";
 
 /** Nothing was signed. The same request may succeed later. */
 export class SigningFailed extends Error {
@@ -34,7 +34,8 @@ export interface LocalSignerOptions {
   readonly keys: KeySources;
   /** `javascript` does without WebAssembly, at a fraction of the speed. */
   readonly curve?: "auto" | "javascript";
-  readonly startWorker?: StartWorker;
+  /** Null: signs in this very thread, for a process that does nothing else. */
+  readonly startWorker?: StartWorker | null;
   /** Told which files other users can read, where nothing can be done about it. */
   readonly warn?: Warn | undefined;
 }
@@ -46,6 +47,11 @@ export const startSignWorker: StartWorker = (data) =>
 export type LocalSigner = Signer & Curve;
 
 type Curve = { readonly curve: "wasm" | "javascript" };
+
+interface Signing extends Curve {
+  sign(request: SignRequest): Promise<readonly Signed[]>;
+  close(): Promise<void>;
+}
 
 /**
  * All keys that are held in this process, and the names of those that the chain node holds, behind one signer. Throws
@@ -59,24 +65,37 @@ export async function createLocalSigner(options: LocalSignerOptions): Promise<Lo
   const nodeSigners = new Set(options.keys.nodeSigners);
   const twice = keys.find(({ address }) => nodeSigners.has(address));
   if (twice !== undefined) throw new BadKey(`${twice.address}: its key is held here and named as the chain node's`);
-  const thread = new WorkerThread<SignRequest, readonly Signed[]>({
-    name: "the signing thread",
-    start: () => startWorker(data),
-    failure: (message, options) => new SigningFailed(message, options),
-  });
+  const signing = startWorker === null ? await signingHere(data) : await signingThread(() => startWorker(data), keys);
   const positions = new Map(keys.map(({ address }, position) => [address, position]));
   return {
-    // Without a key there is nothing to sign, and no thread: the chain node or a key service does.
-    curve: keys.length === 0 ? "wasm" : await curveOf(thread),
+    curve: signing.curve,
     addresses: () => [...positions.keys(), ...nodeSigners],
     custody: (address) => (nodeSigners.has(address) ? "node" : "local"),
     sign: async (address, transactions) => {
       const key = positions.get(address);
       if (key === undefined) throw new BadKey(`no key is held for ${address}`);
       if (transactions.length === 0) return [];
-      const signed = await thread.ask([key, transactions.map(encodeTransaction)]);
+      const signed = await signing.sign([key, transactions.map(encodeTransaction)]);
       return signed.map(([rawTransaction, txHash]) => ({ rawTransaction, txHash }));
     },
+    close: () => signing.close(),
+  };
+}
+
+async function signingHere(data: WorkerData): Promise<Signing> {
+  return { ...(await openSigning(data)), close: async () => undefined };
+}
+
+async function signingThread(start: () => Worker, keys: readonly SigningKey[]): Promise<Signing> {
+  const thread = new WorkerThread<SignRequest, readonly Signed[]>({
+    name: "the signing thread",
+    start,
+    failure: (message, options) => new SigningFailed(message, options),
+  });
+  return {
+    // Without a key there is nothing to sign, and no thread: the chain node or a key service does.
+    curve: keys.length === 0 ? "wasm" : await curveOf(thread),
+    sign: (request) => thread.ask(request),
     close: () => thread.close(),
   };
 }

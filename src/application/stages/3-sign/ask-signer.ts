@@ -5,11 +5,16 @@
  * Reads: nothing. Writes: nothing; what it signed is committed by whoever asked. Invariant I7: that a signer is silent decides
  * nothing about what it was to sign. A crash leaves nothing: unsent bytes have no effect, and the next owner has others made.
  */
-import type { Bounded } from "../../../domain/ceilings.ts";
 import { signerAnswered, signerAwaited, signerFailed } from "../../../domain/pace/lane-pace.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
-import { type BoundedSigner, type SignedTransaction, SignerAway, SigningRefused } from "../../../ports/signer.ts";
+import {
+  type BoundedSigner,
+  type DeclaredPayload,
+  type SignedTransaction,
+  SignerAway,
+  SigningRefused,
+} from "../../../ports/signer.ts";
 import type { Telemetry } from "../../../ports/telemetry.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { TermOver } from "../../lane/term.ts";
@@ -26,12 +31,12 @@ export interface AskSignerPorts {
 export async function askSigner(
   ports: AskSignerPorts,
   lane: OwnedLane,
-  unsigned: readonly Bounded[],
+  unsigned: readonly DeclaredPayload[],
 ): Promise<readonly SignedTransaction[]> {
   const why = signerAwaited(lane.pace, ports.clock.monotonicMs());
   if (why !== null) throw new SignerAway(why);
   try {
-    const signed = await lane.term.sign(() => ports.signer.sign(lane.lane.signer, unsigned));
+    const signed = await lane.term.sign(() => ports.signer.sign(lane.lane.signer, unsigned, lane.fence.token));
     noteBack(ports, lane);
     return signed;
   } catch (error) {

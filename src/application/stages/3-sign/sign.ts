@@ -14,7 +14,13 @@ import { committed, LOOK_DUE, lookedAt } from "../../../domain/pace/transaction-
 import type { SignedAttempt } from "../../../domain/transaction.ts";
 import { unlessSilent } from "../../../ports/chain.ts";
 import type { AllocatedRecord, LaneStore } from "../../../ports/lane-store.ts";
-import { type BoundedSigner, type SignedTransaction, SignerAway, SigningRefused } from "../../../ports/signer.ts";
+import {
+  type BoundedSigner,
+  type DeclaredPayload,
+  type SignedTransaction,
+  SignerAway,
+  SigningRefused,
+} from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { holdAtCeiling } from "../../lane/hold.ts";
 import { commitPlanned, type FeedWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
@@ -63,7 +69,9 @@ async function signBatch(
   const wanted = beyond === -1 ? fitting : fitting.slice(0, beyond);
   const priced = await priceAll(context, lane, wanted);
   if (priced === null) return false;
-  const unsigned = priced.map((each) => each.unsigned);
+  const unsigned = priced.map((each, index) => {
+    return { ...each.unsigned, because: lane.backlog.declaredFor(wanted[index] as AllocatedRecord) };
+  });
   const made = await signAll(ports, lane, wanted, unsigned);
   if (made === null) return true;
   const batch = wanted.slice(0, made.length);
@@ -96,19 +104,28 @@ async function refuseBeyond(
   lane: OwnedLane,
   record: AllocatedRecord,
 ): Promise<boolean> {
-  const { gas, payload, txId, nonce } = record;
+  const { gas, payload } = record;
   const content = { gas, value: payload.value };
   const why = overCeiling(ceilings, content, 0n, feeLimit(ceilings, content)).message;
   if ((record.attempts ?? []).length === 0) {
     await giveUp(ports, lane, record, why);
     return true;
   }
-  if (lane.pace.overCeiling === txId) return false;
+  report(ports, lane, record, { code: "FEE_CEILING_REACHED", why });
+  return false;
+}
+
+/** Once for a transaction that is not signed and may not be given up. */
+function report(
+  { telemetry }: SignPorts,
+  lane: OwnedLane,
+  { txId, nonce }: AllocatedRecord,
+  { code, why }: { readonly code: "FEE_CEILING_REACHED" | "CANNOT_RESIGN"; readonly why: string },
+): void {
+  if (lane.pace.overCeiling === txId) return;
   happened(lane, ceilingReported, txId);
   const message = `nonce ${nonce} of ${lane.lane.signer} is not signed: ${why}`;
-  const about = { lane: lane.lane, txId };
-  ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "FEE_CEILING_REACHED", message, ...about });
-  return false;
+  telemetry.emit({ type: "alert", severity: "ERROR", code, message, lane: lane.lane, txId });
 }
 
 /**
@@ -119,7 +136,7 @@ async function signAll(
   ports: SignPorts,
   lane: OwnedLane,
   batch: readonly AllocatedRecord[],
-  unsigned: readonly Bounded[],
+  unsigned: readonly DeclaredPayload[],
 ): Promise<readonly (SignedTransaction | null)[] | null> {
   // The chain node signs when it is sent: what is committed before is payload, nonce and fees.
   if (ports.signer.custody(lane.lane.signer) === "node") return unsigned.map(() => null);
@@ -129,11 +146,32 @@ async function signAll(
     if (error instanceof SignerAway) return error.signed;
     const refused = error instanceof SigningRefused ? batch[error.index] : undefined;
     if (!(error instanceof SigningRefused) || refused === undefined) throw error;
+    if (error.undeclared) {
+      await declareAgain(ports, lane, batch);
+      return null;
+    }
+    const why = `the signer refused it: ${error.message}`;
     // Signed before, at a nonce that somebody else used: what may be on a chain is never given up.
-    if ((refused.attempts ?? []).length > 0) throw error;
-    await giveUp(ports, lane, refused, `the signer refused it: ${error.message}`);
+    if ((refused.attempts ?? []).length > 0) {
+      report(ports, lane, refused, { code: "CANNOT_RESIGN", why });
+      return [];
+    }
+    await giveUp(ports, lane, refused, why);
     return null;
   }
+}
+
+/**
+ * The signer has signed another payload for one of these nonces. That is so where the commit failed and the price has changed
+ * since, or where the nonce was another transaction's that gave it up. The database says whether it is: what still waits
+ * there has nothing committed at its nonce. Else memory is wrong, and is read again.
+ */
+async function declareAgain(ports: SignPorts, lane: OwnedLane, batch: readonly AllocatedRecord[]): Promise<void> {
+  const [first] = batch as readonly [AllocatedRecord];
+  const waiting = await lane.term.during(ports.store.loadAllocated(lane.lane, first.nonce, batch.length));
+  const isHeld = batch.every(({ txId, nonce }, at) => waiting[at]?.txId === txId && waiting[at]?.nonce === nonce);
+  if (isHeld) lane.backlog.neverCommitted(batch);
+  else lane.term.readAgain(`nonce ${first.nonce} was signed for with another payload`);
 }
 
 interface PricedPayload {

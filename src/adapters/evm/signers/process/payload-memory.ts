@@ -1,0 +1,92 @@
+import { type Address, type LaneKey, laneKey } from "../../../../domain/lane.ts";
+import {
+  identityOf,
+  isFirst,
+  type MemoryRefusal,
+  type PayloadIdentity,
+  type SignedBefore,
+  secondPayload,
+  type ToSign,
+} from "../../../../domain/signing.ts";
+
+/** What is forgotten is signed like what was never seen: these keep memory small, and limit nothing that may be asked. */
+const MOST = { nonces: 65_536, noncesOfLane: 4_096, payloadsOfNonce: 16 };
+
+interface RememberedLane {
+  readonly term: number;
+  /** The one signed last stands last. */
+  readonly nonces: Map<number, SignedBefore>;
+}
+
+/**
+ * What was signed for each nonce, the newest of it; lost with the process. Of one term of a lane only: where the lane was
+ * with another node in between, that node may have signed at these nonces, and this one has read the database since.
+ */
+export class PayloadMemory {
+  private readonly most: typeof MOST;
+  /** The one used last stands last. */
+  private readonly lanes = new Map<LaneKey, RememberedLane>();
+  private count = 0;
+
+  constructor(most: Partial<typeof MOST> = {}) {
+    this.most = { ...MOST, ...most };
+  }
+
+  /** How many nonces are remembered. */
+  get size(): number {
+    return this.count;
+  }
+
+  /** The first that may not be signed. Null: all may, and are remembered as signed. */
+  admit(signer: Address, term: number, asked: readonly ToSign[]): (MemoryRefusal & { readonly index: number }) | null {
+    const identities = asked.map(identityOf);
+    const places = new Set<string>();
+    for (const [index, each] of asked.entries()) {
+      const { chainId, nonce } = each;
+      places.add(`${chainId}:${nonce}`);
+      if (places.size <= index)
+        return { index, message: `nonce ${nonce} is asked for twice in one request`, undeclared: false };
+      const before = this.laneOf(laneKey({ chainId, signer }), term)?.nonces.get(nonce);
+      const refusal = before === undefined ? null : secondPayload(before, each, identities[index] as PayloadIdentity);
+      if (refusal !== null) return { ...refusal, index };
+    }
+    for (const [index, each] of asked.entries()) {
+      const lane = this.use(laneKey({ chainId: each.chainId, signer }), term);
+      this.remember(lane, each, identities[index] as PayloadIdentity);
+      const [unused] = this.count > this.most.nonces ? this.lanes.keys() : [];
+      if (unused !== undefined) this.forget(unused);
+    }
+    return null;
+  }
+
+  private laneOf(key: LaneKey, term: number): RememberedLane | undefined {
+    const lane = this.lanes.get(key);
+    return lane?.term === term ? lane : undefined;
+  }
+
+  /** The memory of this term, in the place of an earlier one's. */
+  private use(key: LaneKey, term: number): RememberedLane {
+    const lane = this.laneOf(key, term) ?? { term, nonces: new Map<number, SignedBefore>() };
+    if (lane.nonces.size === 0) this.forget(key);
+    this.lanes.delete(key);
+    this.lanes.set(key, lane);
+    return lane;
+  }
+
+  private remember({ nonces }: RememberedLane, { nonce, because }: ToSign, identity: PayloadIdentity): void {
+    const before = nonces.get(nonce);
+    nonces.delete(nonce);
+    const isFull = before !== undefined && before.payloads.length >= this.most.payloadsOfNonce;
+    const known = before === undefined || isFull ? { payloads: [], hasFirst: false } : before;
+    nonces.set(nonce, { payloads: [...known.payloads, identity], hasFirst: known.hasFirst || isFirst(because) });
+    if (before !== undefined) return;
+    this.count++;
+    const [oldest] = nonces.size > this.most.noncesOfLane ? nonces.keys() : [];
+    if (oldest !== undefined && nonces.delete(oldest)) this.count--;
+  }
+
+  private forget(key: LaneKey): void {
+    this.count -= this.lanes.get(key)?.nonces.size ?? 0;
+    this.lanes.delete(key);
+  }
+}

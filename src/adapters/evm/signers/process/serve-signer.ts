@@ -1,0 +1,124 @@
+/**
+ * The signing process: holds the keys, and signs what it finds allowed, whoever asks. It takes one beginning and then
+ * requests, and ends with the channel that they come over.
+ */
+import type { Duplex } from "node:stream";
+import { finished } from "node:stream/promises";
+import { beyondBounds } from "../../../../domain/signing.ts";
+import type { Clock } from "../../../../ports/clock.ts";
+import { type Signer, SigningRefused } from "../../../../ports/signer.ts";
+import { type OpenSignerOptions, openSigner } from "../open-signer.ts";
+import { PayloadMemory } from "./payload-memory.ts";
+import {
+  type Beginning,
+  decodeBeginning,
+  decodeRequest,
+  encodeFailure,
+  encodeSigned,
+  Lines,
+  type SignRequest,
+} from "./wire.ts";
+
+export interface ServeSignerPorts {
+  readonly clock: Clock;
+  /** Hides the secrets of this beginning in every word that leaves. */
+  readonly maskOf: (beginning: Beginning) => Promise<(text: string) => string>;
+}
+
+/** So many signatures are not kept back for the sake of what was asked behind them. */
+const ENOUGH = 64;
+
+/** Resolves when the channel is closed, whoever closed it. */
+export async function serveSigner(channel: Duplex, ports: ServeSignerPorts): Promise<void> {
+  const lines = new Lines();
+  const answers = new Answers(channel, ports.clock);
+  let serving: Promise<Serving> | null = null;
+  channel.setEncoding("utf8");
+  channel.on("data", (chunk: string) => {
+    for (const line of lines.take(chunk)) {
+      if (line === "?") answers.say("?");
+      else if (serving === null) serving = begin(line, ports, answers);
+      else void serving.then((each) => each.serve(line));
+    }
+  });
+  await finished(channel, { writable: false }).catch(() => undefined);
+  channel.destroy();
+}
+
+/** What is said in one turn of the event loop leaves together. */
+class Answers {
+  private readonly channel: Duplex;
+  private readonly clock: Clock;
+  private waiting = "";
+  private weight = 0;
+
+  constructor(channel: Duplex, clock: Clock) {
+    this.channel = channel;
+    this.clock = clock;
+  }
+
+  say(line: string, weight = ENOUGH): void {
+    if (this.waiting === "" && weight < ENOUGH) this.clock.soon(() => this.send());
+    this.waiting += `${line}\n`;
+    this.weight += weight;
+    if (this.weight >= ENOUGH) this.send();
+  }
+
+  private send(): void {
+    if (this.waiting !== "" && this.channel.writable) this.channel.write(this.waiting);
+    this.waiting = "";
+    this.weight = 0;
+  }
+}
+
+interface Serving {
+  serve(line: string): Promise<void>;
+}
+
+async function begin(line: string, { clock, maskOf }: ServeSignerPorts, answers: Answers): Promise<Serving> {
+  let mask = (_: string): string => "it could not begin";
+  try {
+    const beginning = decodeBeginning(line);
+    mask = await maskOf(beginning);
+    const warn = (message: string): void => answers.say(`w${mask(message)}`);
+    const { sources, environment } = beginning;
+    const options: OpenSignerOptions = { sources, environment, clock, warn, startWorker: null };
+    const signer = await openSigner(options);
+    const addresses = signer.addresses();
+    const atNode = addresses.filter((address) => signer.custody(address) === "node");
+    answers.say(`h${JSON.stringify({ addresses, atNode, curve: signer.curve })}`);
+    return serving(signer, beginning, { answers, mask });
+  } catch (error) {
+    answers.say(`f${encodeFailure(error, mask)}`);
+    return { serve: async () => undefined };
+  }
+}
+
+interface Speech {
+  readonly answers: Answers;
+  readonly mask: (text: string) => string;
+}
+
+function serving(signer: Signer, { bounds }: Beginning, { answers, mask }: Speech): Serving {
+  const memory = new PayloadMemory();
+  const refuse = ({ address, term, transactions }: SignRequest): void => {
+    for (const [index, each] of transactions.entries()) {
+      const why = beyondBounds(bounds, address, each);
+      if (why !== null) throw new SigningRefused(index, why);
+    }
+    const refusal = memory.admit(address, term, transactions);
+    if (refusal !== null) throw new SigningRefused(refusal.index, refusal.message, refusal.undeclared);
+  };
+  return {
+    async serve(line) {
+      try {
+        const request = decodeRequest(line);
+        refuse(request);
+        const signed = await signer.sign(request.address, request.transactions);
+        answers.say(`=${encodeSigned(request.id, signed)}`, signed.length);
+      } catch (error) {
+        answers.say(`!${line.slice(0, line.indexOf(" "))} ${encodeFailure(error, mask)}`);
+      }
+    },
+  };
+}

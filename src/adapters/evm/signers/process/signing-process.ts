@@ -1,0 +1,218 @@
+/**
+ * The node's side of its signing process. Where that ends, whatever it owed was not signed (`SignerAway`), and another is
+ * started, at once and then with growing pauses. What it signed and did not tell has no effect: only what is committed is
+ * sent.
+ */
+import type { Duplex } from "node:stream";
+import { type BackoffRule, backoffMs } from "../../../../domain/backoff.ts";
+import type { Clock } from "../../../../ports/clock.ts";
+import type { Entropy } from "../../../../ports/entropy.ts";
+import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
+import type { LocalSigner } from "../local-signer.ts";
+import type { Warn } from "../secret-file.ts";
+import {
+  type Beginning,
+  decodeFailure,
+  decodeSigned,
+  encodeBeginning,
+  encodeRequest,
+  type Hello,
+  Lines,
+  type SignRequest,
+} from "./wire.ts";
+
+/** A process that was started, or something like it. */
+export interface Launched {
+  readonly channel: Duplex;
+  /** Resolves with how it ended, in words. */
+  readonly ended: Promise<string>;
+  kill(): void;
+  /** Whether it keeps this process from ending. */
+  hold(held: boolean): void;
+}
+
+export interface SigningProcessOptions {
+  readonly launch: () => Launched;
+  /** The process is started meanwhile. */
+  readonly beginning: Promise<Beginning>;
+  readonly clock: Clock;
+  readonly entropy: Pick<Entropy, "random">;
+  /** Told once what the process has to complain about. */
+  readonly warn?: Warn | undefined;
+}
+
+const START_AGAIN: BackoffRule = { firstMs: 100, mostMs: 10_000 };
+/** Lasted so long: the next end is the first of its kind. */
+const LONG_ENOUGH_MS = 30_000;
+/** It is asked whether it is there while it owes something; without a sign of life for so long it is ended. */
+const SILENT_MS = 10_000;
+const CLOSE_MS = 1_000;
+
+/** Resolves when the process has its keys. Throws what it has to say where it cannot begin. */
+export async function openSigningProcess(options: SigningProcessOptions): Promise<LocalSigner> {
+  const signing = new SigningProcess(options);
+  try {
+    const { addresses, atNode, curve } = await signing.start();
+    const node = new Set(atNode);
+    return {
+      curve,
+      addresses: () => addresses,
+      custody: (address) => (node.has(address) ? "node" : "local"),
+      sign: (address, transactions, term = 0) => signing.sign({ address, transactions, term }),
+      close: () => signing.close(),
+    };
+  } catch (error) {
+    await signing.close();
+    throw error;
+  }
+}
+
+interface Pending {
+  readonly resolve: (signed: readonly SignedTransaction[]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+class SigningProcess {
+  private readonly options: SigningProcessOptions;
+  private readonly pending = new Map<number, Pending>();
+  private readonly closing = new AbortController();
+  private current: Launched | null = null;
+  /** Why nothing can be asked now; null: it has its keys. */
+  private away: string | null = "is starting";
+  private outgoing = "";
+  private nextId = 0;
+  private failures = 0;
+  private hasWarned = false;
+
+  constructor(options: SigningProcessOptions) {
+    this.options = options;
+  }
+
+  async start(): Promise<Hello> {
+    const { clock, launch, beginning } = this.options;
+    const launched = launch();
+    const startedMs = clock.monotonicMs();
+    this.current = launched;
+    const hello = new Promise<Hello>((resolve, reject) => {
+      this.listen(launched, { resolve, reject });
+      void launched.ended.then((how) => {
+        reject(new SignerAway(`the signing process ended (${how})`));
+        this.lose(launched, how, clock.monotonicMs() - startedMs);
+      });
+    });
+    hello.catch(() => undefined);
+    launched.channel.write(`${encodeBeginning(await beginning)}\n`);
+    const said = await hello;
+    this.hasWarned = true;
+    this.away = null;
+    launched.hold(false);
+    return said;
+  }
+
+  sign(request: Omit<SignRequest, "id">): Promise<readonly SignedTransaction[]> {
+    if (this.away !== null) return Promise.reject(new SignerAway(`the signing process ${this.away}`));
+    if (request.transactions.length === 0) return Promise.resolve([]);
+    return new Promise((resolve, reject) => {
+      const id = this.nextId++;
+      if (this.outgoing === "") queueMicrotask(() => this.flush());
+      this.outgoing += `${encodeRequest({ id, ...request })}\n`;
+      this.pending.set(id, { resolve, reject });
+    });
+  }
+
+  async close(): Promise<void> {
+    this.closing.abort();
+    const { current } = this;
+    this.abandon("was closed");
+    if (current === null) return;
+    current.channel.end();
+    const cancel = this.options.clock.after(CLOSE_MS, () => current.kill());
+    await current.ended;
+    cancel();
+  }
+
+  /** What is asked in one turn leaves together. */
+  private flush(): void {
+    const lines = this.outgoing;
+    this.outgoing = "";
+    if (this.current === null || this.pending.size === 0) return;
+    this.current.hold(true);
+    this.current.channel.write(lines);
+  }
+
+  private listen(launched: Launched, hello: { resolve(hello: Hello): void; reject(error: Error): void }): void {
+    const lines = new Lines();
+    const { channel } = launched;
+    const heard = this.watch(launched);
+    const kinds: Readonly<Record<string, (text: string) => void>> = {
+      "=": (text) => this.settle(text, (each, signed) => each.resolve(decodeSigned(signed))),
+      "!": (text) => this.settle(text, (each, failure) => each.reject(decodeFailure(failure))),
+      h: (text) => hello.resolve(JSON.parse(text) as Hello),
+      f: (text) => hello.reject(decodeFailure(text)),
+      w: (text) => (this.hasWarned ? undefined : this.options.warn?.(text)),
+    };
+    channel.setEncoding("utf8");
+    // Its end is told by `ended`.
+    channel.on("error", () => undefined);
+    channel.on("data", (chunk: string) => {
+      heard();
+      for (const line of lines.take(chunk)) kinds[line.charAt(0)]?.(line.slice(1));
+      if (this.pending.size === 0 && this.away === null) launched.hold(false);
+    });
+  }
+
+  private settle(text: string, how: (pending: Pending, rest: string) => void): void {
+    const at = text.indexOf(" ");
+    const id = Number(text.slice(0, at));
+    const pending = this.pending.get(id);
+    this.pending.delete(id);
+    if (pending !== undefined) how(pending, text.slice(at + 1));
+  }
+
+  /** A process that is stopped, or turns in circles, says nothing: it is ended, and lost like one that died. */
+  private watch(launched: Launched): () => void {
+    let heard = true;
+    const look = (): void => {
+      if (this.current !== launched) return;
+      if (!heard) launched.kill();
+      heard = this.pending.size === 0 && this.away === null;
+      if (!heard && launched.channel.writable) launched.channel.write("?\n");
+      cancel = this.options.clock.after(SILENT_MS, look);
+    };
+    let cancel = this.options.clock.after(SILENT_MS, look);
+    void launched.ended.then(() => cancel());
+    return () => {
+      heard = true;
+    };
+  }
+
+  private lose(launched: Launched, how: string, lastedMs: number): void {
+    if (this.current !== launched) return;
+    this.failures = lastedMs > LONG_ENOUGH_MS ? 1 : this.failures + 1;
+    this.abandon(`ended (${how}); another is started`);
+    void this.startAgain();
+  }
+
+  private async startAgain(): Promise<void> {
+    const { clock, entropy } = this.options;
+    const pauseMs = this.failures === 1 ? 0 : backoffMs(START_AGAIN, this.failures, entropy.random());
+    try {
+      await clock.sleep(pauseMs, this.closing.signal);
+      await this.start();
+    } catch (error) {
+      if (this.closing.signal.aborted) return;
+      this.away = `cannot be started: ${error instanceof Error ? error.message : String(error)}`;
+      // One that has said why it cannot begin is of no use; its end has the next one started.
+      this.current?.kill();
+    }
+  }
+
+  private abandon(why: string): void {
+    this.current = null;
+    this.away = why;
+    this.outgoing = "";
+    const owed = [...this.pending.values()];
+    this.pending.clear();
+    for (const { reject } of owed) reject(new SignerAway(`the signing process ${why}`));
+  }
+}

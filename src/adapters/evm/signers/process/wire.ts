@@ -1,0 +1,157 @@
+/**
+ * What a node and its signing process say to each other: one line each, most of them in few flat values. JSON would take
+ * several times as long for what is said thousands of times a second.
+ */
+import { deserialize, serialize } from "node:v8";
+import type { Fees } from "../../../../domain/fees.ts";
+import type { Address, Hash, Hex } from "../../../../domain/lane.ts";
+import { DECLARATIONS, type SigningBounds, type ToSign } from "../../../../domain/signing.ts";
+import type { AccessListEntry } from "../../../../domain/transaction.ts";
+import { type SignedTransaction, SignerAway, SigningRefused } from "../../../../ports/signer.ts";
+import { SigningFailed } from "../local-signer.ts";
+import type { SignerSources } from "../open-signer.ts";
+import { BadKey } from "../private-keys.ts";
+
+/** All that the process needs; it has keys, and nothing else of the configuration. */
+export interface Beginning {
+  readonly sources: SignerSources;
+  /** What AWS, Google Cloud and Vault are told by. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly bounds: SigningBounds;
+}
+
+/** What it says first: for whom it signs. */
+export interface Hello {
+  readonly addresses: readonly Address[];
+  /** Of those, whose keys the chain node holds. */
+  readonly atNode: readonly Address[];
+  readonly curve: "wasm" | "javascript";
+}
+
+export interface SignRequest {
+  readonly id: number;
+  readonly address: Address;
+  readonly term: number;
+  readonly transactions: readonly ToSign[];
+}
+
+/** A bigint does not go into JSON, nor a set. */
+export function encodeBeginning(beginning: Beginning): string {
+  return serialize(beginning).toString("base64");
+}
+
+export function decodeBeginning(text: string): Beginning {
+  return deserialize(Buffer.from(text, "base64")) as Beginning;
+}
+
+const NONE = "-";
+
+export function encodeRequest({ id, address, term, transactions }: SignRequest): string {
+  return `${id} ${address} ${term} ${transactions.map(encodeTransaction).join(";")}`;
+}
+
+function encodeTransaction(transaction: ToSign): string {
+  const { because = NONE, chainId, nonce, to, value, data, gas, fees, accessList } = transaction;
+  const price =
+    fees.type === "eip1559"
+      ? `${fees.maxFeePerGas.toString(16)},${fees.maxPriorityFeePerGas.toString(16)}`
+      : `${fees.gasPrice.toString(16)},0`;
+  const list = accessList.map((entry) => [entry.address, ...entry.storageKeys].join(":")).join("|");
+  const numbers = `${value.toString(16)},${gas.toString(16)}`;
+  return `${because},${chainId},${nonce},${to ?? NONE},${numbers},${data},${fees.type},${price},${list}`;
+}
+
+export function decodeRequest(line: string): SignRequest {
+  const [id, address, term, transactions = ""] = line.split(" ");
+  return {
+    id: Number(id),
+    address: address as Address,
+    term: Number(term),
+    transactions: transactions === "" ? [] : transactions.split(";").map(decodeTransaction),
+  };
+}
+
+function decodeTransaction(text: string): ToSign {
+  const parts = text.split(",");
+  const [because, chainId, nonce, to, value, gas, data, type, first, second, list = ""] = parts;
+  const declared = because === NONE ? undefined : DECLARATIONS.find((each) => each === because);
+  if (because !== NONE && declared === undefined) throw new RangeError(`${because} is no declaration`);
+  return {
+    because: declared,
+    chainId: wholeNumber(chainId),
+    nonce: wholeNumber(nonce),
+    to: to === NONE ? null : (to as Address),
+    value: BigInt(`0x${value}`),
+    gas: BigInt(`0x${gas}`),
+    data: data as Hex,
+    fees: feesOf(type, BigInt(`0x${first}`), BigInt(`0x${second}`)),
+    accessList: list === "" ? [] : list.split("|").map(entryOf),
+  };
+}
+
+function wholeNumber(text = ""): number {
+  if (!/^\d+$/.test(text)) throw new RangeError("what was asked for is not to be read");
+  return Number(text);
+}
+
+function feesOf(type: string | undefined, first: bigint, second: bigint): Fees {
+  if (type === "eip1559") return { type, maxFeePerGas: first, maxPriorityFeePerGas: second };
+  if (type === "legacy" || type === "eip2930") return { type, gasPrice: first };
+  throw new RangeError(`${type} is no kind of fees`);
+}
+
+function entryOf(text: string): AccessListEntry {
+  const [address, ...storageKeys] = text.split(":");
+  return { address: address as Address, storageKeys: storageKeys as readonly Hash[] };
+}
+
+export function encodeSigned(id: number, signed: readonly SignedTransaction[]): string {
+  return `${id} ${signed.map(({ rawTransaction, txHash }) => `${rawTransaction},${txHash}`).join(";")}`;
+}
+
+export function decodeSigned(text: string): readonly SignedTransaction[] {
+  if (text === "") return [];
+  return text.split(";").map((each) => {
+    const at = each.indexOf(",");
+    return { rawTransaction: each.slice(0, at) as Hex, txHash: each.slice(at + 1) as Hash };
+  });
+}
+
+interface Failure {
+  readonly kind: "refused" | "away" | "badKey" | "failed";
+  readonly message: string;
+  readonly index?: number;
+  readonly undeclared?: boolean;
+  readonly lies?: boolean;
+  readonly signed?: readonly SignedTransaction[];
+}
+
+/** An error as the other side makes it again; `mask` hides what its words may hold. */
+export function encodeFailure(error: unknown, mask: (text: string) => string): string {
+  const message = mask(error instanceof Error ? error.message : String(error));
+  return JSON.stringify({ ...failureOf(error), message } satisfies Failure);
+}
+
+function failureOf(error: unknown): Omit<Failure, "message"> {
+  if (error instanceof SigningRefused) return { kind: "refused", index: error.index, undeclared: error.undeclared };
+  if (error instanceof SignerAway) return { kind: "away", lies: error.lies, signed: error.signed };
+  return { kind: error instanceof BadKey ? "badKey" : "failed" };
+}
+
+export function decodeFailure(text: string): Error {
+  const { kind, message, index = 0, undeclared, lies = false, signed = [] } = JSON.parse(text) as Failure;
+  if (kind === "refused") return new SigningRefused(index, message, undeclared);
+  if (kind === "away") return new SignerAway(message, { lies, signed });
+  return kind === "badKey" ? new BadKey(message) : new SigningFailed(message);
+}
+
+/** Cuts what arrives into lines. */
+export class Lines {
+  private rest = "";
+
+  take(chunk: string): readonly string[] {
+    const lines = (this.rest + chunk).split("\n");
+    this.rest = lines.pop() ?? "";
+    return lines;
+  }
+}

@@ -1,0 +1,35 @@
+// @ts-check
+import { loadCurve } from "./curve.js";
+import { signTransaction } from "./sign.js";
+
+/**
+ * Signs with keys that arrive once, at start; requests name them by position.
+ *
+ * @typedef {import("./serialise.js").EncodedTransaction} EncodedTransaction
+ * @typedef {{ readonly keys: readonly Uint8Array[], readonly curve: "auto" | "javascript" }} WorkerData
+ * @typedef {readonly [key: number, transactions: readonly EncodedTransaction[]]} SignRequest
+ * @typedef {readonly [rawTransaction: `0x${string}`, txHash: `0x${string}`]} Signed
+ */
+
+/** @param {WorkerData} data */
+export async function openSigning({ keys, curve: wanted }) {
+  const curve = await loadCurve(wanted === "javascript" ? null : undefined);
+  return {
+    curve: curve.kind,
+    /**
+     * @param {SignRequest} request
+     * @returns {Promise<readonly Signed[]>}
+     */
+    async sign([key, transactions]) {
+      const privateKey = keys[key];
+      if (privateKey === undefined) throw new RangeError(`there is no key ${key}`);
+      /** @type {Signed[]} */
+      const signed = [];
+      for (const transaction of transactions) {
+        const { rawTransaction, txHash } = await signTransaction(transaction, (hash) => curve.sign(privateKey, hash));
+        signed.push([rawTransaction, txHash]);
+      }
+      return signed;
+    },
+  };
+}

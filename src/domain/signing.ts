@@ -1,0 +1,116 @@
+/**
+ * What whoever holds the keys checks by itself before it signs, whoever asks: the chain, the ceilings, of the policies what
+ * needs no database, and that no nonce gets a second, different payload unless it is said why. A second net: what makes a
+ * nonce belong to one transaction is the database (ledger/index.ts), and this finds the mistakes of everything above it.
+ */
+import { hash } from "node:crypto";
+import { bounded, type Ceilings } from "./ceilings.ts";
+import { FencepostError } from "./errors.ts";
+import { type Fees, feeCap } from "./fees.ts";
+import type { Address } from "./lane.ts";
+import { forbidden, type Policy, policyFor, timeless } from "./policy/policy.ts";
+import { UNUSED } from "./policy/use.ts";
+import type { UnsignedTransaction } from "./transaction.ts";
+
+/** `again`: what was signed for the nonce before was never committed; the database was asked. */
+export const DECLARATIONS = ["reprice", "cancel", "replace", "placeholder", "requeue", "shift-down", "again"] as const;
+export type Declaration = (typeof DECLARATIONS)[number];
+
+/** Why this payload may take a nonce that has had another one. Absent: it is the first. */
+export interface Declared {
+  readonly because?: Declaration | undefined;
+}
+
+export type ToSign = UnsignedTransaction & Declared;
+
+export interface SigningBounds {
+  /** By chain id; for other chains nothing is signed. */
+  readonly ceilings: ReadonlyMap<number, Ceilings>;
+  /** Of signers, by address. */
+  readonly policies: ReadonlyMap<string, Policy>;
+}
+
+/** Why it is never signed; null: it may be. */
+export function beyondBounds(bounds: SigningBounds, signer: Address, asked: ToSign): string | null {
+  const { chainId, to, data, value, gas, fees, because } = asked;
+  const ceilings = bounds.ceilings.get(chainId);
+  if (ceilings === undefined) return `chain ${chainId} is not one of those that are configured`;
+  const movesNothing = because === "cancel" || because === "placeholder";
+  if (movesNothing && !isNothing(signer, asked))
+    return `it is declared as ${because}, but is no transfer of nothing to ${signer}`;
+  const dear = overCeiling(ceilings, asked);
+  if (dear !== null) return dear;
+  const policy = policyFor(bounds.policies, signer);
+  if (policy === null) return null;
+  const worst = { value, cost: value + gas * feeCap(fees) };
+  const judge = { scope: "signer", policy: timeless(policy), use: UNUSED } as const;
+  const about = movesNothing ? "cost" : "payload";
+  const rule = forbidden([judge], { chainId, payload: { to, data }, worst, more: worst, about }, new Date(0));
+  return rule === null ? null : `${rule.detail} (${rule.rule})`;
+}
+
+function isNothing(signer: Address, { to, data, value, accessList }: UnsignedTransaction): boolean {
+  return to === signer && value === 0n && data === "0x" && accessList.length === 0;
+}
+
+function overCeiling(ceilings: Ceilings, asked: UnsignedTransaction): string | null {
+  try {
+    bounded(ceilings, asked);
+    return null;
+  } catch (error) {
+    if (error instanceof FencepostError) return error.message;
+    throw error;
+  }
+}
+
+/** What tells one payload from another: what it does, and at which price. */
+export interface PayloadIdentity {
+  readonly content: string;
+  readonly price: string;
+}
+
+export function identityOf({ to, data, value, accessList, gas, fees }: UnsignedTransaction): PayloadIdentity {
+  const entries = accessList.length === 0 ? "" : JSON.stringify(accessList);
+  const content = hash("sha256", `${to} ${value} ${data} ${entries}`, "base64");
+  return { content, price: `${gas} ${priceOf(fees)}` };
+}
+
+function priceOf(fees: Fees): string {
+  const { type } = fees;
+  return fees.type === "eip1559"
+    ? `${type} ${fees.maxFeePerGas} ${fees.maxPriorityFeePerGas}`
+    : `${type} ${fees.gasPrice}`;
+}
+
+/** What is known to have been signed for a nonce. */
+export interface SignedBefore {
+  readonly payloads: readonly PayloadIdentity[];
+  /** The nonce's first payload is among them; else others may have been signed before. */
+  readonly hasFirst: boolean;
+}
+
+/** `undeclared`: with a true declaration it would be signed. */
+export interface MemoryRefusal {
+  readonly message: string;
+  readonly undeclared: boolean;
+}
+
+/** Whether this payload may stand beside what was signed for its nonce before. */
+export function secondPayload(
+  { payloads, hasFirst }: SignedBefore,
+  { nonce, because }: ToSign,
+  { content, price }: PayloadIdentity,
+): MemoryRefusal | null {
+  const alike = payloads.filter((each) => each.content === content);
+  if (alike.some((each) => each.price === price)) return null;
+  if (because === undefined)
+    return { message: `nonce ${nonce} has been signed with another payload, and nothing says why`, undeclared: true };
+  if (because !== "reprice" || !hasFirst || alike.length > 0) return null;
+  const message = `nonce ${nonce} is declared as reprice, but receiver, value, data or access list are not what was signed`;
+  return { message, undeclared: false };
+}
+
+/** Others may follow a payload that stands, which whoever asks here may not have seen. */
+export function isFirst(because: Declaration | undefined): boolean {
+  return because === undefined || because === "again" || because === "requeue" || because === "shift-down";
+}

@@ -1,0 +1,16 @@
+import { readFile } from "node:fs/promises";
+import type { SignerSources } from "../../adapters/evm/signers/open-signer.ts";
+
+/** What the tools of key services read from the environment, and we for them. */
+const TOKENS = ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN", "VAULT_TOKEN"];
+
+/** What stands beside the configuration is as secret. A file that cannot be read is complained of by whoever needs it. */
+export async function outsideSecrets(
+  { keystore, privateKeyFiles = [], remote }: Pick<SignerSources, "keystore" | "privateKeyFiles" | "remote">,
+  variables: Readonly<Record<string, string | undefined>>,
+): Promise<readonly string[]> {
+  const files = [...privateKeyFiles, keystore?.passwordFile ?? null, remote?.keyFile ?? null];
+  const texts = await Promise.all(files.map((file) => (file === null ? "" : readFile(file, "utf8").catch(() => ""))));
+  const lines = texts.flatMap((text) => text.split("\n").map((line) => line.trim().replace(/^0x/i, "")));
+  return [...lines.filter((line) => !line.startsWith("-----")), ...TOKENS.map((name) => variables[name] ?? "")];
+}

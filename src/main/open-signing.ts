@@ -1,0 +1,73 @@
+/** Where a node's keys are: with a process of their own, or in a thread of this one. */
+import { spawn } from "node:child_process";
+import type { Duplex } from "node:stream";
+import { fileURLToPath } from "node:url";
+import type { LocalSigner } from "../adapters/evm/signers/local-signer.ts";
+import { openSigner } from "../adapters/evm/signers/open-signer.ts";
+import { type Launched, openSigningProcess } from "../adapters/evm/signers/process/signing-process.ts";
+import { systemClock } from "../adapters/system/clock.ts";
+import { readEnvironment } from "../adapters/system/environment.ts";
+import type { SigningBounds } from "../domain/signing.ts";
+import type { Entropy } from "../ports/entropy.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { Config } from "./config/config.ts";
+
+interface SigningPorts {
+  readonly telemetry: Telemetry;
+  readonly entropy: Entropy;
+  /** What the process re-checks. */
+  readonly bounds: Promise<SigningBounds>;
+}
+
+export async function openSigning(
+  { signers: sources, signing }: Pick<Config, "signers" | "signing">,
+  { telemetry, entropy, bounds }: SigningPorts,
+): Promise<LocalSigner> {
+  const warn = (message: string): void =>
+    telemetry.emit({ type: "alert", severity: "WARNING", code: "KEY_FILE_OPEN", message });
+  const { variables } = readEnvironment();
+  if (signing !== "process") return openSigner({ sources, clock: systemClock, environment: variables, warn });
+  const environment = only(variables, (name) => servicesOf(sources).some((service) => name.startsWith(service)));
+  const beginning = bounds.then((known) => ({ sources, environment, bounds: known }));
+  return openSigningProcess({ launch, beginning, clock: systemClock, entropy, warn });
+}
+
+/** As it is built. */
+const MAIN = fileURLToPath(new URL("./signing-main.ts", import.meta.url)).replace(/\.ts$/, ".js");
+
+/** What Node itself reads when it starts: whom to believe over TLS, and where its libraries are. */
+const FOR_NODE = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "LD_LIBRARY_PATH"];
+
+/** Keys go over the channel: arguments and environment of a process are shown to others. */
+function launch(): Launched {
+  const env = only(readEnvironment().variables, (name) => FOR_NODE.includes(name));
+  const child = spawn(process.execPath, [MAIN], { stdio: ["ignore", "ignore", "inherit", "pipe"], env });
+  const channel = child.stdio[3] as Duplex & { ref(): void; unref(): void };
+  const ended = new Promise<string>((resolve) => {
+    child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
+    child.once("error", (error) => resolve(error.message));
+  });
+  return {
+    channel,
+    ended,
+    kill: () => void child.kill("SIGKILL"),
+    hold: (held) => {
+      for (const each of [child, channel]) held ? each.ref() : each.unref();
+    },
+  };
+}
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+function only(variables: Variables, wanted: (name: string) => boolean): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(variables).filter(([name]) => wanted(name)));
+}
+
+/** How the variables begin that the tools of these services read. */
+function servicesOf({ awsKmsKeyIds, gcpKmsKeyVersions, vaultKeyPaths }: Config["signers"]): readonly string[] {
+  return [
+    ...(awsKmsKeyIds.length === 0 ? [] : ["AWS_"]),
+    ...(gcpKmsKeyVersions.length === 0 ? [] : ["GOOGLE_", "GCE_", "CLOUDSDK_"]),
+    ...(vaultKeyPaths.length === 0 ? [] : ["VAULT_"]),
+  ];
+}

@@ -1,0 +1,87 @@
+/** The signing process of a real node: what others can see of it, and what becomes of transactions when it is killed. */
+import { describe, expect } from "vitest";
+import { systemClock } from "../../src/adapters/system/clock.ts";
+import type { Signer } from "../../src/ports/signer.ts";
+import { type CONTRACT_KEYS, describeSignerContract } from "../contracts/signer.contract.ts";
+import { audit, untilSettled } from "../support/audit.ts";
+import { it, KEYS } from "../support/integration.ts";
+import { startLoad } from "../support/load.ts";
+import { PersistentCaller } from "../support/persistent-caller.ts";
+import { isGone, read, untilThere } from "../support/signing-child.ts";
+import { wideBounds } from "../support/signing-process.ts";
+import { pricedTransfer, transfer } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+describe("the signing process of a node", () => {
+  it("shows nobody a key, and is killed again and again without anything being lost, or sent twice", async ({
+    simulated,
+    nodes,
+    database,
+  }) => {
+    const node = await nodes.start(simulated.url);
+    const first = await untilThere(node.pid);
+    const shown = read(`/proc/${first}/environ`) + read(`/proc/${first}/cmdline`);
+    expect(shown).not.toContain("FENCEPOST");
+    for (const key of KEYS) expect(shown).not.toContain(key.slice(2));
+    const caller = new PersistentCaller(() => node.client);
+    const load = startLoad({ caller, request: (index) => pricedTransfer(index), workers: 4, batch: 5 });
+    let accepted = 0;
+    for (let killed = 0; killed < 4; killed++) {
+      await waitUntil(() => load.accepted.length > accepted + 20, "more is accepted, whether or not it can be signed");
+      accepted = load.accepted.length;
+      process.kill(await untilThere(node.pid), "SIGKILL");
+    }
+    await load.stop();
+    await untilSettled(database, load.accepted.length);
+    expect(await untilThere(node.pid)).not.toBe(first);
+    const witnessed = simulated.chain.witness.map(({ hash }) => hash);
+    await audit({ database, rpcUrl: simulated.url, witnessed });
+    await waitUntil(() => node.stderr().includes("SIGNER_BACK"), "its return is announced");
+    expect(node.stderr()).toContain("SIGNER_AWAY");
+  });
+
+  it("ends at once with a node that is killed", async ({ simulated, nodes }) => {
+    const node = await nodes.start(simulated.url);
+    const signing = await untilThere(node.pid);
+    node.signal("SIGKILL");
+    await waitUntil(() => isGone(signing), "it is gone", { giveUpMs: 5_000 });
+  });
+
+  it("is there until its node has drained, where all of the group are told to stop", async ({ simulated, nodes }) => {
+    const node = await nodes.start(simulated.url);
+    const signing = await untilThere(node.pid);
+    // The chain holds this create up: the node drains for as long as it is in hand.
+    simulated.faults.inject({ kind: "hang" }, { method: "eth_estimateGas", times: 1 });
+    const inHand = node.client.send(transfer(0)).catch(() => null);
+    await waitUntil(() => simulated.calls("eth_estimateGas") > 0, "a create is under way");
+    node.signalGroup("SIGTERM");
+    const isDraining = async () => (await fetch(`${node.url}/readyz`)).status === 503;
+    await waitUntil(isDraining, "readyz says no");
+    expect(isGone(signing)).toBe(false);
+    expect(await node.exited).toMatchObject({ code: 0 });
+    await inHand;
+    await waitUntil(() => isGone(signing), "it is gone", { giveUpMs: 5_000 });
+  });
+});
+
+const CHAINS = [1, 137];
+const BUILT = new URL("../../dist/main/open-signing.js", import.meta.url).href;
+
+/** As it is built: a process runs no TypeScript. */
+async function openBuilt(privateKeys: typeof CONTRACT_KEYS): Promise<Signer> {
+  const { openSigning } = (await import(BUILT)) as typeof import("../../src/main/open-signing.ts");
+  const none = { privateKeyFiles: [], mnemonic: null, keystore: null, nodeSigners: [], remote: null };
+  const signers = {
+    ...none,
+    privateKeys: [...privateKeys],
+    awsKmsKeyIds: [],
+    gcpKmsKeyVersions: [],
+    vaultKeyPaths: [],
+  };
+  const entropy = { random: () => 0, uuid: () => "" };
+  const ports = { telemetry: { emit: () => undefined }, entropy, bounds: Promise.resolve(wideBounds(CHAINS)) };
+  const signer = await openSigning({ signers, signing: "process" }, ports);
+  return { ...signer, sign: (address, transactions) => signer.sign(address, transactions, systemClock.monotonicMs()) };
+}
+
+describeSignerContract("a process of its own", openBuilt, { runs: 25, chainIds: CHAINS });
