@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../src/adapters/evm/codec.ts";
 import type { TransactionAction } from "../../src/application/api.ts";
-import { limitedTo } from "../../src/application/authority.ts";
 import { normalise } from "../../src/application/requests/normalise.ts";
 import type { FencepostError } from "../../src/domain/errors.ts";
 import { ANYBODY, type Scope } from "../../src/domain/principal.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
 import { checkInvariants } from "../support/invariants.ts";
+import { limitedTo } from "../support/limited-api.ts";
 import { OperatedWorld } from "../support/operations.ts";
 import { forSigner, policiesOf } from "../support/policies.ts";
 import { CHAIN_ID, SIGNER, TO, transfer, World, type WorldNode, type WorldOptions } from "../support/world.ts";

@@ -1,10 +1,9 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { FencepostApi } from "../../src/application/api.ts";
-import * as authority from "../../src/application/authority.ts";
 import { KeyRates } from "../../src/application/key-rates.ts";
 import type { Explanation } from "../../src/domain/explain/situation.ts";
 import type { Lane } from "../../src/domain/lane.ts";
 import { ANYBODY, NO_QUOTAS, type Principal, SCOPES } from "../../src/domain/principal.ts";
+import { limitedTo } from "../support/limited-api.ts";
 import {
   sampleCompletion,
   sampleLease,
@@ -25,8 +24,6 @@ const key = (wishes: Partial<Principal> = {}): Principal => ({
   ...NO_QUOTAS,
   ...wishes,
 });
-const rates = new KeyRates({ monotonicMs: () => 0 });
-const limitedTo = (principal: Principal, api: FencepostApi) => authority.limitedTo(principal, api, rates);
 const each = <T>(make: (lane: Lane, at: number) => T): readonly T[] => [MINE, ...FOREIGN].map(make);
 
 describe("a key that is limited to signers and chains", () => {
@@ -172,7 +169,7 @@ describe("on a node", () => {
     const counts = nodes.map(() => new KeyRates(world.clock));
     const forwarding = nodes.findIndex((_, at) => world.ownerOf(SIGNER) !== `node-${at + 1}`);
     const { api } = (nodes[forwarding] as (typeof nodes)[number]).node;
-    const asked = authority.limitedTo(slow, api, counts[forwarding] as KeyRates);
+    const asked = limitedTo(slow, api, counts[forwarding] as KeyRates);
     const left: (number | null)[][] = [];
     const batch = asked.createBatch([transfer(), transfer(), transfer()]);
     left.push(counts.map((count) => count.left(slow)));

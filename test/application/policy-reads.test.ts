@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { PolicyUsageView } from "../../src/application/api.ts";
-import { limitedTo } from "../../src/application/authority.ts";
 import type { Lane } from "../../src/domain/lane.ts";
-import { ANYBODY, type Principal, type Scope } from "../../src/domain/principal.ts";
+import { ANYBODY, NO_QUOTAS, type Principal, type Scope } from "../../src/domain/principal.ts";
+import { limitedTo } from "../support/limited-api.ts";
 import { policiesOf } from "../support/policies.ts";
 import { RECIPIENT, scriptedApi } from "../support/scripted-api.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, transfer, World } from "../support/world.ts";
@@ -15,7 +15,7 @@ const WRITTEN = `0x${SIGNER.slice(2).toUpperCase()}`;
 const UNLIMITED = { signers: null, chains: null };
 const LIMITED = { signers: new Set([SIGNER]), chains: new Set([CHAIN_ID]) };
 const key = (scopes: readonly Scope[], limits: Pick<Principal, "signers" | "chains">): Principal => ({
-  ...{ name: "mine", scopes: new Set(scopes), ...limits },
+  ...{ name: "mine", scopes: new Set(scopes), ...NO_QUOTAS, ...limits },
 });
 
 const DOCUMENT = {

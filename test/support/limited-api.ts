@@ -1,0 +1,11 @@
+import type { FencepostApi } from "../../src/application/api.ts";
+import * as authority from "../../src/application/authority.ts";
+import { KeyRates } from "../../src/application/key-rates.ts";
+import type { Principal } from "../../src/domain/principal.ts";
+
+const still = new KeyRates({ monotonicMs: () => 0 });
+
+/** The API as this key has it, unless said otherwise in a time that stands still. */
+export function limitedTo(principal: Principal, api: FencepostApi, rates = still): FencepostApi {
+  return authority.limitedTo(principal, api, rates);
+}
