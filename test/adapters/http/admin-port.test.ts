@@ -12,7 +12,9 @@ const MIGHTY: ApiKey = { name: "root", secret: SECRET, scopes: SCOPES };
 const refuse = () => Promise.reject(unavailable("not here"));
 const peer: PeerReceiver = { admit: refuse, create: refuse, act: refuse, kill: refuse };
 const OPERATORS = [
-  ...["resubmit", "reprice", "replace", "resolve"].map((action) => `post /api/v1/tx/{txId}/${action}`),
+  ...["resubmit", "reprice", "replace", "resolve", "approve", "reject"].map(
+    (action) => `post /api/v1/tx/{txId}/${action}`,
+  ),
   ...["suspend", "resume", "realign", "kill"].map((action) => `post /api/v1/signers/{signer}/${action}`),
   ...["post /api/v1/kill", "delete /api/v1/kill", "delete /api/v1/signers/{signer}/kill"],
   ...["get /api/v1/keys", "post /api/v1/keys", "delete /api/v1/keys/{name}", "get /metrics"],
