@@ -2,7 +2,7 @@
 export interface Clock {
   /** Milliseconds that never go back; the only time that may make a node stop. */
   monotonicMs(): number;
-  /** Wall clock, for people to read. Nothing decides by it. */
+  /** The time of day. An age is counted by the database's, which is on every row: the machine's own may be hours off. */
   now(): Date;
   /** Resolves after `ms`; rejects with the signal's reason when it is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;

@@ -6,6 +6,7 @@ import type { Address, Hash, Hex } from "../../src/domain/lane.ts";
 import type { Policies } from "../../src/domain/policy/policy.ts";
 import { REPRICING_STRATEGIES } from "../../src/domain/repricing.ts";
 import { isSettled } from "../../src/domain/transitions.ts";
+import type { Clock } from "../../src/ports/clock.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
 import type { StuckResolutionHook } from "../../src/ports/stuck-hook.ts";
 import type { TelemetryEvent } from "../../src/ports/telemetry.ts";
@@ -126,6 +127,12 @@ export interface NodeOptions {
   readonly settings?: Partial<ChainSettings>;
   /** Inside another process: it has no URL, and cannot be asked. */
   readonly embedded?: true;
+  /** By how much the time of day of its machine is ahead of the database's. */
+  readonly aheadMs?: number;
+}
+
+function aheadBy(ms: number, clock: Clock): Clock {
+  return ms === 0 ? clock : Object.create(clock, { now: { value: () => new Date(clock.now().getTime() + ms) } });
 }
 
 /**
@@ -205,7 +212,7 @@ export class World {
         wakeUps: wakeUps ?? noWakeUps,
         sessionLock: lock ?? noSessionLock,
         codec: createFakeCodec(),
-        clock: this.clock,
+        clock: aheadBy(options.aheadMs ?? 0, this.clock),
         secrets: { make: () => ({ secret: "a-secret-of-a-test-world", digest: "5".repeat(64) }) },
         entropy: createSeededEntropy((this.options.seed ?? 1) * 1_000 + index, this.clock),
         telemetry: { emit: (event) => events.push(event) },

@@ -13,6 +13,7 @@ import type { HistoryChanged } from "../../ports/lane-store.ts";
 import type { InstanceRecord, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { DatabaseClock } from "../database-clock.ts";
 import type { Lanes } from "../lane/lanes.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { KillSwitch } from "./kill-switch.ts";
@@ -24,8 +25,9 @@ import { betweenOwners, outOfReach, type RoutePorts, Router, unknownSigner } fro
 
 export interface ClusterPorts
   extends Pick<RoutePorts, "selfUrl">,
-    Pick<Ports, "clock" | "entropy" | "telemetry" | "peers" | "wakeUps"> {
+    Pick<Ports, "entropy" | "telemetry" | "peers" | "wakeUps"> {
   readonly store: LeaseStore & KillStore;
+  readonly clock: DatabaseClock;
   readonly lease: () => { readonly instanceId: string; historyChanged(error: HistoryChanged): void };
   readonly lanes: () => Lanes;
   readonly mode: "basic" | "worker-queue";
@@ -145,6 +147,7 @@ export class Cluster {
   }
 
   async learn(instances: readonly InstanceRecord[]): Promise<void> {
+    this.ports.clock.hear(instances, this.ports.lease().instanceId);
     this.ports.peers.know(instances);
     await this.kills.noticed(instances[0]?.killChanges);
     if (await this.membership.learn(instances)) this.ports.onChange();

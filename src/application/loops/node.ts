@@ -13,6 +13,7 @@ import type { Created, FencepostApi } from "../api.ts";
 import { ChainContext } from "../chain/chain-context.ts";
 import { type StableBlocksOptions, stableBlocks } from "../chain/stable-blocks.ts";
 import { Cluster } from "../cluster/cluster.ts";
+import { DatabaseClock } from "../database-clock.ts";
 import { Intake } from "../detours/intake.ts";
 import { recoverLanes } from "../detours/recover.ts";
 import { Activity, type Working } from "../lane/activity.ts";
@@ -78,7 +79,8 @@ export class FencepostNode {
   private beating: Promise<void> | null = null;
   private claimAgainAtMs = 0;
 
-  constructor(ports: NodePorts, settings: NodeSettings) {
+  constructor(given: NodePorts, settings: NodeSettings) {
+    const ports = { ...given, clock: new DatabaseClock(given.clock) };
     this.ports = ports;
     this.settings = settings;
     const { store, clock, entropy, telemetry, codec } = ports;
@@ -372,12 +374,9 @@ export class FencepostNode {
       },
       createBatch: (requests, owner, limits) => this.create(requests.map((request) => ({ request, owner, limits }))),
       readiness: (chainId) => {
-        const { lease, ports } = this;
         const { draining } = this.reception;
-        const chains = [...this.chains.values()];
-        const settledIn = this.settlingIn.isOver;
-        const { lanesOf } = this.stagePorts();
-        return readiness({ store: ports.store, lease, chains, lanesOf, draining, settledIn }, chainId);
+        const node = { ...this.stagePorts(), lease: this.lease, chains: [...this.chains.values()] };
+        return readiness({ ...node, draining, settledIn: this.settlingIn.isOver }, chainId);
       },
     };
   }
