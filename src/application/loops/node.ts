@@ -122,14 +122,10 @@ export class FencepostNode {
     this.hook = new HookRunner({ ...this.stagePorts(), stuckHook: ports.stuckHook ?? null });
     this.watch = new StuckWatch({ clock, telemetry, chains: this.chains, hook: this.hook });
     const admission = { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 };
+    const isServedElsewhere = (chainId: number) => this.cluster.membership.servesChain(chainId);
     const createPorts = {
       ...this.stagePorts(),
-      intents: {
-        codec,
-        entropy,
-        chainIds: [...this.chains.keys()],
-        isServedElsewhere: (chainId: number) => this.cluster.membership.servesChain(chainId),
-      },
+      intents: { codec, entropy, chainIds: [...this.chains.keys()], isServedElsewhere },
       requestIds: new RequestIds(store, clock),
       lanes: this.lanes,
       router: this.cluster.forwards ? this.cluster.router : null,
