@@ -61,8 +61,8 @@ export default defineConfig({
       },
     ],
     sequence: { sequencer: SlowestFirst },
-    // Two cores is what the suite is timed on; a third worker fills what the others leave while they wait for real time.
-    maxWorkers: 3,
+    // Two cores is what the suite is timed on; two more workers fill what the others leave while they wait for real time.
+    maxWorkers: 4,
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts"],

@@ -57,7 +57,8 @@ async function constraints(client: Client, table: string): Promise<readonly stri
      ORDER BY contype DESC, conname`,
     [table],
   );
-  return rows.map(({ line }) => `  ${line}`);
+  // A role that is called as the schema is has it in its path, and is told of tables without it.
+  return rows.map(({ line }) => `  ${line.replace(/ REFERENCES (?!fencepost\.)/, " REFERENCES fencepost.")}`);
 }
 
 async function indexes(client: Client, table: string): Promise<readonly string[]> {

@@ -24,7 +24,7 @@ CREATE TABLE fencepost.api_secret (
   created_at timestamp with time zone NOT NULL,
   CONSTRAINT api_secret_by_name UNIQUE (name, slot),
   CONSTRAINT api_secret_pkey PRIMARY KEY (digest),
-  CONSTRAINT api_secret_name_fkey FOREIGN KEY (name) REFERENCES api_key(name) ON DELETE CASCADE,
+  CONSTRAINT api_secret_name_fkey FOREIGN KEY (name) REFERENCES fencepost.api_key(name) ON DELETE CASCADE,
   CONSTRAINT api_secret_digest CHECK ((octet_length(digest) = 32)),
   CONSTRAINT api_secret_slot CHECK ((slot = ANY (ARRAY[1, 2])))
 );

@@ -111,7 +111,8 @@ export const findWaitingRequests = statement<Flat<ExistingTransaction>>("find-wa
 
 /**
  * What waits for approval, or waited, and has no nonce yet, behind the lane's lock: by request id, and by its own id ($3). The caller
- * drops those of lanes it did not mean.
+ * drops those of lanes it did not mean. OFFSET keeps what is asked at the end out of there: an older planner would walk an
+ * index of what waits instead of looking the id up.
  */
 export const findAwaited = statement<Flat<ExistingTransaction>>("find-awaited")`
   SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, NULL::bigint AS nonce, 'CREATED' AS state,
@@ -120,7 +121,7 @@ export const findAwaited = statement<Flat<ExistingTransaction>>("find-awaited")`
     SELECT w.* FROM fencepost.intake AS w
     WHERE w.request_id = ANY ($1::text[]) AND w.request_id IS NOT NULL AND w.signer = ANY ($2::text[])
     UNION ALL
-    SELECT w.* FROM fencepost.intake AS w WHERE w.tx_id = ANY ($3::uuid[])
+    (SELECT w.* FROM fencepost.intake AS w WHERE w.tx_id = ANY ($3::uuid[]) OFFSET 0)
   ) AS i
   WHERE i.awaits IS NOT NULL AND i.alias_of IS NULL`;
 
