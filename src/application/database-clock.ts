@@ -1,31 +1,34 @@
 import type { Clock } from "../ports/clock.ts";
-import type { InstanceRecord } from "../ports/lease-store.ts";
+
+/** How much of the time that has passed a step forward may make up for. */
+const CATCH_UP = 0.1;
 
 /**
  * The machine's clock, but for the time of day: that is the database's, whose times are on every row. By a machine that is an
  * hour ahead, every transaction would be an hour old, its lane's patience over, and a hook asked what to do about it.
  *
- * Heard from one's own heartbeat, whenever the instances are read: late by up to a look, so that nothing seems older than
- * it is. Before the first, the machine's has to do.
+ * Nothing may seem older than it is. So where the database's clock is set back, that holds at once; where it is set forward,
+ * or a server with another clock takes over, it is followed slowly. Before it is first heard, the machine's has to do.
  */
 export class DatabaseClock implements Clock {
   private readonly machine: Clock;
-  /** What a heartbeat said, and when it was read, in milliseconds that never go back. */
-  private heard: { readonly heartbeatMs: number; readonly readMs: number } | null = null;
+  /** What is added to the milliseconds that never go back, and when that was found. */
+  private heard: { readonly offsetMs: number; readonly atMs: number } | null = null;
 
   constructor(machine: Clock) {
     this.machine = machine;
   }
 
-  hear(instances: readonly Pick<InstanceRecord, "instanceId" | "heartbeatAt">[], selfId: string): void {
-    const heartbeatMs = instances.find(({ instanceId }) => instanceId === selfId)?.heartbeatAt.getTime();
-    if (heartbeatMs === undefined || heartbeatMs === this.heard?.heartbeatMs) return;
-    this.heard = { heartbeatMs, readMs: this.machine.monotonicMs() };
+  /** What it said a moment ago. */
+  hear(time: Date): void {
+    const atMs = this.machine.monotonicMs();
+    const saidMs = time.getTime() - atMs;
+    const mostMs = this.heard === null ? saidMs : this.heard.offsetMs + CATCH_UP * (atMs - this.heard.atMs);
+    this.heard = { offsetMs: Math.min(saidMs, mostMs), atMs };
   }
 
   now(): Date {
-    if (this.heard === null) return this.machine.now();
-    return new Date(this.heard.heartbeatMs + this.machine.monotonicMs() - this.heard.readMs);
+    return this.heard === null ? this.machine.now() : new Date(this.heard.offsetMs + this.machine.monotonicMs());
   }
 
   monotonicMs(): number {

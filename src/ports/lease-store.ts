@@ -57,6 +57,8 @@ export interface InstanceRecord extends InstanceIdentity, Pick<InstanceKey, "key
   readonly lanes: number;
   /** How often an order to stop was given or ended in this database (kill-store.ts), told with every look at an instance. */
   readonly killChanges: number;
+  /** The database's clock as this was read. */
+  readonly readAt: Date;
   /** "none": it has recorded no session lock. "gone": it has, and the server does not hold that lock any more. */
   readonly lock: "none" | "held" | "gone";
 }

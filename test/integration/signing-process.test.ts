@@ -12,13 +12,15 @@ import { wideBounds } from "../support/signing-process.ts";
 import { pricedTransfer, transfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
+const PROCESS = { FENCEPOST_SIGNING: "process" };
+
 describe("the signing process of a node", () => {
   it("shows nobody a key, and is killed again and again without anything being lost, or sent twice", async ({
     simulated,
     nodes,
     database,
   }) => {
-    const node = await nodes.start(simulated.url);
+    const node = await nodes.start(simulated.url, PROCESS);
     const first = await untilThere(node.pid);
     const shown = read(`/proc/${first}/environ`) + read(`/proc/${first}/cmdline`);
     expect(shown).not.toContain("FENCEPOST");
@@ -41,14 +43,14 @@ describe("the signing process of a node", () => {
   });
 
   it("ends at once with a node that is killed", async ({ simulated, nodes }) => {
-    const node = await nodes.start(simulated.url);
+    const node = await nodes.start(simulated.url, PROCESS);
     const signing = await untilThere(node.pid);
     node.signal("SIGKILL");
     await waitUntil(() => isGone(signing), "it is gone", { giveUpMs: 5_000 });
   });
 
   it("is there until its node has drained, where all of the group are told to stop", async ({ simulated, nodes }) => {
-    const node = await nodes.start(simulated.url);
+    const node = await nodes.start(simulated.url, PROCESS);
     const signing = await untilThere(node.pid);
     // The chain holds this create up: the node drains for as long as it is in hand.
     simulated.faults.inject({ kind: "hang" }, { method: "eth_estimateGas", times: 1 });

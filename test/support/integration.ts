@@ -43,6 +43,8 @@ export const QUICK: Variables = {
   FENCEPOST_POLL_INTERVAL: "100ms",
   FENCEPOST_CONFIRMATIONS: "2",
   FENCEPOST_LOG_LEVEL: "warn",
+  // The signing process has tests of its own: without it a node starts for less.
+  FENCEPOST_SIGNING: "thread",
 };
 
 export interface Database {

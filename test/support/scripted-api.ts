@@ -174,6 +174,7 @@ export function sampleInstance(overrides: Partial<InstanceRecord> = {}): Instanc
     expired: false,
     lanes: 3,
     killChanges: 0,
+    readAt: new Date("2026-01-01T00:00:10.000Z"),
     chains: [CHAIN_ID],
     draining: false,
     standsBack: false,

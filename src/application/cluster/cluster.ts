@@ -147,7 +147,7 @@ export class Cluster {
   }
 
   async learn(instances: readonly InstanceRecord[]): Promise<void> {
-    this.ports.clock.hear(instances, this.ports.lease().instanceId);
+    if (instances[0] !== undefined) this.ports.clock.hear(instances[0].readAt);
     this.ports.peers.know(instances);
     await this.kills.noticed(instances[0]?.killChanges);
     if (await this.membership.learn(instances)) this.ports.onChange();

@@ -108,7 +108,7 @@ function readAgain({ term }: OwnedLane, reason: string, error?: unknown): never 
 function reportPlanned(ports: LaneWriterPorts, lane: OwnedLane, { tx, item }: Planned): void {
   const { event, from, to: state, subState } = item;
   const txHash = hashOf(tx);
-  const ageMs = isSettled(state) ? { ageMs: ports.clock.now().getTime() - tx.createdAt.getTime() } : {};
+  const ageMs = isSettled(state) ? { ageMs: Math.max(0, ports.clock.now().getTime() - tx.createdAt.getTime()) } : {};
   reportMove(ports, lane, { txId: tx.txId, nonce: tx.nonce, event, from, state, subState, txHash, ...ageMs });
 }
 

@@ -71,7 +71,7 @@ export class LeaseBench {
     return made;
   }
 
-  row(instanceId: string): Omit<InstanceRecord, "expired" | "lanes" | "lock" | "killChanges"> | undefined {
+  row(instanceId: string): Omit<InstanceRecord, "expired" | "lanes" | "lock" | "killChanges" | "readAt"> | undefined {
     return this.database.state.instances.get(instanceId);
   }
 

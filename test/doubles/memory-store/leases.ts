@@ -111,6 +111,7 @@ export function listInstances(state: DatabaseState, now: Date): readonly Instanc
     expired: row.expiresAt <= now,
     lanes: held.get(row.instanceId) ?? 0,
     killChanges,
+    readAt: now,
   }));
   return rows.sort((a, b) => a.startedAt.getTime() - b.startedAt.getTime() || (a.instanceId < b.instanceId ? -1 : 1));
 }

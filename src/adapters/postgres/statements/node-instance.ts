@@ -50,7 +50,7 @@ export const listInstances = statement<InstanceRecord>("list-instances")`
   SELECT n.instance_id, n.node_id, n.url, n.version, n.mode, n.started_at, n.heartbeat_at, n.expires_at, n.counter,
     n.dead, n.chains::float8[] AS chains, n.draining, n.stands_back, n.public_key, n.key_proof, n.expires_at <= clock_timestamp() AS expired,
     coalesce(held.lanes, 0) AS lanes,
-    (SELECT count(*) + count(k.ended_at) FROM fencepost.kill AS k) AS kill_changes,
+    (SELECT count(*) + count(k.ended_at) FROM fencepost.kill AS k) AS kill_changes, clock_timestamp() AS read_at,
     CASE WHEN n.session_lock IS NULL THEN 'none' WHEN locked.key IS NULL THEN 'gone' ELSE 'held' END AS lock
   FROM fencepost.node_instance AS n
   LEFT JOIN (

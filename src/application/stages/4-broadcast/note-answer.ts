@@ -98,7 +98,7 @@ function report(ports: LearnPorts, { lane, tx, result }: Answered): void {
     answer: result.answer,
     detail: result.detail,
     first,
-    sinceCreatedMs: first ? ports.clock.now().getTime() - tx.createdAt.getTime() : null,
+    sinceCreatedMs: first ? Math.max(0, ports.clock.now().getTime() - tx.createdAt.getTime()) : null,
   });
 }
 
