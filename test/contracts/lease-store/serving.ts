@@ -44,7 +44,7 @@ export function servingContract(context: LeaseStoreContext): void {
     const signers = [uniqueAddress()];
     const { instanceId, ...rest } = anInstance({ signers, chains: [1, 2] });
     await context.store.registerInstance({ instanceId, ...rest });
-    const before = await find(instanceId);
+    const before = { ...(await find(instanceId)), readAt: expect.any(Date) };
     await context.subject.tick();
     await context.store.announce(instanceId, { chains: [2, 5], draining: true, standsBack: true });
     const other = await context.subject.connect();
@@ -53,6 +53,16 @@ export function servingContract(context: LeaseStoreContext): void {
     await other.close();
     await context.store.announce(instanceId, { chains: [], draining: false, standsBack: false });
     expect(await find(instanceId)).toEqual({ ...before, chains: [], draining: false, standsBack: false });
+  });
+
+  it("tells the database's clock with every look", async () => {
+    const { instanceId, ...rest } = anInstance();
+    await context.store.registerInstance({ instanceId, ...rest });
+    const first = await find(instanceId);
+    await context.subject.tick();
+    const second = await find(instanceId);
+    expect(first?.readAt.getTime()).toBeGreaterThanOrEqual(first?.heartbeatAt.getTime() ?? Number.NaN);
+    expect(second?.readAt.getTime()).toBeGreaterThan(first?.readAt.getTime() ?? Number.NaN);
   });
 
   it("announces for one instance alone", async () => {
