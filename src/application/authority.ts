@@ -186,13 +186,19 @@ function stopping(principal: Principal, api: FencepostApi) {
 /** What others may do and have used is for those who act on theirs, or see everything. */
 function policyReads(principal: Principal, api: FencepostApi) {
   const limited = isLimited(principal);
-  const isMine = (key: string): boolean => key === principal.name;
+  const isMine = (key: string | null): boolean => key === principal.name;
+  /** A dry run tells it too: by what is refused. */
+  const refuseOthers = (key: string | null | undefined): void => {
+    if (key !== undefined && !isMine(key))
+      refuseLimited(principal, "a key that is limited to signers or chains sees no other key's use");
+  };
   return {
     checkPolicy: async (request, key) => {
       const mayAskForOthers = principal.scopes.has("operate") || principal.scopes.has("admin");
-      if (key !== undefined && key !== principal.name && !mayAskForOthers) {
+      if (key !== undefined && !isMine(key) && !mayAskForOthers) {
         throw forbidden("scope:operate", "to ask for another API key takes a key with operate");
       }
+      refuseOthers(key);
       return api.checkPolicy(request, key ?? principal.name, principal);
     },
     policies: async () => {
@@ -205,8 +211,7 @@ function policyReads(principal: Principal, api: FencepostApi) {
     },
     policyUsage: async (query = {}) => {
       refuseNamed(principal, query);
-      if (query.key !== undefined && !isMine(query.key))
-        refuseLimited(principal, "a key that is limited to signers or chains sees no other key's use");
+      refuseOthers(query.key);
       const { at, signers, keys } = await api.policyUsage(query);
       if (!limited) return { at, signers, keys };
       const mine = keys.filter(({ key, chainId }) => isMine(key) && principal.chains?.has(chainId) !== false);
