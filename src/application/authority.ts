@@ -42,7 +42,7 @@ export function limitedTo(principal: Principal, api: FencepostApi, rates: KeyRat
     ...ownersActions(principal, api),
     ...managing(principal, api),
     ...stopping(principal, api),
-    ...policyReads(principal, api),
+    ...policyReads(principal, api, rates),
     nodes: () => api.nodes(),
     readiness: (chainId) => api.readiness(chainId),
   };
@@ -57,8 +57,9 @@ function making(principal: Principal, api: FencepostApi, rates: KeyRates) {
     reserveNonce: (request) => api.reserveNonce(request, name, principal),
   } satisfies Partial<FencepostApi>;
   if (principal.createsPerSecond === null) return free;
-  const counted = <T>(work: () => Promise<T>): Promise<T> => {
-    return rates.take(principal, 1) === 0 ? Promise.reject(tooFast(principal)) : work();
+  const counted = async <T>(work: () => Promise<T>): Promise<T> => {
+    countOne(principal, rates);
+    return work();
   };
   return {
     create: (request) => counted(() => free.create(request)),
@@ -70,6 +71,10 @@ function making(principal: Principal, api: FencepostApi, rates: KeyRates) {
     },
     reserveNonce: (request) => counted(() => free.reserveNonce(request)),
   } satisfies Partial<FencepostApi>;
+}
+
+function countOne(principal: Principal, rates: KeyRates): void {
+  if (rates.take(principal, 1) === 0) throw tooFast(principal);
 }
 
 function reads(principal: Principal, api: FencepostApi) {
@@ -184,7 +189,7 @@ function stopping(principal: Principal, api: FencepostApi) {
 }
 
 /** What others may do and have used is for those who act on theirs, or see everything. */
-function policyReads(principal: Principal, api: FencepostApi) {
+function policyReads(principal: Principal, api: FencepostApi, rates: KeyRates) {
   const limited = isLimited(principal);
   const isMine = (key: string | null): boolean => key === principal.name;
   /** A dry run tells it too: by what is refused. */
@@ -199,6 +204,8 @@ function policyReads(principal: Principal, api: FencepostApi) {
         throw forbidden("scope:operate", "to ask for another API key takes a key with operate");
       }
       refuseOthers(key);
+      // It is priced as a create is, which asks the chain.
+      countOne(principal, rates);
       return api.checkPolicy(request, key ?? principal.name, principal);
     },
     policies: async () => {
