@@ -42,7 +42,7 @@ export function limitedTo(principal: Principal, api: FencepostApi, rates: KeyRat
     ...ownersActions(principal, api),
     ...managing(principal, api),
     ...stopping(principal, api),
-    ...policyReads(principal, api),
+    ...policyReads(principal, api, rates),
     nodes: () => api.nodes(),
     readiness: (chainId) => api.readiness(chainId),
   };
@@ -57,8 +57,9 @@ function making(principal: Principal, api: FencepostApi, rates: KeyRates) {
     reserveNonce: (request) => api.reserveNonce(request, name, principal),
   } satisfies Partial<FencepostApi>;
   if (principal.createsPerSecond === null) return free;
-  const counted = <T>(work: () => Promise<T>): Promise<T> => {
-    return rates.take(principal, 1) === 0 ? Promise.reject(tooFast(principal)) : work();
+  const counted = async <T>(work: () => Promise<T>): Promise<T> => {
+    countOne(principal, rates);
+    return work();
   };
   return {
     create: (request) => counted(() => free.create(request)),
@@ -70,6 +71,10 @@ function making(principal: Principal, api: FencepostApi, rates: KeyRates) {
     },
     reserveNonce: (request) => counted(() => free.reserveNonce(request)),
   } satisfies Partial<FencepostApi>;
+}
+
+function countOne(principal: Principal, rates: KeyRates): void {
+  if (rates.take(principal, 1) === 0) throw tooFast(principal);
 }
 
 function reads(principal: Principal, api: FencepostApi) {
@@ -184,15 +189,23 @@ function stopping(principal: Principal, api: FencepostApi) {
 }
 
 /** What others may do and have used is for those who act on theirs, or see everything. */
-function policyReads(principal: Principal, api: FencepostApi) {
+function policyReads(principal: Principal, api: FencepostApi, rates: KeyRates) {
   const limited = isLimited(principal);
-  const isMine = (key: string): boolean => key === principal.name;
+  const isMine = (key: string | null): boolean => key === principal.name;
+  /** A dry run tells it too: by what is refused. */
+  const refuseOthers = (key: string | null | undefined): void => {
+    if (key !== undefined && !isMine(key))
+      refuseLimited(principal, "a key that is limited to signers or chains sees no other key's use");
+  };
   return {
     checkPolicy: async (request, key) => {
       const mayAskForOthers = principal.scopes.has("operate") || principal.scopes.has("admin");
-      if (key !== undefined && key !== principal.name && !mayAskForOthers) {
+      if (key !== undefined && !isMine(key) && !mayAskForOthers) {
         throw forbidden("scope:operate", "to ask for another API key takes a key with operate");
       }
+      refuseOthers(key);
+      // It is priced as a create is, which asks the chain.
+      countOne(principal, rates);
       return api.checkPolicy(request, key ?? principal.name, principal);
     },
     policies: async () => {
@@ -205,8 +218,7 @@ function policyReads(principal: Principal, api: FencepostApi) {
     },
     policyUsage: async (query = {}) => {
       refuseNamed(principal, query);
-      if (query.key !== undefined && !isMine(query.key))
-        refuseLimited(principal, "a key that is limited to signers or chains sees no other key's use");
+      refuseOthers(query.key);
       const { at, signers, keys } = await api.policyUsage(query);
       if (!limited) return { at, signers, keys };
       const mine = keys.filter(({ key, chainId }) => isMine(key) && principal.chains?.has(chainId) !== false);

@@ -9,7 +9,6 @@ import type { KeyRecord, KeyStore } from "../ports/key-store.ts";
 import type { Ports } from "../ports/ports.ts";
 
 export interface LiveKeysPorts extends Pick<Ports, "clock"> {
-  readonly store: Pick<KeyStore, "apiKeys">;
   /** For how long keys hold that cannot be read again. */
   readonly trustedMs: number;
   /** Of keys that name none of their own. */
@@ -31,9 +30,9 @@ export class LiveKeys {
     this.ports = ports;
   }
 
-  /** Reads until it is stopped. */
-  start(): void {
-    this.reading = this.read();
+  /** The database is reached: reads until it is stopped. */
+  start(store: Pick<KeyStore, "apiKeys">): void {
+    this.reading = this.read(store);
   }
 
   async stop(): Promise<void> {
@@ -41,16 +40,17 @@ export class LiveKeys {
     await this.reading;
   }
 
-  /** By the SHA-256 of a secret, in hex. Null: no key has it. UNAVAILABLE where one had, too long ago. */
+  /** By the SHA-256 of a secret, in hex. Null: no key has it. UNAVAILABLE where one may, or had, too long ago. */
   find(digest: string): Principal | null {
+    if (this.readAtMs === null) throw unavailable("this node has not read the API keys of the database yet");
     const found = this.principals.get(digest) ?? null;
     const { clock, trustedMs } = this.ports;
-    if (found === null || (this.readAtMs !== null && clock.monotonicMs() - this.readAtMs <= trustedMs)) return found;
+    if (found === null || clock.monotonicMs() - this.readAtMs <= trustedMs) return found;
     throw unavailable("the database does not answer, so this API key cannot be checked");
   }
 
-  private async read(): Promise<void> {
-    const { clock, store } = this.ports;
+  private async read(store: Pick<KeyStore, "apiKeys">): Promise<void> {
+    const { clock } = this.ports;
     while (!this.stopping.signal.aborted) {
       const beganMs = clock.monotonicMs();
       // What cannot be read now is read at the next look.

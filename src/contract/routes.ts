@@ -237,7 +237,7 @@ const policies: Written = {
     responses: {
       200: { description: "Allowed or not.", schema: PolicyVerdict, example: examples.policyVerdict },
     },
-    errors: ["PAYLOAD_TOO_LARGE", "UNKNOWN_CHAIN", "SUBMISSION_REJECTED"],
+    errors: ["PAYLOAD_TOO_LARGE", "QUOTA_EXCEEDED", "UNKNOWN_CHAIN", "SUBMISSION_REJECTED"],
   },
   getPolicies: {
     at: "get /api/v1/policy",

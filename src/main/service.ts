@@ -52,7 +52,7 @@ export async function startService(options: ServiceOptions) {
   const onAlertLost = (reason: string) =>
     logger.log("warn", { reason }, "an alert could not be delivered to the webhook");
   const extensions = await openExtensions({ config, checksum, onAlertLost });
-  const face = new Face();
+  const face = new Face(config);
   face.api.current = { readiness: async () => ({ ready: false, database: false, chains: [], draining: false }) };
   const serving = serve(options, { face, metrics, checksum });
   try {
@@ -64,7 +64,7 @@ export async function startService(options: ServiceOptions) {
       patience: waitUntil === undefined ? null : patienceOf(logger, waitUntil),
       onBuilt: (node, { gate, store }) => {
         face.peer.current = peerFace(node, gate);
-        face.keys = liveKeys(config, store);
+        if (config.apiKeys !== "none") face.keys.start(store);
       },
       ...(failpoint === undefined ? {} : { failpoint }),
     });
@@ -86,7 +86,7 @@ export async function startService(options: ServiceOptions) {
       signers: composed.signer.addresses().map(checksum),
       /** Drains, releases the lanes, closes. Safe to call twice. */
       stop: once(async () => {
-        await face.keys?.stop();
+        await face.keys.stop();
         await stop(http, composed);
       }),
     };
@@ -103,9 +103,12 @@ export async function startService(options: ServiceOptions) {
 class Face {
   readonly api = new Deferred<FencepostApi>();
   readonly peer = new Deferred<PeerReceiver>();
-  /** Null: none are asked for, or the database is not reached yet. */
-  keys: LiveKeys | null = null;
+  readonly keys: LiveKeys;
   reception: Receiving = { admittance: (): Admittance => OPEN, waiting: 0 };
+
+  constructor({ lease, keyQuotas: quotas }: Config) {
+    this.keys = new LiveKeys({ clock: systemClock, trustedMs: lease.durationMs, quotas });
+  }
 }
 
 interface Shown {
@@ -122,7 +125,7 @@ async function serve({ config, logger, sharesPort = false }: ServiceOptions, { f
     files: await dashboardFiles(),
     api: face.api.face,
     apiKeys: config.apiKeys,
-    liveKeys: { find: (digest) => face.keys?.find(digest) ?? null },
+    liveKeys: face.keys,
     metrics: () => metrics.expose(),
     checksum,
     version,
@@ -214,13 +217,6 @@ class Deferred<T extends object> {
         return Promise.reject(unavailable("this node is starting"));
       },
   });
-}
-
-function liveKeys({ apiKeys, lease, keyQuotas: quotas }: Config, store: BuiltParts["store"]): LiveKeys | null {
-  if (apiKeys === "none") return null;
-  const keys = new LiveKeys({ store, clock: systemClock, trustedMs: lease.durationMs, quotas });
-  keys.start();
-  return keys;
 }
 
 function peerFace(node: FencepostNode, gate: BuiltParts["gate"]): PeerReceiver {

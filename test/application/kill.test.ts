@@ -99,6 +99,29 @@ describe("an order to stop everything", () => {
     await goesOn(owner, other);
     await ops.settled(await ops.create(owner));
   });
+
+  it("that is given again where the end of the one before was not read yet holds: it is an order of its own", async () => {
+    await start();
+    await kill(owner);
+    await world.database.connect().endKills({ signer: null, actor: ACTOR, reason: "over" }, []);
+    expect(owner.node.kills.inForce, "it has not read the end").toBe(1);
+    expect(await kill(owner)).toMatchObject({ durable: true, kills: [{ signer: null }] });
+    const txId = await ops.create(owner);
+    await expectSilence();
+    expect([owner, other].map(({ node }) => node.kills.inForce)).toEqual([1, 1]);
+    await endKill(other);
+    await ops.settled(txId);
+  });
+
+  it("that is given again and again is shown as one, by every node", async () => {
+    await start();
+    for (const node of [owner, other, owner]) expect((await kill(node)).kills).toHaveLength(1);
+    expect((await kill(owner, SIGNER)).kills.map(({ signer }) => signer)).toEqual([null, SIGNER]);
+    await world.until(() => [owner, other].every(({ node }) => node.gauges().killsInForce === 2), 1_000);
+    const alerts = owner.events.filter((event) => event.type === "alert" && event.code === "KILLED");
+    expect(alerts, "one for each signer").toHaveLength(2);
+    expect((await endKill(other)).kills.map(({ signer }) => signer)).toEqual([SIGNER]);
+  });
 });
 
 describe("an order to stop one signer", () => {

@@ -14,7 +14,7 @@ const A_SECOND_MS = 1_000;
 function world() {
   const clock = createManualClock();
   const store = new MemoryDatabase(clock).connect();
-  const keys = new LiveKeys({ store, clock, trustedMs: TRUSTED_MS, quotas: { createsPerSecond: 5, queueShare: null } });
+  const keys = new LiveKeys({ clock, trustedMs: TRUSTED_MS, quotas: { createsPerSecond: 5, queueShare: null } });
   return { clock, store, keys };
 }
 
@@ -26,11 +26,27 @@ afterEach(async () => {
 });
 
 describe("the keys of the database, on a node", () => {
+  it("may be any before they were read for the first time: callers are told to come again, not that theirs is unknown", async () => {
+    made = world();
+    const { clock, store, keys } = made;
+    await store.addApiSecret(TERMS, FIRST, ME);
+    const notYet = expect.objectContaining({ code: "UNAVAILABLE" });
+    expect(() => keys.find(FIRST), "the database is not reached yet").toThrow(notYet);
+    store.cut();
+    keys.start(store);
+    await clock.advance(A_SECOND_MS);
+    for (const digest of [FIRST, SECOND]) expect(() => keys.find(digest), "it does not answer").toThrow(notYet);
+    store.heal();
+    await clock.advance(A_SECOND_MS);
+    expect(keys.find(FIRST)).toMatchObject({ name: "shop" });
+    expect(keys.find(SECOND)).toBeNull();
+  });
+
   it("are known, both while one is rotated, and refused when they are revoked: within a second", async () => {
     made = world();
     const { clock, store, keys } = made;
     await store.addApiSecret(TERMS, FIRST, ME);
-    keys.start();
+    keys.start(store);
     await clock.advance(A_SECOND_MS);
     const principal = keys.find(FIRST);
     const quotas = { createsPerSecond: 5, queueShare: null };
@@ -56,7 +72,7 @@ describe("the keys of the database, on a node", () => {
     const { clock, store, keys } = made;
     await store.addApiSecret({ ...TERMS, createsPerSecond: 2, queueShare: 0.1 }, FIRST, ME);
     await store.addApiSecret({ ...TERMS, name: "usual" }, SECOND, ME);
-    keys.start();
+    keys.start(store);
     await clock.advance(A_SECOND_MS);
     expect(keys.find(FIRST)).toMatchObject({ createsPerSecond: 2, queueShare: 0.1 });
     expect(keys.find(SECOND)).toMatchObject({ createsPerSecond: 5, queueShare: null });
@@ -70,7 +86,7 @@ describe("the keys of the database, on a node", () => {
     made = world();
     const { clock, store, keys } = made;
     await store.addApiSecret(TERMS, FIRST, ME);
-    keys.start();
+    keys.start(store);
     await clock.advance(A_SECOND_MS);
     store.cut();
     await clock.advance(TRUSTED_MS - A_SECOND_MS);

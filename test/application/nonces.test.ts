@@ -95,6 +95,21 @@ describe("a reserved nonce", () => {
     expect(error.code).toBe("REQUEST_ID_REUSED");
   });
 
+  it.each(["submitReserved", "markUsed"] as const)(
+    "that another transaction took the request id of is answered without it, as that is stored: %s",
+    async (use) => {
+      world = new World();
+      const entry = await world.startNode();
+      const { reservationId, nonce } = await reserve(entry, { requestId: "raced" });
+      const winner = await world.settle(entry.node.api.create(transfer({ requestId: "raced" })));
+      const rawTransaction = await signed(nonce);
+      const request = use === "submitReserved" ? { rawTransaction } : { txHash: `0x${"ab".repeat(32)}` };
+      const made = await world.settle(entry.node.api[use](reservationId, request));
+      expect(made).toMatchObject({ outcome: "created", nonce, requestId: null });
+      expect([row(made.txId)?.requestId, row(winner.txId)?.requestId]).toEqual([null, "raced"]);
+    },
+  );
+
   it("takes only what is signed by its signer, for its chain, at its nonce, and could run", async () => {
     world = new World();
     const entry = await world.startNode();

@@ -123,6 +123,21 @@ describe("a dry run", () => {
     }
   });
 
+  it("is not for another key where the one that asks is limited: what is left would tell what the other has used", async () => {
+    const checkPolicy = vi.fn(async () => ({ allowed: true, value: 1n, cost: 2n }));
+    for (const [limits, rule] of [
+      [LIMITED, "signers"],
+      [{ ...LIMITED, signers: null }, "chains"],
+    ] as const) {
+      const api = limitedTo(key(["read", "operate", "admin"], limits), scriptedApi({ checkPolicy }));
+      await expect(api.checkPolicy({}, "other")).rejects.toMatchObject({ code: "FORBIDDEN", extras: { rule } });
+      expect(checkPolicy).not.toHaveBeenCalled();
+      await api.checkPolicy({}, "mine");
+      expect(checkPolicy).toHaveBeenCalledOnce();
+      checkPolicy.mockClear();
+    }
+  });
+
   it("is judged by the policy of the key that it is for, and not outside the limits of the one that asks", async () => {
     const policies = policiesOf({ keys: { mine: { maxValue: { perTransaction: "0" } } } });
     world = new World({ policies });
@@ -132,7 +147,8 @@ describe("a dry run", () => {
       allowed: false,
       rule: "key.maxValue.perTransaction",
     });
-    expect(await world.settle(mine.checkPolicy(transfer(), "other"))).toMatchObject({ allowed: true });
+    const anybodys = limitedTo(key(["read", "operate"], UNLIMITED), node.api);
+    expect(await world.settle(anybodys.checkPolicy(transfer(), "other"))).toMatchObject({ allowed: true });
     const elsewhere = world.settle(mine.checkPolicy(transfer({ signer: OTHER })).catch((reason: unknown) => reason));
     expect(await elsewhere).toMatchObject({ code: "FORBIDDEN", extras: { rule: "signers" } });
     expect(world.rows()).toEqual([]);

@@ -72,14 +72,16 @@ export class KillSwitch {
   }
 
   get inForce(): number {
-    return this.held.size;
+    return this.shown().length;
   }
 
-  /** Stops at once. Says how much of the rest was done soon; what was not goes on. */
+  /**
+   * Stops at once. Says how much of the rest was done soon; what was not goes on. Always an order of its own: one that is
+   * held for the same signer may have been ended at another node, which this one has not read yet.
+   */
   async order(order: Omit<Kill, "killId">): Promise<KillAnswer> {
     const { clock, entropy } = this.ports;
-    const before = this.about(order.signer)[0];
-    const kill = before?.kill ?? { killId: entropy.uuid(), ...order };
+    const kill = { killId: entropy.uuid(), ...order };
     this.hold(kill);
     const nodes = this.others().map((member): Told => ({ member, told: false }));
     const first = Promise.all([this.keep(), ...nodes.map((node) => this.tell(node, kill, TELL_TIMES))]);
@@ -126,11 +128,19 @@ export class KillSwitch {
     return [...this.held.values()].filter(({ kill }) => kill.signer === signer);
   }
 
+  /** One for each signer, the first: people may have given the same order many times. */
+  private shown(): readonly Kill[] {
+    const kills = [...this.held.values()].map(({ kill }) => kill);
+    return kills.filter(({ signer }, at) => kills.findIndex((each) => each.signer === signer) === at);
+  }
+
   private hold(kill: Kill): Held {
     const before = this.held.get(kill.killId);
     if (before !== undefined) return before;
     const held = { kill, written: false };
+    const isRepeat = this.about(kill.signer).length > 0;
     this.held.set(kill.killId, held);
+    if (isRepeat) return held;
     const what = kill.signer === null ? "everything is stopped" : `${kill.signer} is stopped`;
     const message = `${what}: nothing is sent until somebody ends this (${kill.actor}: ${kill.reason})`;
     this.ports.telemetry.emit({ type: "alert", severity: "CRITICAL", code: "KILLED", message });
@@ -199,10 +209,9 @@ export class KillSwitch {
   }
 
   private answer(nodes: readonly Told[]): KillAnswer {
-    const inForce = [...this.held.values()];
     return {
-      durable: inForce.every(({ written }) => written),
-      kills: inForce.map(({ kill }) => kill),
+      durable: [...this.held.values()].every(({ written }) => written),
+      kills: this.shown(),
       nodes: nodes.map(({ member: { nodeId, url }, told }) => ({ nodeId, url, told })),
     };
   }

@@ -220,10 +220,11 @@ interface Use {
 
 async function settle(ports: ReservationPorts, owned: OwnedLane, use: Use): Promise<Created> {
   const { intent, attempt, becomes } = use;
-  const { reservationId, lane, nonce, requestId } = use.reservation;
+  const { reservationId, lane, nonce } = use.reservation;
   const reason = `${becomes === "SUBMITTED" ? "handed in" : "sent"} by the caller for reservation ${reservationId}`;
   const binding: Binding = { nonce, intent, attempt, reason, reservation: { reservationId, becomes } };
-  const { fate, forbidden } = await bindOn(ports, owned, binding);
+  // Its request id may have been taken since: then the transaction has none.
+  const { fate, forbidden, requestId } = await bindOn(ports, owned, binding);
   if (forbidden !== undefined) throw forbiddenBy(forbidden);
   if (fate === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
   if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { ApiKey, HttpServerOptions } from "../../../src/adapters/http/options.ts";
 import type { FencepostApi } from "../../../src/application/api.ts";
+import { LiveKeys } from "../../../src/application/live-keys.ts";
 import { NO_QUOTAS, type Principal } from "../../../src/domain/principal.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { RECIPIENT, RECIPIENT_EIP55, SIGNER } from "../../support/scripted-api.ts";
 import { World } from "../../support/world.ts";
@@ -113,6 +115,22 @@ describe("a key of the database", () => {
         expect(await get("/api/v1/nodes", "a-secret-of-the-database")).toBe(200);
         expect(await get("/api/v1/keys", "a-secret-of-the-database")).toBe(403);
         expect(await get("/api/v1/nodes", digest)).toBe(401);
+      },
+      { liveKeys },
+    );
+  });
+
+  it("is 503 while a node starts, and not 401; those of the configuration are let in by then", async () => {
+    const liveKeys = new LiveKeys({ clock: createManualClock(), trustedMs: 1_000, quotas: NO_QUOTAS });
+    await withKeys(
+      async (app) => {
+        const asked = await app.inject({
+          url: "/api/v1/nodes",
+          headers: { authorization: `Bearer ${"d".repeat(22)}` },
+        });
+        expect(asked.json()).toMatchObject({ status: 503, code: "UNAVAILABLE" });
+        expect((await app.inject({ url: "/api/v1/keys", headers })).statusCode).toBe(200);
+        expect((await app.inject({ url: "/api/v1/keys" })).statusCode).toBe(401);
       },
       { liveKeys },
     );

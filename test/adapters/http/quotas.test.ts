@@ -21,11 +21,12 @@ function bench() {
   const createBatch = vi.fn(async (requests: readonly object[]) => requests.map(() => sampleCreated()));
   const tooMany = { rule: "maxReservations", limit: 16, retryAfterSeconds: 1 };
   const reserveNonce = vi.fn(() => Promise.reject(new FencepostError("QUOTA_EXCEEDED", "too many", tooMany)));
+  const checkPolicy = vi.fn(async () => ({ allowed: true, value: 1n, cost: 2n }));
   const onRefused = (refusal: Refusal) => void refusals.push(refusal);
-  const app = httpApp({ create, createBatch, reserveNonce }, { apiKeys: KEYS, clock, onRefused });
+  const app = httpApp({ create, createBatch, reserveNonce, checkPolicy }, { apiKeys: KEYS, clock, onRefused });
   const post = (secret: string, url = "/api/v1/tx", payload: object = intent) =>
     app.inject({ method: "POST", url, headers: { authorization: `Bearer ${secret}` }, payload });
-  return { clock, refusals, create, createBatch, post };
+  return { clock, refusals, create, createBatch, checkPolicy, post };
 }
 
 describe("a key with a rate", () => {
@@ -76,6 +77,19 @@ describe("a key with a rate", () => {
     const next = await post(SLOW, "/api/v1/tx/batch", { transactions: items });
     expect(next.json().results.map(({ status }: { status: number }) => status)).toEqual([429, 429, 429, 429, 429]);
     expect(createBatch).toHaveBeenCalledOnce();
+  });
+
+  it("counts dry runs too: each asks the chain as a create does", async () => {
+    const { checkPolicy, post } = bench();
+    const answers = [];
+    for (let each = 0; each < 4; each++) answers.push(await post(SLOW, "/api/v1/policy/check"));
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 429]);
+    expect(answers.map(({ headers }) => headers.ratelimit)).toEqual(
+      [2, 1, 0, 0].map((left) => `"createsPerSecond";r=${left};t=1`),
+    );
+    expect(checkPolicy).toHaveBeenCalledTimes(3);
+    expect((await post(SLOW)).statusCode, "of the same rate").toBe(429);
+    expect((await post(FREE, "/api/v1/policy/check")).headers).not.toHaveProperty("ratelimit");
   });
 
   it("counts reservations too; a quota of theirs is told beside it", async () => {

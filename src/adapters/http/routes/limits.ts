@@ -9,7 +9,11 @@ import { noQuery, queryReader } from "../query.ts";
 /** What policies would say, what is in force, what is used. */
 export function policyRoutes(app: FastifyInstance, { checksum }: RouteContext): void {
   const readUsage = queryReader(contract.PolicyUsageQuery);
-  const checking = { bodyLimit: TRANSACTION_LIMIT_BYTES, ...answering({ 200: contract.PolicyVerdict }) };
+  const checking = {
+    bodyLimit: TRANSACTION_LIMIT_BYTES,
+    config: { metered: true as const },
+    ...answering({ 200: contract.PolicyVerdict }),
+  };
 
   app.post("/api/v1/policy/check", checking, async ({ body, query, api }): Promise<contract.PolicyVerdict> => {
     noQuery(query);
