@@ -169,6 +169,34 @@ describe("a signing process that is killed", () => {
     expect(pauses).toEqual([10, 100, 200, 400, 800]);
   });
 
+  it("is followed by another also where the machine could start none at first, with growing pauses", async () => {
+    const clock = createManualClock();
+    const processes: FakeProcess[] = [];
+    const launchedMs: number[] = [];
+    const launch = () => {
+      launchedMs.push(clock.monotonicMs());
+      if (launchedMs.length === 2 || launchedMs.length === 3) throw new Error("spawn ENOMEM");
+      return remember(processes);
+    };
+    const signer = await openHere({ beginning: BEGINNING, clock, launch });
+    open.push(signer);
+    processes[0]?.kill();
+    await expect(
+      waitUntil(
+        passing(clock, 10, () => launchedMs.length === 2),
+        "another is tried",
+      ),
+    ).resolves.toBe(true);
+    await expect(signer.sign(ADDRESS, [transfer(0)], 1)).rejects.toThrow(/cannot be started: .*spawn ENOMEM/);
+    const isBack = async () => {
+      await clock.advance(10);
+      return signer.sign(ADDRESS, [transfer(0)], 1).catch(() => null);
+    };
+    expect(await waitUntil(isBack, "another has its keys")).toHaveLength(1);
+    const [, second, third, fourth] = launchedMs as [number, number, number, number];
+    expect([third - second, fourth - third]).toEqual([100, 200]);
+  });
+
   it("because it says nothing any more: it is ended while it owes something, and not before", async () => {
     const clock = createManualClock();
     const processes: FakeProcess[] = [];
