@@ -1,10 +1,10 @@
 /** Where a node's keys are: with a process of their own, or in a thread of this one. */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { LocalSigner } from "../adapters/evm/signers/local-signer.ts";
 import { openSigner } from "../adapters/evm/signers/open-signer.ts";
-import { type Launched, openSigningProcess } from "../adapters/evm/signers/process/signing-process.ts";
+import { type Launched, neverStarted, openSigningProcess } from "../adapters/evm/signers/process/signing-process.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { readEnvironment } from "../adapters/system/environment.ts";
 import type { SigningBounds } from "../domain/signing.ts";
@@ -39,14 +39,21 @@ const MAIN = fileURLToPath(new URL("./signing-main.ts", import.meta.url)).replac
 const FOR_NODE = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "LD_LIBRARY_PATH"];
 
 /** Keys go over the channel: arguments and environment of a process are shown to others. */
-function launch(): Launched {
+function startMain(): ChildProcess {
   const env = only(readEnvironment().variables, (name) => FOR_NODE.includes(name));
-  const child = spawn(process.execPath, [MAIN], { stdio: ["ignore", "ignore", "inherit", "pipe"], env });
-  const channel = child.stdio[3] as Duplex & { ref(): void; unref(): void };
+  return spawn(process.execPath, [MAIN], { stdio: ["ignore", "ignore", "inherit", "pipe"], env });
+}
+
+export function launch(start = startMain): Launched {
+  const child = start();
   const ended = new Promise<string>((resolve) => {
     child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
     child.once("error", (error) => resolve(error.message));
   });
+  // Where the node can open no more files, Node gives out a child without streams, and tells the error a moment later.
+  const streams: ChildProcess["stdio"] | undefined = child.stdio;
+  if (streams === undefined) return neverStarted(ended);
+  const channel = streams[3] as Duplex & { ref(): void; unref(): void };
   return {
     channel,
     ended,

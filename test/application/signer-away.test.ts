@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { UnsignedTransaction } from "../../src/domain/transaction.ts";
 import { OutcomeUnknown } from "../../src/ports/lane-store.ts";
-import { SignerAway } from "../../src/ports/signer.ts";
+import { SignerAway, SigningRefused } from "../../src/ports/signer.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { OperatedWorld } from "../support/operations.ts";
 import { SIGNER, SIGNERS, TO, transfer, World, type WorldNode, type WorldOptions } from "../support/world.ts";
@@ -47,6 +47,23 @@ describe("a signer that is away", () => {
     expect(reloads(node)).toBe(0);
     expect(codes(node)).toEqual(["SIGNER_AWAY"]);
     expect(ops.row(txId)).toMatchObject({ state: "ALLOCATED", nonce: 0 });
+  });
+
+  it("is not back because a request was refused without the key being asked: it is announced once, and asked as seldom", async () => {
+    const node = await start();
+    let refuses = false;
+    const state = takeAway(node, () => {
+      refuses = !refuses;
+      return refuses ? new Error("connection refused") : new SigningRefused(0, "signed with another payload", true);
+    });
+    await world.settle(node.node.api.create(transfer()));
+    await world.until(() => state.asked > 0);
+    await world.clock.advance(60_000);
+    expect(state.asked).toBeLessThan(30);
+    expect(codes(node)).toEqual(["SIGNER_AWAY"]);
+    state.isAway = false;
+    await world.allSettled(1, 60_000);
+    expect(codes(node)).toEqual(["SIGNER_AWAY", "SIGNER_BACK"]);
   });
 
   it("loses nothing: creates are accepted meanwhile, and all are confirmed in order when it is back", async () => {

@@ -40,9 +40,9 @@ export async function askSigner(
     noteBack(ports, lane);
     return signed;
   } catch (error) {
-    if (error instanceof TermOver) throw error;
-    if (error instanceof SigningRefused) noteBack(ports, lane);
-    throw error instanceof SigningRefused ? error : noteAway(ports, lane, error);
+    // Refused before the key was asked: that does not tell whether it would sign now.
+    if (error instanceof TermOver || error instanceof SigningRefused) throw error;
+    throw noteAway(ports, lane, error);
   }
 }
 

@@ -4,7 +4,6 @@ import {
   isFirst,
   type MemoryRefusal,
   type PayloadIdentity,
-  type SignedBefore,
   secondPayload,
   type ToSign,
 } from "../../../../domain/signing.ts";
@@ -12,10 +11,15 @@ import {
 /** What is forgotten is signed like what was never seen: these keep memory small, and limit nothing that may be asked. */
 const MOST = { nonces: 65_536, noncesOfLane: 4_096, payloadsOfNonce: 16 };
 
+/** One for each time that it was admitted. */
+interface Remembered extends PayloadIdentity {
+  readonly isFirst: boolean;
+}
+
 interface RememberedLane {
   readonly term: number;
   /** The one signed last stands last. */
-  readonly nonces: Map<number, SignedBefore>;
+  readonly nonces: Map<number, readonly Remembered[]>;
 }
 
 /**
@@ -37,7 +41,10 @@ export class PayloadMemory {
     return this.count;
   }
 
-  /** The first that may not be signed. Null: all may, and are remembered as signed. */
+  /**
+   * The first that may not be signed. Null: all may, and are remembered from here on, so that nothing else is signed
+   * meanwhile. What is not signed after all is given to `notSigned`.
+   */
   admit(signer: Address, term: number, asked: readonly ToSign[]): (MemoryRefusal & { readonly index: number }) | null {
     const identities = asked.map(identityOf);
     const places = new Set<string>();
@@ -46,8 +53,10 @@ export class PayloadMemory {
       places.add(`${chainId}:${nonce}`);
       if (places.size <= index)
         return { index, message: `nonce ${nonce} is asked for twice in one request`, undeclared: false };
-      const before = this.laneOf(laneKey({ chainId, signer }), term)?.nonces.get(nonce);
-      const refusal = before === undefined ? null : secondPayload(before, each, identities[index] as PayloadIdentity);
+      const payloads = this.laneOf(laneKey({ chainId, signer }), term)?.nonces.get(nonce);
+      if (payloads === undefined) continue;
+      const before = { payloads, hasFirst: payloads.some((known) => known.isFirst) };
+      const refusal = secondPayload(before, each, identities[index] as PayloadIdentity);
       if (refusal !== null) return { ...refusal, index };
     }
     for (const [index, each] of asked.entries()) {
@@ -59,6 +68,19 @@ export class PayloadMemory {
     return null;
   }
 
+  /** Admitted before, and not signed: whoever keeps the key was away. It stands against nothing that is asked later. */
+  notSigned(signer: Address, term: number, asked: readonly ToSign[]): void {
+    for (const each of asked) {
+      const nonces = this.laneOf(laneKey({ chainId: each.chainId, signer }), term)?.nonces;
+      const payloads = nonces?.get(each.nonce) ?? [];
+      const { content, price } = identityOf(each);
+      const at = payloads.findLastIndex((known) => known.content === content && known.price === price);
+      if (nonces === undefined || at === -1) continue;
+      if (payloads.length > 1) nonces.set(each.nonce, payloads.toSpliced(at, 1));
+      else if (nonces.delete(each.nonce)) this.count--;
+    }
+  }
+
   private laneOf(key: LaneKey, term: number): RememberedLane | undefined {
     const lane = this.lanes.get(key);
     return lane?.term === term ? lane : undefined;
@@ -66,7 +88,7 @@ export class PayloadMemory {
 
   /** The memory of this term, in the place of an earlier one's. */
   private use(key: LaneKey, term: number): RememberedLane {
-    const lane = this.laneOf(key, term) ?? { term, nonces: new Map<number, SignedBefore>() };
+    const lane = this.laneOf(key, term) ?? { term, nonces: new Map<number, readonly Remembered[]>() };
     if (lane.nonces.size === 0) this.forget(key);
     this.lanes.delete(key);
     this.lanes.set(key, lane);
@@ -76,9 +98,9 @@ export class PayloadMemory {
   private remember({ nonces }: RememberedLane, { nonce, because }: ToSign, identity: PayloadIdentity): void {
     const before = nonces.get(nonce);
     nonces.delete(nonce);
-    const isFull = before !== undefined && before.payloads.length >= this.most.payloadsOfNonce;
-    const known = before === undefined || isFull ? { payloads: [], hasFirst: false } : before;
-    nonces.set(nonce, { payloads: [...known.payloads, identity], hasFirst: known.hasFirst || isFirst(because) });
+    const isFull = before !== undefined && before.length >= this.most.payloadsOfNonce;
+    const known = before === undefined || isFull ? [] : before;
+    nonces.set(nonce, [...known, { ...identity, isFirst: isFirst(because) }]);
     if (before !== undefined) return;
     this.count++;
     const [oldest] = nonces.size > this.most.noncesOfLane ? nonces.keys() : [];

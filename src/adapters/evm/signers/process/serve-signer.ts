@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { finished } from "node:stream/promises";
 import { beyondBounds } from "../../../../domain/signing.ts";
 import type { Clock } from "../../../../ports/clock.ts";
-import { type Signer, SigningRefused } from "../../../../ports/signer.ts";
+import { type SignedTransaction, type Signer, SignerAway, SigningRefused } from "../../../../ports/signer.ts";
 import { type OpenSignerOptions, openSigner } from "../open-signer.ts";
 import { PayloadMemory } from "./payload-memory.ts";
 import {
@@ -109,12 +109,21 @@ function serving(signer: Signer, { bounds }: Beginning, { answers, mask }: Speec
     const refusal = memory.admit(address, term, transactions);
     if (refusal !== null) throw new SigningRefused(refusal.index, refusal.message, refusal.undeclared);
   };
+  const sign = async ({ address, term, transactions }: SignRequest): Promise<readonly SignedTransaction[]> => {
+    try {
+      return await signer.sign(address, transactions);
+    } catch (error) {
+      const signed = error instanceof SignerAway ? error.signed.length : 0;
+      memory.notSigned(address, term, transactions.slice(signed));
+      throw error;
+    }
+  };
   return {
     async serve(line) {
       try {
         const request = decodeRequest(line);
         refuse(request);
-        const signed = await signer.sign(request.address, request.transactions);
+        const signed = await sign(request);
         answers.say(`=${encodeSigned(request.id, signed)}`, signed.length);
       } catch (error) {
         answers.say(`!${line.slice(0, line.indexOf(" "))} ${encodeFailure(error, mask)}`);

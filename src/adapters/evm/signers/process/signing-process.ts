@@ -3,7 +3,7 @@
  * started, at once and then with growing pauses. What it signed and did not tell has no effect: only what is committed is
  * sent.
  */
-import type { Duplex } from "node:stream";
+import { type Duplex, PassThrough } from "node:stream";
 import { type BackoffRule, backoffMs } from "../../../../domain/backoff.ts";
 import type { Clock } from "../../../../ports/clock.ts";
 import type { Entropy } from "../../../../ports/entropy.ts";
@@ -31,7 +31,13 @@ export interface Launched {
   hold(held: boolean): void;
 }
 
+/** What the machine could not start, told like one that ended. */
+export function neverStarted(ended: Promise<string>): Launched {
+  return { channel: new PassThrough().destroy(), ended, kill: () => undefined, hold: () => undefined };
+}
+
 export interface SigningProcessOptions {
+  /** May throw: it is tried again, like one that ended. */
   readonly launch: () => Launched;
   /** The process is started meanwhile. */
   readonly beginning: Promise<Beginning>;
@@ -89,8 +95,8 @@ class SigningProcess {
   }
 
   async start(): Promise<Hello> {
-    const { clock, launch, beginning } = this.options;
-    const launched = launch();
+    const { clock, beginning } = this.options;
+    const launched = this.launch();
     const startedMs = clock.monotonicMs();
     this.current = launched;
     const hello = new Promise<Hello>((resolve, reject) => {
@@ -107,6 +113,14 @@ class SigningProcess {
     this.away = null;
     launched.hold(false);
     return said;
+  }
+
+  private launch(): Launched {
+    try {
+      return this.options.launch();
+    } catch (error) {
+      return neverStarted(Promise.resolve(error instanceof Error ? error.message : String(error)));
+    }
   }
 
   sign(request: Omit<SignRequest, "id">): Promise<readonly SignedTransaction[]> {

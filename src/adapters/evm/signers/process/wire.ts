@@ -147,11 +147,14 @@ export function decodeFailure(text: string): Error {
 
 /** Cuts what arrives into lines. */
 export class Lines {
-  private rest = "";
+  /** Joined when the line is whole: to put each chunk to the rest would copy a long line once for each of its chunks. */
+  private rest: string[] = [];
 
   take(chunk: string): readonly string[] {
-    const lines = (this.rest + chunk).split("\n");
-    this.rest = lines.pop() ?? "";
+    this.rest.push(chunk);
+    if (!chunk.includes("\n")) return [];
+    const lines = this.rest.join("").split("\n");
+    this.rest = [lines.pop() ?? ""];
     return lines;
   }
 }

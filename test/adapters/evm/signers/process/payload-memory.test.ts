@@ -80,6 +80,24 @@ describe("what was signed for a nonce", () => {
     expect(memory.size).toBe(2);
   });
 
+  it("is not what signing failed for: that is forgotten, and no more than that", () => {
+    const memory = new PayloadMemory();
+    const batch = [payload(1), payload(2)];
+    expect(memory.admit(SIGNER, 1, batch)).toBeNull();
+    memory.notSigned(SIGNER, 1, batch.slice(1));
+    expect(memory.size).toBe(1);
+    expect(memory.admit(SIGNER, 1, [payload(1, 9n)]), "signed before the other failed").toMatchObject({ index: 0 });
+    const reprice = [payload(2, 9n, "reprice")];
+    expect(memory.admit(SIGNER, 1, reprice), "nothing that was signed stands against it").toBeNull();
+    memory.notSigned(SIGNER, 1, reprice);
+    memory.admit(SIGNER, 1, [payload(1)]);
+    memory.notSigned(SIGNER, 1, [payload(1)]);
+    expect(memory.admit(SIGNER, 1, [payload(1, 9n)]), "signed once, and not the second time").not.toBeNull();
+    memory.notSigned(SIGNER, 2, [payload(1)]);
+    expect(memory.admit(SIGNER, 1, [payload(1, 9n)]), "another term's").not.toBeNull();
+    expect(memory.size).toBe(1);
+  });
+
   it("is forgotten within bounds: the oldest of a lane, the lane that was used least lately, many payloads of a nonce", () => {
     const memory = new PayloadMemory({ nonces: 6, noncesOfLane: 4, payloadsOfNonce: 2 });
     for (let nonce = 0; nonce < 5; nonce++) expect(memory.admit(SIGNER, 1, [payload(nonce)])).toBeNull();

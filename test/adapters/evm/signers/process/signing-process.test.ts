@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { BadKey } from "../../../../../src/adapters/evm/signers/private-keys.ts";
 import type { Hex } from "../../../../../src/domain/lane.ts";
 import type { ToSign } from "../../../../../src/domain/signing.ts";
@@ -13,6 +13,7 @@ import {
   wideBounds,
 } from "../../../../support/signing-process.ts";
 import { waitUntil } from "../../../../support/wait-until.ts";
+import { startWeb3Signer } from "../../../../support/web3signer.ts";
 
 const CHAINS = [1, 137, 2 ** 47];
 
@@ -61,6 +62,20 @@ describe("the signing process", () => {
     await expect(elsewhere).rejects.toThrow(/chain 5 is not one of those/);
     expect(await signer.sign(ADDRESS, [{ ...transfer(0, 2n), because: "again" }], 1)).toHaveLength(1);
     expect(await signer.sign(ADDRESS, [transfer(0, 3n)], 2)).toHaveLength(1);
+  });
+
+  it("has not signed what its key service did not: another price then needs no declaration", async () => {
+    const service = await startWeb3Signer({ keys: [KEY], chainId: 1 });
+    onTestFinished(() => service.close());
+    const remote = { url: service.url, addresses: null, caFile: null, certFile: null, keyFile: null };
+    const beginning = { sources: { remote }, environment: {}, bounds: wideBounds([1]) };
+    const signer = await start({ beginning: Promise.resolve(beginning) });
+    service.answer = () => ({ status: 503, body: "" });
+    await expect(signer.sign(ADDRESS, [transfer(0)], 1)).rejects.toBeInstanceOf(SignerAway);
+    service.answer = null;
+    expect(await signer.sign(ADDRESS, [transfer(0, 2n)], 1)).toHaveLength(1);
+    const second = signer.sign(ADDRESS, [transfer(0, 3n)], 1);
+    await expect(second, "this time it was signed").rejects.toMatchObject({ undeclared: true });
   });
 
   it("is asked in one message for what many lanes want at once, and answers in few", async () => {
@@ -167,6 +182,34 @@ describe("a signing process that is killed", () => {
       pauses.push(clock.monotonicMs() - fromMs);
     }
     expect(pauses).toEqual([10, 100, 200, 400, 800]);
+  });
+
+  it("is followed by another also where the machine could start none at first, with growing pauses", async () => {
+    const clock = createManualClock();
+    const processes: FakeProcess[] = [];
+    const launchedMs: number[] = [];
+    const launch = () => {
+      launchedMs.push(clock.monotonicMs());
+      if (launchedMs.length === 2 || launchedMs.length === 3) throw new Error("spawn ENOMEM");
+      return remember(processes);
+    };
+    const signer = await openHere({ beginning: BEGINNING, clock, launch });
+    open.push(signer);
+    processes[0]?.kill();
+    await expect(
+      waitUntil(
+        passing(clock, 10, () => launchedMs.length === 2),
+        "another is tried",
+      ),
+    ).resolves.toBe(true);
+    await expect(signer.sign(ADDRESS, [transfer(0)], 1)).rejects.toThrow(/cannot be started: .*spawn ENOMEM/);
+    const isBack = async () => {
+      await clock.advance(10);
+      return signer.sign(ADDRESS, [transfer(0)], 1).catch(() => null);
+    };
+    expect(await waitUntil(isBack, "another has its keys")).toHaveLength(1);
+    const [, second, third, fourth] = launchedMs as [number, number, number, number];
+    expect([third - second, fourth - third]).toEqual([100, 200]);
   });
 
   it("because it says nothing any more: it is ended while it owes something, and not before", async () => {
