@@ -257,8 +257,8 @@ describe("a policy", () => {
 });
 
 describe("a placeholder at the nonce of an expired reservation", () => {
-  const silence = async (most: bigint) => {
-    const entry = await start({}, { policies: policiesOf({ keys: { ann: { maxCost: { perDay: `${most}` } } } }) });
+  const silence = async (policies: object, options: WorldOptions = {}) => {
+    const entry = await start({}, { ...options, policies: policiesOf(policies) });
     const signed: number[] = [];
     const sign = entry.signer.sign.bind(entry.signer);
     entry.signer.sign = (signer, transactions) => {
@@ -272,7 +272,7 @@ describe("a placeholder at the nonce of an expired reservation", () => {
   const usedByAnn = async ({ node }: WorldNode) => (await world.settle(node.api.policyUsage({ key: "ann" }))).keys[0];
 
   it("is charged to the key that reserved", async () => {
-    const { entry, behind, nonce } = await silence(10n ** 18n);
+    const { entry, behind, nonce } = await silence({ keys: { ann: { maxCost: { perDay: `${10n ** 18n}` } } } });
     await world.allSettled(2);
     expect(ops.outcome(behind)).toBe("CONFIRMED");
     const placeholder = world.rows().find((row) => row.nonce === nonce);
@@ -283,11 +283,54 @@ describe("a placeholder at the nonce of an expired reservation", () => {
     checkInvariants(world);
   });
 
-  it("is not signed where that key has no room for it: the head is STUCK, and says which rule", async () => {
-    const { entry, behind, signed, nonce } = await silence(1n);
+  it("is signed and charged also where that key has no room for it", async () => {
+    const most = 1n;
+    const { entry, behind, nonce } = await silence({ keys: { ann: { maxCost: { perDay: `${most}` } } } });
+    await world.allSettled(2);
+    expect(ops.outcome(behind)).toBe("CONFIRMED");
+    expect(world.rows().find((row) => row.nonce === nonce)).toMatchObject({ owner: "ann", subState: "CANCELLED" });
+    expect((await usedByAnn(entry))?.day.cost).toBeGreaterThan(most);
+    expect(await refusal(entry.node.api.create(transfer(), "ann"))).toMatchObject(forbidden("key.maxCost.perDay"));
+    checkInvariants(world);
+  });
+
+  it("is signed on an operator's word, whatever the key that reserved may still spend", async () => {
+    const keys = { ann: { maxCost: { perTransaction: "1" } } };
+    const { entry, behind } = await silence({ keys }, { settings: { expiredReservations: "hole" } });
+    await world.until(() => ops.row(behind).state === "STUCK");
+    await ops.act(entry, "resolve", { txId: behind, request: { action: "PLACEHOLDER" } });
+    await world.allSettled(2);
+    expect(ops.outcome(behind)).toBe("CONFIRMED");
+    checkInvariants(world);
+  });
+
+  it("is offered more for on a dearer market, by the loop and not by the key that has no room for that", async () => {
+    const keys = { ann: { maxCost: { perDay: "1" } } };
+    const { entry, behind, nonce } = await silence({ keys }, { settings: { resubmitIntervalMs: 2_000 } });
+    const placed = () => world.rows().find((row) => row.nonce === nonce);
+    world.holdBlocks();
+    await world.until(() => (placed()?.attempts.length ?? 0) > 0);
+    const txId = placed()?.txId as string;
+    const fees = { maxFeePerGas: `${900n * GWEI}`, maxPriorityFeePerGas: `${900n * GWEI}` };
+    expect(await refusal(ops.act(entry, "reprice", { txId, request: fees }))).toMatchObject(
+      forbidden("key.maxCost.perDay"),
+    );
+    world.chain.setBaseFee(60n * GWEI);
+    world.chain.mine();
+    await world.until(() => ops.kinds(txId).length > 1);
+    expect(ops.kinds(txId)).toEqual(["placeholder", "placeholder"]);
+    world.chain.setBaseFee(GWEI);
+    world.releaseBlocks();
+    await world.allSettled(2);
+    expect(ops.outcome(behind)).toBe("CONFIRMED");
+  });
+
+  it("is not signed where the signer's policy has no room for it: the head is STUCK, and says which rule", async () => {
+    const signers = { [SIGNER]: { maxCost: { perDay: `${WORST}` } } };
+    const { entry, behind, signed, nonce } = await silence({ signers });
     await world.until(() => ops.row(behind).state === "STUCK");
     expect(ops.row(behind).history.at(-1)?.reason).toMatch(
-      new RegExp(`nonce ${nonce} .*expired unused.*no placeholder takes it: .*maxCost.perDay of this key`),
+      new RegExp(`nonce ${nonce} .*expired unused.*no placeholder takes it: .*maxCost.perDay of this signer`),
     );
     expect(signed).not.toContain(nonce);
     expect(await usedByAnn(entry)).toBeUndefined();

@@ -87,10 +87,11 @@ const RUNNING = `
 export async function migrate(options: SchemaOptions): Promise<{ readonly applied: readonly string[] }> {
   const migrations = options.migrations ?? (await shippedMigrations());
   return withClient(options, async (client) => {
-    await refuseUnquotable(client, options.schema ?? DEFAULT_SCHEMA);
+    const schema = options.schema ?? DEFAULT_SCHEMA;
+    await refuseUnquotable(client, schema);
     const applied = await applyPatiently(client, migrations);
     if (applied.length > 0) await analyse(client);
-    if (options.grant !== undefined) await grantTo(client, options.grant);
+    if (options.grant !== undefined) await grantTo(client, schema, options.grant);
     return { applied };
   });
 }
@@ -249,25 +250,27 @@ async function analyse(client: pg.Client): Promise<void> {
  * What a node needs to run, and nothing that changes a table. Tables of later migrations as well, where the same role
  * applies them. In one transaction: a role with half of the rights would start, and fail later.
  */
-async function grantTo(client: pg.Client, role: string): Promise<void> {
+async function grantTo(client: pg.Client, schema: string, role: string): Promise<void> {
   const { rowCount } = await client.query("SELECT FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) $1", [
     role,
   ]);
   if (rowCount === 0)
     throw new SchemaMismatch("noRole", `there is no role ${role} to grant anything to: create it first`);
   const to = `TO ${client.escapeIdentifier(role)}`;
-  const ours = "IN SCHEMA fencepost";
+  const ours = `IN SCHEMA ${schema}`;
   const later = `ALTER DEFAULT PRIVILEGES ${ours} GRANT`;
-  await client.query(`
+  const text = `
     BEGIN;
-    GRANT USAGE ON SCHEMA fencepost ${to};
+    GRANT USAGE ON SCHEMA ${schema} ${to};
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES ${ours} ${to};
     GRANT USAGE ON ALL SEQUENCES ${ours} ${to};
     GRANT EXECUTE ON ALL FUNCTIONS ${ours} ${to};
     ${later} SELECT, INSERT, UPDATE, DELETE ON TABLES ${to};
     ${later} USAGE ON SEQUENCES ${to};
     ${later} EXECUTE ON FUNCTIONS ${to};
-    COMMIT`);
+    COMMIT`;
+  // Not as a string, in which every `fencepost` would become the schema: the role may be called that, too.
+  await client.query({ text });
 }
 
 /** Removes everything Fencepost keeps in this database. For `dev`, whose chain starts anew each time. */

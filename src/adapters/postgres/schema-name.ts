@@ -11,7 +11,7 @@ export function inSchema(sql: string, schema: string): string {
   return schema === DEFAULT_SCHEMA ? sql : sql.replace(/\bfencepost\b/g, schema);
 }
 
-/** A client that says everything in this schema. */
+/** A client that says every string in this schema; what is given as `{ text }` names its schema itself. */
 export function speakingIn(client: pg.Client, schema: string): pg.Client {
   const query = client.query.bind(client) as (...asked: readonly unknown[]) => unknown;
   const ask = (text: unknown, ...rest: readonly unknown[]) =>

@@ -26,7 +26,7 @@ import type { Attempt, Payload, PreparedIntent, Receipt, UnsignedTransaction } f
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../domain/transitions.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { DecodedTransaction } from "../../ports/codec.ts";
-import type { Decision } from "../../ports/lane-store.ts";
+import type { Decision, Spending } from "../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import { SignerAway, SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -75,7 +75,7 @@ export async function changeTracked(ports: ChangePorts, context: ChainContext, w
   refuseMined(tx);
   refuseImpossible(tx, payload.kind);
   const { thenStuck = false } = change;
-  const about = change.kind === "replace" ? "payload" : "cost";
+  const about = judgedAs(change);
   const another = { ...payload, over, about, thenStuck, ...decided(change) } as const;
   const fate = await signing(() => signAnother(ports, lane, tx, another));
   if (typeof fate !== "string") throw forbiddenBy(fate);
@@ -95,7 +95,7 @@ export async function changeQueued(
   const asked = askingChain(() => queuedPayload(context, lane, record, change));
   const { payload, gas, gasCost } = await lane.term.during(asked);
   const { to, data, value } = payload;
-  const about = change.kind === "replace" ? "payload" : "cost";
+  const about = judgedAs(change);
   const spends = { to, data, value, gasCost, about } as const;
   const forbidden = await forbiddenNow(ports, lane, { txId: record.txId, spends });
   if (forbidden !== null) throw forbiddenBy(forbidden);
@@ -114,6 +114,12 @@ export async function changeQueued(
     lane.count("amending", -1);
     lane.signing?.kick();
   }
+}
+
+/** Only an operator or the hook asks for a placeholder. Another price for one is its owner's to ask for, too, and to have room for. */
+function judgedAs({ kind }: PayloadChange): Spending["about"] {
+  if (kind === "placeholder") return kind;
+  return kind === "replace" ? "payload" : "cost";
 }
 
 function decided({ reason, decision }: PayloadChange) {

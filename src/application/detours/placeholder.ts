@@ -32,7 +32,7 @@ export interface Placing {
   readonly mostPerHour?: number;
 }
 
-/** "conflict": the nonce is no hole any more. Throws FORBIDDEN where a policy does not allow what it costs. */
+/** "conflict": the nonce is no hole any more. Throws FORBIDDEN where the signer's policy does not allow what it costs. */
 export async function placeHolder(
   ports: PlaceholderPorts,
   context: ChainContext,
@@ -48,7 +48,7 @@ export async function placeHolder(
   const unsigned = bounded(context.ceilings, { chainId, nonce, to, data, value, gas, fees, accessList: [] });
   // Whoever let its reservation expire pays for what closes its nonce.
   const owner = hole.expired?.owner ?? null;
-  const spends = spendingOf(unsigned, "cost");
+  const spends = spendingOf(unsigned, "placeholder");
   const refused = await forbiddenNow(ports, lane, { spends, ...(owner === null ? {} : { owner }) });
   if (refused !== null) throw forbiddenBy(refused);
   const made = await signOne(ports, lane, { ...unsigned, because: "placeholder" }).catch(asForbidden);

@@ -130,7 +130,8 @@ async function payloadAt(ports: RepricePorts, { context, tx }: Work, fees: Fees)
   if (content === null) return null;
   const unsigned = bounded(context.ceilings, { ...content, fees });
   const reason = tx.pace.answer === "underpriced" ? "a node called it underpriced" : "the last blocks took more";
-  return { kind: repricedKind(tx.attempts), unsigned, over, about: "cost", reason };
+  const kind = repricedKind(tx.attempts);
+  return { kind, unsigned, over, about: kind === "placeholder" ? kind : "cost", reason };
 }
 
 export interface LowerGasPorts extends AnotherAttemptPorts, StoredBytes {

@@ -58,8 +58,9 @@ async function forbiddenForMore({ limits = null }: LimitPorts, record: Transacti
   const isEmpty = attempt.kind === "cancel" || attempt.kind === "placeholder";
   const value = isEmpty ? 0n : payload.value;
   const gasCost = (attempt.gas * feeCap(attempt.fees) * 11n) / 10n;
+  const about = attempt.kind === "placeholder" ? attempt.kind : "cost";
   const use = await limits.use(lane, { txId });
-  const verdict = foreseen(limits.policies, use, { to: null, data: "0x", value, gasCost, about: "cost" });
+  const verdict = foreseen(limits.policies, use, { to: null, data: "0x", value, gasCost, about });
   return "forbidden" in verdict ? verdict.forbidden : null;
 }
 

@@ -63,7 +63,8 @@ function insertSigned(
 
 /** What a caller sent itself is only followed, and costs what it costs; a placeholder moves nothing, to nobody. */
 function judgeBound(draft: Draft, { intent, attempt: { kind } }: BindWrite): Verdict {
-  return unapproved(judgeFirst(draft, intent, { about: kind === "initial" ? "payload" : "cost" }));
+  const about = kind === "initial" ? "payload" : kind === "placeholder" ? kind : "cost";
+  return unapproved(judgeFirst(draft, intent, { about }));
 }
 
 export type Signing = Pick<BindWrite, "intent" | "attempt" | "reason" | "decision">;

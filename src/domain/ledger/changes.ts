@@ -40,6 +40,8 @@ export interface Charged {
   readonly txId: string;
   readonly owner: string | null;
   readonly charge: Charge;
+  /** Counted for the key whatever room it has. */
+  readonly pastKeyLimits?: true;
 }
 
 /** A transaction begins, with its nonce. */

@@ -164,7 +164,8 @@ function judge(guard: Guard, { ledger: { lane }, at, holder }: Situation, judged
   if (awaited !== null) return { awaited };
   if (isNothing(more) && charges.findLast(({ settles }) => !settles)?.moves === value) return UNLIMITED;
   const hourMs = judges.reduce((latest, { use }) => Math.max(latest, chargedHour(use, at)), 0);
-  return { charges: [chargedTo(holder, { ...more, ordinal, moves: value, hourMs, settles: false })] };
+  const charged = chargedTo(holder, { ...more, ordinal, moves: value, hourMs, settles: false });
+  return { charges: [judged.about === "placeholder" ? { ...charged, pastKeyLimits: true } : charged] };
 }
 
 function judgesOf({ policies, use, keyUse }: Guard, signer: Address, owner: string | null): readonly Judge[] {

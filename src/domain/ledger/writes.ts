@@ -1,6 +1,6 @@
 import type { Fence, Hash, Hex, Lane } from "../lane.ts";
 import type { Paid } from "../policy/charges.ts";
-import type { Forbidden } from "../policy/policy.ts";
+import type { Asked, Forbidden } from "../policy/policy.ts";
 import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../transitions.ts";
 import type { LedgerTransaction } from "./ledger.ts";
@@ -132,8 +132,7 @@ export interface TransitionItem {
 export interface Spending extends Pick<Payload, "to" | "data" | "value"> {
   /** Gas × fee cap, blobs included. */
   readonly gasCost: bigint;
-  /** "cost": its receiver was judged before, or it moves nothing. */
-  readonly about: "payload" | "cost";
+  readonly about: Asked["about"];
 }
 
 /** Another payload for a transaction that is not signed yet, and the kind of attempt that it becomes. */

@@ -77,8 +77,10 @@ export interface Asked {
   /**
    * "cost": the payload that stands, for another price, or one that moves nothing (cancel, placeholder): whether it may be
    * sent was decided before, or is not for the receivers to say.
+   * "placeholder": counted like that, but no limit of a key forbids it. Others wait above its nonce: a key that has spent
+   * all it may could else reserve one, fall silent, and hold them up at no cost.
    */
-  readonly about: "payload" | "cost";
+  readonly about: "payload" | "cost" | "placeholder";
 }
 
 /** `rule`: which one does not allow it, by a name that stays; `detail` in words. */
@@ -105,6 +107,7 @@ export function isLimited({ signers, keys }: Policies, signer: Address, owner: s
 /** The first rule that does not allow it; null: all of them do. */
 export function forbidden(judges: readonly Judge[], asked: Asked, at: Date): Forbidden | null {
   for (const judge of judges) {
+    if (asked.about === "placeholder" && judge.scope === "key") continue;
     const broken = (asked.about === "payload" ? payloadRule(judge, asked, at) : null) ?? amountRule(judge, asked, at);
     if (broken !== null) return { rule: `${judge.scope}.${broken.rule}`, detail: broken.detail };
   }
@@ -136,7 +139,7 @@ export interface Awaited extends Forbidden {
 
 /** Null: nobody has to approve it. Where several bounds ask for it, one approval is enough, within the shortest time. */
 export function approvalOf(judges: readonly Judge[], { worst, about }: Asked): Awaited | null {
-  if (about === "cost") return null;
+  if (about !== "payload") return null;
   const asking = judges.flatMap(({ scope, policy: { requireApproval } }) => {
     const above = requireApproval === null ? null : aboveBound(requireApproval, worst);
     if (requireApproval === null || above === null) return [];

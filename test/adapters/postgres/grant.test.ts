@@ -84,3 +84,32 @@ describe("a role that may change no table", () => {
     await runner.query("INSERT INTO fencepost.later VALUES (1)");
   });
 });
+
+describe("a role that is called like the schema's usual name", () => {
+  const { prefix } = inject("postgres");
+  const [role, schema] = [`${prefix}-fencepost-app`, `${prefix}relay`];
+  let database: TestDatabase;
+  let owner: Awaited<ReturnType<typeof connectClient>>;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    owner = await connectClient(database.url);
+    await owner.query(`CREATE ROLE "${role}"`);
+  });
+  afterAll(async () => {
+    await owner.query(`DROP OWNED BY "${role}"`);
+    await owner.query(`DROP ROLE "${role}"`);
+    await owner.end();
+    await database.drop();
+  });
+
+  it("is granted to by its own name, in a schema that is called otherwise", async () => {
+    await migrate({ databaseUrl: database.url, schema, grant: role });
+    const asked =
+      "SELECT has_schema_privilege($1, $2, 'USAGE') AS uses, has_table_privilege($1, $3, 'INSERT') AS writes";
+    expect((await owner.query(asked, [role, schema, `${schema}.lane`])).rows).toEqual([{ uses: true, writes: true }]);
+    await owner.query(`CREATE TABLE ${schema}.later (id integer)`);
+    const { rows } = await owner.query(asked, [role, "fencepost", `${schema}.later`]);
+    expect(rows, "and in no other schema").toEqual([{ uses: false, writes: true }]);
+  });
+});

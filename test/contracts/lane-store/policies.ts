@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
 import type { Fence } from "../../../src/domain/lane.ts";
 import type { Policies } from "../../../src/domain/policy/policy.ts";
@@ -199,6 +200,37 @@ export function policiesContract(context: LaneStoreContext): void {
       owner: "shop",
       key: { hour: { value: 0n, cost: 77n }, day: { value: 0n, cost: 77n } },
     });
+    await store.close();
+  });
+
+  it("counts a placeholder for the key that reserved, whatever room that has, and lifts no limit for what is beside it", async () => {
+    const store = await context.subject.connect(policiesOf({ keys: { "*": { maxCost: { perDay: "100" } } } }));
+    const fence = await holdLane(store, aLane(79));
+    const create = (gasCost: bigint) => {
+      const intent = { ...spending(fence, 0n, gasCost), owner: "silent" };
+      return { kind: "allocate", fence, floor: 0, items: [{ intent }] } as const;
+    };
+    const reserve = async () => {
+      const wish = { floor: 0, requestId: null, ...BY_ANYBODY, owner: "silent", ttlMs: 0 };
+      const made = await commitOne(store, { kind: "reserve", fence, reservationId: randomUUID(), ...wish });
+      return made.status === "reserved" && made.fate.fate === "created" ? made.fate.reservation : expect.unreachable();
+    };
+    const [first, second] = [await reserve(), await reserve()];
+    await commitOne(store, { kind: "expire", fence });
+    const placeholder = ({ nonce, reservationId }: typeof first, gasCost: bigint) => {
+      const intent = { ...spending(fence, 0n, gasCost), owner: "silent" };
+      const attempt = anAttempt(1, { kind: "placeholder" });
+      const reservation = { reservationId, becomes: "EXPIRED" } as const;
+      return { kind: "bind", fence, nonce, intent, attempt, reservation, reason: "test" } as const;
+    };
+    const fates = async (...writes: Parameters<typeof outcomesOf>[1]) =>
+      (await outcomesOf(store, writes)).map((outcome) =>
+        outcome.status === "allocated" ? outcome.items[0]?.fate : "fate" in outcome ? outcome.fate : outcome.status,
+      );
+    const inOneCommit = [create(90n), placeholder(first, 101n), create(1n)];
+    expect(await fates(...inOneCommit)).toEqual(["created", "settled", "forbidden"]);
+    expect(await fates(placeholder(second, 1n))).toEqual(["settled"]);
+    expect((await store.policyUse(fence.lane, { owner: "silent" })).key.day.cost).toBe(192n);
     await store.close();
   });
 

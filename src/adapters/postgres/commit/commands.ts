@@ -108,9 +108,9 @@ function lanes(plan: Plan, marker: string | null): readonly Command[] {
 
 /** A row for each key and chain: what is charged in the present hour, and what is corrected in any. */
 function keyUse(charges: Plan["charges"]): readonly Command[] {
-  const limited = charges.flatMap(({ lane: { row, ledger }, owner, charge }) => {
+  const limited = charges.flatMap(({ lane: { row, ledger }, owner, ...counted }) => {
     const policy = ledger.guard === null ? null : policyFor(ledger.guard.policies.keys, owner);
-    return policy === null || owner === null ? [] : [{ owner, chainId: row.chainId, charge, policy }];
+    return policy === null || owner === null ? [] : [{ owner, chainId: row.chainId, ...counted, policy }];
   });
   const rows = [...grouped(limited, ({ owner, chainId }) => `${chainId}:${owner}`).values()].map(keyUseRow);
   const owners = rows.map(({ owner }) => owner);
@@ -121,13 +121,21 @@ function keyUse(charges: Plan["charges"]): readonly Command[] {
   ];
 }
 
-type OfKey = Pick<Charged, "charge"> & { readonly owner: string; readonly chainId: number; readonly policy: Policy };
+type OfKey = Pick<Charged, "charge" | "pastKeyLimits"> & {
+  readonly owner: string;
+  readonly chainId: number;
+  readonly policy: Policy;
+};
 
 function keyUseRow(all: readonly OfKey[]) {
   const { owner, chainId, policy } = all[0] as OfKey;
   const charged = all.map(({ charge }) => charge).filter(({ settles }) => !settles);
   const { value, cost } = standing(charged);
   const { maxValue, maxCost } = policy;
+  // Limits are for what is counted up to the last of those that they may forbid.
+  const last = all.findLastIndex(({ charge, pastKeyLimits }) => !charge.settles && pastKeyLimits !== true);
+  const past = standing(all.slice(last + 1).flatMap(({ charge }) => (charge.settles ? [] : charge)));
+  const inWei = (most: bigint | null, more: bigint) => (most === null || last === -1 ? null : `${most + more}`);
   const corrections = all
     .filter(({ charge }) => charge.settles)
     .map(({ charge: { hourMs, value, cost } }) => {
@@ -143,13 +151,9 @@ function keyUseRow(all: readonly OfKey[]) {
       cost: `${cost}`,
       corrections,
     },
-    ...{ mostHourValue: inWei(maxValue.perHour), mostHourCost: inWei(maxCost.perHour) },
-    ...{ mostDayValue: inWei(maxValue.perDay), mostDayCost: inWei(maxCost.perDay) },
+    ...{ mostHourValue: inWei(maxValue.perHour, past.value), mostHourCost: inWei(maxCost.perHour, past.cost) },
+    ...{ mostDayValue: inWei(maxValue.perDay, past.value), mostDayCost: inWei(maxCost.perDay, past.cost) },
   };
-}
-
-function inWei(most: bigint | null): string | null {
-  return most === null ? null : `${most}`;
 }
 
 /** Of signers that a policy limits. */

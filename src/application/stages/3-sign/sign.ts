@@ -130,7 +130,7 @@ function report(
 
 /**
  * Null: one of them will never be signed, and has given its nonce up. The others have another turn. Where the signer is
- * away, those that it signed before.
+ * away, those that it signed before; those below one that it refuses and that cannot be given up.
  */
 async function signAll(
   ports: SignPorts,
@@ -153,6 +153,8 @@ async function signAll(
     const why = `the signer refused it: ${error.message}`;
     // Signed before, at a nonce that somebody else used: what may be on a chain is never given up.
     if ((refused.attempts ?? []).length > 0) {
+      const below = error.index;
+      if (below > 0) return signAll(ports, lane, batch.slice(0, below), unsigned.slice(0, below));
       report(ports, lane, refused, { code: "CANNOT_RESIGN", why });
       return [];
     }
