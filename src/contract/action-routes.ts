@@ -39,7 +39,7 @@ const TRANSACTIONS: Readonly<Record<TransactionAction, Described>> = {
   cancel: {
     summary: "Use the nonce up with nothing",
     description:
-      "A transfer of nothing to oneself at the same nonce. Whichever payload is mined decides: FAILED_FINAL/CANCELLED, or CONFIRMED where the original was faster. Not signed yet: it is never sent. Waiting for approval: FAILED_FINAL/CANCELLED at once, without a nonce.",
+      "A transfer of nothing to oneself at the same nonce. Whichever payload is mined decides: FAILED_FINAL/CANCELLED, or CONFIRMED where the original was faster. Not signed yet: it is never sent. Waiting for approval, or approved and without a nonce yet: FAILED_FINAL/CANCELLED at once, without a nonce.",
     order: PricedOrder,
     errors: ["SUBMISSION_REJECTED"],
   },

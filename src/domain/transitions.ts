@@ -67,8 +67,8 @@ export const TRANSITIONS = {
   approve: { ...awaiting, to: { state: "CREATED", subState: null } },
   reject: { ...awaiting, ...settledAs("FAILED_FINAL", "REJECTED") },
   expire: { ...awaiting, ...settledAs("FAILED_FINAL", "EXPIRED") },
-  /** Cancelled by whoever may cancel it: nothing was ever signed. */
-  callOff: { ...awaiting, ...settledAs("FAILED_FINAL", "CANCELLED") },
+  /** Cancelled by whoever may cancel it, approved or not: it has no nonce, and nothing was ever signed. */
+  callOff: { from: ["CREATED"], ...settledAs("FAILED_FINAL", "CANCELLED") },
   // sign and broadcast
   sign: { from: ["ALLOCATED"], to: pending },
   broadcast: { from: ["TRACKING"], fromSubStates: unmined, to: broadcast },

@@ -91,6 +91,8 @@ export interface IntakeRow {
   readonly intent: Intent;
   /** Set where nobody has approved it in time: it ends. */
   readonly expired?: Pick<Approval, "rule" | "expiresAt">;
+  /** It waited for approval, and has it. */
+  readonly approved?: true;
 }
 
 /** Everything an owner needs to take a lane up from the database alone. */

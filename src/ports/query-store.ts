@@ -21,6 +21,8 @@ export interface TransactionRecord
   readonly confirmedAt: Date | null;
   /** While it waits for approval: its row in the intake table, by which rule, and until when. */
   readonly awaiting?: Pick<WaitingIntent, "intakeId"> & Pick<Approval, "rule" | "expiresAt">;
+  /** From its approval until it has a nonce: its row in the intake table. */
+  readonly approved?: Pick<WaitingIntent, "intakeId">;
 }
 
 /** From its first claim on the network may know it. */

@@ -15,6 +15,7 @@ let world: World;
 let ops: OperatedWorld;
 afterEach(() => world.close());
 
+const DOOMED = "0x00000000000000000000000000000000000d003d";
 const BOUND = { requireApproval: { aboveValue: "100", expiresAfter: "60s" } };
 
 async function start(policy: object = BOUND, options: WorldOptions = {}): Promise<WorldNode> {
@@ -42,6 +43,11 @@ const waiting = async (entry: WorldNode, value = 500, requestId = "big") => {
   const created = await world.settle(entry.node.api.create(moving(value, { requestId }), "ann"));
   expect(created).toMatchObject({ outcome: "created", state: "CREATED", nonce: null });
   return created.txId;
+};
+/** As "ann" writes it into her own database transaction. */
+const intakeIntent = (request: ReturnType<typeof moving>) => {
+  const ports = { codec: createCodec(), entropy: createSeededEntropy(5), chainIds: [CHAIN_ID] };
+  return normalise(ports, request, { owner: "ann" });
 };
 const statusOf = async ({ node }: WorldNode, txId: string) => {
   const { state, subState, nonce } = await world.settle(node.api.transaction(txId));
@@ -121,6 +127,33 @@ describe("a transaction above the bound", () => {
     expect(view).toMatchObject({ state: "FAILED_FINAL", subState: "CANCELLED", nonce: null });
   });
 
+  it("holds nobody up where it is approved and cannot be prepared yet, and its maker can still cancel it", async () => {
+    const entry = await start();
+    const ann = asKey(entry, "ann", "read", "submit");
+    const unpriced = { payload: { to: DOOMED, value: 500 }, requestId: "big" };
+    const { txId } = await world.settle(entry.node.api.create(transfer(unpriced), "ann"));
+    expect(await statusOf(entry, txId)).toEqual(AWAITING);
+    world.chain.revertCallsTo(DOOMED, "0x");
+    world.holdBlocks();
+    await ops.sent(entry);
+    await world.settle(entry.node.api.act(order("approve", txId)));
+    const behind = intakeIntent(moving(1));
+    world.database.insertIntake(behind);
+    await world.until(() => world.database.state.transactions.has(behind.txId));
+    expect(await statusOf(entry, txId)).toEqual({ state: "CREATED", subState: null, nonce: null });
+    expect(await refusal(entry.node.api.act(order("reprice", txId)))).toMatchObject({ code: "CONFLICT" });
+    const eve = asKey(entry, "eve", "read", "submit");
+    expect(await refusal(eve.act(order("cancel", txId)))).toMatchObject({ extras: { rule: "owner" } });
+    const view = await world.settle(ann.act(order("cancel", txId, "operator:ann")));
+    expect(view).toMatchObject({ state: "FAILED_FINAL", subState: "CANCELLED", nonce: null });
+    expect((await refusal(entry.node.api.act(order("approve", txId)))).message).toMatch(
+      /was cancelled by operator:ann/,
+    );
+    world.releaseBlocks();
+    await world.allSettled(3);
+    checkInvariants(world);
+  });
+
   it("is not approved by the key that made it, whatever that key may do, nor by one without approve", async () => {
     const entry = await start();
     const txId = await waiting(entry);
@@ -182,8 +215,7 @@ describe("two decisions at once", () => {
 describe("no way around it", () => {
   it("for what a caller wrote into its own transaction", async () => {
     const entry = await start();
-    const ports = { codec: createCodec(), entropy: createSeededEntropy(5), chainIds: [CHAIN_ID] };
-    const intent = normalise(ports, moving(500, { requestId: "in" }), { owner: "ann" });
+    const intent = intakeIntent(moving(500, { requestId: "in" }));
     world.database.insertIntake(intent);
     await world.until(() => [...world.database.state.intake.values()].some(({ approval }) => approval !== null));
     expect(await statusOf(entry, intent.txId)).toEqual(AWAITING);

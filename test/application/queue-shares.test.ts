@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Created } from "../../src/application/api.ts";
 import { FencepostError } from "../../src/domain/errors.ts";
 import { StoreUnavailable } from "../../src/ports/lane-store.ts";
+import { forSigner } from "../support/policies.ts";
 import { SIGNER, transfer, World, type WorldNode } from "../support/world.ts";
 
 /** A tenth of a queue of forty: four. */
@@ -99,6 +100,26 @@ describe("a key that may fill a part of a lane's queue", () => {
     node.store.commit = stored;
     await world.clock.advance(1_000);
     expect((await batch(node, "greedy", 5)).map(isRefused)).toEqual([false, false, false, false, true]);
+  });
+
+  it("has no place for what waits for approval: it takes one with its nonce, and none where it is rejected", async () => {
+    world = new World({
+      node: { queueLimit: 40 },
+      policies: forSigner(SIGNER, { requireApproval: { aboveValue: "100" } }),
+    });
+    world.holdBlocks();
+    const entry = await world.startNode();
+    const { api } = entry.node;
+    const payload = { ...(transfer().payload as object), value: 500 };
+    const big = async () => (await world.settle(api.create(transfer({ payload }), "greedy", LIMITS))).txId;
+    const decide = (action: "approve" | "reject", txId: string) =>
+      world.settle(api.act({ action, txId, request: { reason: "asked" }, actor: "operator:bob" }));
+    for (let each = 0; each < 4; each++) await decide("reject", await big());
+    const kept = await big();
+    expect((await batch(entry, "greedy", 3)).map(isRefused)).toEqual([false, false, false]);
+    await decide("approve", kept);
+    await world.until(() => world.database.state.transactions.get(kept)?.nonce === 3);
+    expect(await create(entry, "greedy")).toMatchObject(FULL);
   });
 
   it("is counted by the next owner of the lane as the one before had it", async () => {

@@ -57,7 +57,7 @@ const LEGAL: Readonly<Record<TransitionEvent, { readonly from: readonly string[]
   approve: { from: ["CREATED/AWAITING_APPROVAL"], to: "CREATED" },
   reject: { from: ["CREATED/AWAITING_APPROVAL"], to: "FAILED_FINAL/REJECTED" },
   expire: { from: ["CREATED/AWAITING_APPROVAL"], to: "FAILED_FINAL/EXPIRED" },
-  callOff: { from: ["CREATED/AWAITING_APPROVAL"], to: "FAILED_FINAL/CANCELLED" },
+  callOff: { from: ["CREATED", "CREATED/AWAITING_APPROVAL"], to: "FAILED_FINAL/CANCELLED" },
   sign: { from: ["ALLOCATED"], to: "TRACKING/PENDING" },
   broadcast: { from: ["TRACKING/PENDING", "TRACKING/BROADCAST", "TRACKING/STALE"], to: "TRACKING/BROADCAST" },
   stale: { from: ["TRACKING/PENDING", "TRACKING/BROADCAST"], to: "TRACKING/STALE" },

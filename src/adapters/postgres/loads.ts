@@ -143,9 +143,9 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
       if (lanes.length === 0) return [];
       const rows = await ask(reading, loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit]);
       return rows.map(({ intakeId, awaits, expiresAt, approved, ...row }) => {
-        const isOver = awaits !== null && expiresAt !== null && !approved;
         const intent = withPayload(withLane(row));
-        return { intakeId, intent, ...(isOver && { expired: { rule: awaits, expiresAt } }) };
+        if (awaits === null || expiresAt === null) return { intakeId, intent };
+        return { intakeId, intent, ...(approved ? { approved } : { expired: { rule: awaits, expiresAt } }) };
       });
     },
   };

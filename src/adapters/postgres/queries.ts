@@ -20,7 +20,7 @@ import { readConfirmations } from "./statements/confirmation.ts";
 import { readCompletions, readFeed } from "./statements/feed.ts";
 import { type HistoryRow, readHistory } from "./statements/history.ts";
 import { type HoleRow, listHoles } from "./statements/hole.ts";
-import { readIntakeRecords } from "./statements/intake.ts";
+import { type IntakeRecordRow, readIntakeRecords } from "./statements/intake.ts";
 import { type LaneListRow, listLanes, readLaneDecisions } from "./statements/lane.ts";
 import { listKeyUse, listLaneUse, readCharges, readKeyUse, readLaneUse, readPolicyClock } from "./statements/policy.ts";
 import { readReceipts } from "./statements/receipt.ts";
@@ -165,16 +165,27 @@ async function recordsOf(reading: Reading, ids: readonly string[]) {
   const records = new Map<string, TransactionRecord>();
   const aliases = new Map<string, string>();
   for (const { aliasOf, intakeId, awaits, expiresAt, ...row } of intake) {
-    const isAwaiting = awaits !== null && expiresAt !== null && row.subState !== null;
-    const awaiting = isAwaiting ? { awaiting: { intakeId, rule: awaits, expiresAt } } : {};
+    const approval = approvalOf({ intakeId, awaits, expiresAt, subState: row.subState });
     if (aliasOf !== null) aliases.set(row.txId, aliasOf);
-    else records.set(row.txId, { ...transactionRecord(row), attempts: [], receipt: null, ...awaiting });
+    else records.set(row.txId, { ...transactionRecord(row), attempts: [], receipt: null, ...approval });
   }
   for (const row of rows) {
     const attempts = (attemptsOf.get(row.txId) ?? []).map(attemptRecord);
     records.set(row.txId, { ...transactionRecord(row), attempts, receipt: receiptOf.get(row.txId) ?? null });
   }
   return { records, aliases };
+}
+
+type Awaits = Pick<IntakeRecordRow, "intakeId" | "awaits" | "expiresAt" | "subState">;
+
+function approvalOf({
+  intakeId,
+  awaits,
+  expiresAt,
+  subState,
+}: Awaits): Pick<TransactionRecord, "awaiting" | "approved"> {
+  if (awaits === null || expiresAt === null) return {};
+  return subState === null ? { approved: { intakeId } } : { awaiting: { intakeId, rule: awaits, expiresAt } };
 }
 
 function transactionRecord(row: RecordRow): Omit<TransactionRecord, "attempts" | "receipt"> {

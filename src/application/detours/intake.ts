@@ -115,8 +115,9 @@ export class Intake {
 }
 
 /**
- * In call order. What the chain cannot prepare now stops the rest of the lane, so that nothing overtakes. True where
- * every row was taken.
+ * In call order. What the chain cannot prepare now stops the rest of the lane, so that nothing overtakes. Only what waited
+ * for approval was overtaken anyway, and where it depends on what is pending, it stops nobody. True where every row was
+ * taken.
  */
 async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly IntakeRow[]): Promise<boolean> {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
@@ -130,8 +131,11 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
     }
     const standing = { behindPending: prepared.length > 0 || lane.hasUnmined(), laneKnown: lane.cursor !== null };
     const result = await lane.term.during(prepareRow(ports, row, standing));
-    waits = result === "wait";
-    if (result === "wait") break;
+    if (typeof result === "string") {
+      waits = true;
+      if (result === "dependsOnPending" && row.approved === true) continue;
+      break;
+    }
     if ("fate" in result) fates.push(result);
     else prepared.push(result);
   }
@@ -147,14 +151,15 @@ async function prepareRow(
   ports: IntakePorts,
   row: IntakeRow,
   standing: Standing,
-): Promise<NewTransaction | IntakeFate | "wait"> {
+): Promise<NewTransaction | IntakeFate | "unavailable" | "dependsOnPending"> {
   const { intakeId, intent } = row;
   const context = ports.chains.get(intent.lane.chainId) as ChainContext;
   try {
     return { intakeId, intent: await prepare(context, intent, standing) };
   } catch (error) {
     if (!(error instanceof FencepostError)) throw error;
-    if (error.code === "UNAVAILABLE" || error.extras.dependsOnPending === true) return "wait";
+    if (error.code === "UNAVAILABLE") return "unavailable";
+    if (error.extras.dependsOnPending === true) return "dependsOnPending";
     return (await existingFate(ports, row)) ?? { intakeId, fate: "refused", event: "refuse", reason: error.message };
   }
 }

@@ -1,7 +1,8 @@
 /**
- * A transaction that a policy has wait for a second API key's word: approved, rejected, or cancelled while it waits. Done
- * by the lane's owner, behind the lane's lock: of two decisions the first counts, and one that comes after its time is over
- * finds it expired. Once approved it gets its nonce as everything in the intake table does (detours/intake.ts).
+ * A transaction that a policy has wait for a second API key's word: approved, rejected, or cancelled before it has a
+ * nonce. Done by the lane's owner, behind the lane's lock: of two decisions the first counts, and one that comes after its
+ * time is over finds it expired. Once approved it gets its nonce as everything in the intake table does
+ * (detours/intake.ts).
  *
  * Reads: the transaction and its history. Writes: the decision. A crash leaves the decision, or nothing of it; a repeat of
  * the order is known by its id.
@@ -32,7 +33,7 @@ const DECIDED: Readonly<Record<ApprovalFate["event"], string>> = {
   approve: "was approved",
   reject: "was rejected",
   expire: "was not approved in time",
-  callOff: "was cancelled while it waited for approval",
+  callOff: "was cancelled",
 };
 
 /**
@@ -46,12 +47,13 @@ export async function settleApproval(
   instruction: Instruction,
 ): Promise<"decided" | "done" | null> {
   const { action, reason, decision } = instruction;
-  const { txId, awaiting } = record;
+  const { txId, awaiting, approved } = record;
   const event = EVENTS[action];
-  if (awaiting === undefined)
+  const row = awaiting ?? (event === "callOff" ? approved : undefined);
+  if (row === undefined)
     return action === "approve" || action === "reject" ? refuseLate(ports, lane, txId, action) : null;
   if (event === undefined) throw conflict(txId, "waits for approval: it has no nonce and no payload yet");
-  const { intakeId } = awaiting;
+  const { intakeId } = row;
   const told = event === "approve" ? reason : `${DECIDED[event]} by ${decision.actor}: ${reason}`;
   await lane.term.write({
     kind: "settleIntake",
@@ -69,7 +71,7 @@ async function refuseLate(
   txId: string,
   action: "approve" | "reject",
 ): Promise<"done"> {
-  const made = (await lane.term.during(store.history(txId))).find(isDecided);
+  const made = (await lane.term.during(store.history(txId))).findLast(isDecided);
   if (made?.event === action) return "done";
   if (made === undefined) throw conflict(txId, "does not wait for approval");
   const by = made.decision === undefined ? "" : ` by ${made.decision.actor}`;

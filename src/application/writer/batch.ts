@@ -1,5 +1,6 @@
 import { type LaneKey, laneKey, shardOf } from "../../domain/lane.ts";
 import {
+  type AllocateFate,
   type AllocateWrite,
   type Committed,
   type LaneWrite,
@@ -185,9 +186,10 @@ function reassemble(entry: Entry, results: readonly PieceFate[]): void {
   else entry.resolve({ status: "applied", items: results.flatMap(appliedItems) });
 }
 
-/** A nonce was given: the answer must not be "fenced", which means that nothing was written. */
+/** A nonce was given, or it waits for approval: the answer must not be "fenced", which means that nothing was written. */
 function hasCreated(result: PieceFate): boolean {
-  return "status" in result && result.status === "allocated" && result.items.some(({ fate }) => fate === "created");
+  const isStored = ({ fate }: AllocateFate) => fate === "created" || fate === "awaiting";
+  return "status" in result && result.status === "allocated" && result.items.some(isStored);
 }
 
 function appliedItems(result: PieceFate): readonly MoveFate[] {

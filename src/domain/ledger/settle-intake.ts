@@ -15,10 +15,17 @@ export function settleIntake(draft: Draft, { fates }: SettleIntakeWrite): Ledger
   return { status: "done" };
 }
 
-/** Whoever comes first decides. A decision that comes too late finds it expired. */
+/**
+ * Whoever comes first decides. A decision that comes too late finds it expired. Once approved it may wait long for its
+ * nonce, and is called off until it has one.
+ */
 function decide(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
   const { approval } = intake;
-  if (approval === null || approval.approved) return;
+  if (approval === null) return;
+  if (approval.approved) {
+    if (fate.event === "callOff") refuse(draft, intake, fate);
+    return;
+  }
   const isPast = approval.expiresAt <= draft.at;
   if (isPast) refuse(draft, intake, fate.event === "expire" ? fate : expired(intake.intakeId, approval));
   else if (fate.event === "approve") draft.record({ kind: "approved", intake, fate, at: draft.at });

@@ -21,6 +21,7 @@ async function writeAll(
   writes: readonly LaneWrite[],
   poison: ReadonlySet<string>,
   interfere: (ids: readonly string[], committed: readonly string[]) => void = () => undefined,
+  answer: (write: LaneWrite) => WriteOutcome = outcomeOf,
 ): Promise<{
   readonly fates: readonly Fate[];
   readonly committed: readonly string[];
@@ -38,7 +39,7 @@ async function writeAll(
     interfere(ids, committed);
     if (ids.some((id) => poison.has(id))) throw new BatchRefused("poison");
     committed.push(...ids);
-    return batch.map(outcomeOf);
+    return batch.map(answer);
   };
   store.changes = (batch) => {
     const changes = batch.flatMap(idsOf).map((of) => ({ kind: "aliased", intakeId: 0, of }) as const);
@@ -98,6 +99,14 @@ describe("poison", () => {
       },
     });
     expect(fates[1]).toMatchObject({ outcome: { status: "applied", items: ["applied"] } });
+  });
+
+  it("in one allocation that is fenced halfway leaves unknown what became of it, also where the first half waits for approval", async () => {
+    const waits = { fate: "awaiting", rule: "signer.requireApproval", createdAt: new Date(0) } as const;
+    const answer = (write: LaneWrite): WriteOutcome =>
+      idsOf(write).includes("a") ? { status: "allocated", items: [waits], cursor: 0 } : { status: "fenced" };
+    const { fates } = await writeAll([allocation(1, "a", "bad", "c")], new Set(["bad"]), () => undefined, answer);
+    expect(fates[0]).toMatchObject({ error: { name: "OutcomeUnknown" } });
   });
 
   it("among moves fails its own write, whose lane is read again, and no other", async () => {

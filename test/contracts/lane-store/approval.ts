@@ -149,6 +149,29 @@ export function approvalContract(context: LaneStoreContext): void {
       ]);
     }));
 
+  it("is called off after its approval while it has no nonce, and by nothing else", () =>
+    above100(async (store, fence) => {
+      const intent = moving(fence.lane, 500n, "off", "maker");
+      await allocate(store, fence, [intent]);
+      const { intakeId } = await waitingOf(store, intent.txId);
+      expect(await store.transaction(intent.txId)).not.toHaveProperty("approved");
+      await decide(store, fence, intakeId, "approve", "reject", "expire");
+      expect(await store.loadIntake([fence.lane], 10)).toMatchObject([{ intakeId, approved: true }]);
+      const record = await store.transaction(intent.txId);
+      expect(record).toMatchObject({ state: "CREATED", subState: null, approved: { intakeId } });
+      expect(record).not.toHaveProperty("awaiting");
+      await decide(store, fence, intakeId, "callOff", "approve");
+      const ended = { state: "FAILED_FINAL", subState: "CANCELLED", nonce: null };
+      expect(await store.transaction(intent.txId)).toMatchObject(ended);
+      expect(await eventsOf(store, intent.txId)).toEqual(["accept", "await", "approve", "callOff"]);
+      expect(await store.loadIntake([fence.lane], 10)).toEqual([]);
+      // An owner that had read it before gives it no nonce.
+      const items = [{ intakeId, intent }];
+      expect(await commitOne(store, { kind: "allocate", fence, floor: 0, items })).toMatchObject({
+        items: [{ fate: "duplicate", existing: { txId: intent.txId, state: "FAILED_FINAL" } }],
+      });
+    }));
+
   it.each([
     ["reject", "REJECTED"],
     ["callOff", "CANCELLED"],

@@ -181,7 +181,8 @@ export function loadIntake(
     .filter((entry) => isDue(entry, now) && lanes.some((lane) => sameLane(lane, entry.intent.lane)))
     .slice(0, limit)
     .map(({ intakeId, intent, approval }) => {
-      if (approval === null || approval.approved) return { intakeId, intent };
+      if (approval === null) return { intakeId, intent };
+      if (approval.approved) return { intakeId, intent, approved: true };
       const { rule, expiresAt } = approval;
       return { intakeId, intent, expired: { rule, expiresAt } };
     });
@@ -335,6 +336,7 @@ function createdRecord({ intakeId, intent, createdAt, approval, history }: Intak
     createdAt,
     updatedAt: history.find(({ event }) => event === "approve")?.firstAt ?? createdAt,
     ...(isAwaiting && { awaiting: { intakeId, rule: approval.rule, expiresAt: approval.expiresAt } }),
+    ...(approval?.approved && { approved: { intakeId } }),
     ...nothing,
     ...never,
   };

@@ -207,8 +207,9 @@ async function createOnLane(
   return fates;
 }
 
+/** What waits for approval stands in no queue: it enters one with its nonce. */
 function isMade(fate: Fate | undefined, txId: string): boolean {
-  return fate !== undefined && !(fate instanceof FencepostError) && fate.txId === txId;
+  return fate !== undefined && !(fate instanceof FencepostError) && fate.txId === txId && fate.nonce !== null;
 }
 
 /** While creates are under way, the lane is not let go, and what comes after them is prepared as what stands behind them. */
