@@ -36,6 +36,7 @@ export function createKeyOperations({
       throw new FencepostError("CONFLICT", `the API key ${terms.name} ${why}`);
     },
     async revokeKey(name, secretId, actor) {
+      refuseNoName(name);
       if (secretId !== null && !/^[0-9a-f]{8,64}$/.test(secretId)) throw invalid("secret", "is not the id of a secret");
       if (await store.revokeApiKey(name, secretId, actor)) return;
       throw new FencepostError("NOT_FOUND", "there is no such API key in the database, or it has no such secret");
@@ -47,11 +48,16 @@ function shown({ digest, createdAt }: KeySecret): KeyView["secrets"][number] {
   return { secretId: digest.slice(0, ID_CHARACTERS), createdAt };
 }
 
+/** Before a database is asked, which takes no such text: not every string is one to it. */
+function refuseNoName(name: unknown): asserts name is string {
+  if (typeof name !== "string" || !KEY_NAME.test(name)) throw invalid("name", "must be 1 to 64 of A-Z a-z 0-9 _ . -");
+}
+
 function parseTerms(codec: KeyPorts["codec"], request: unknown): KeyTerms {
   const body = asObject(request, "");
   refuseUnknownKeys(body, ["name", "scopes", "signers", "chains", "createsPerSecond", "queueShare"], "");
   const { name, scopes = USUAL_SCOPES } = body;
-  if (typeof name !== "string" || !KEY_NAME.test(name)) throw invalid("name", "must be 1 to 64 of A-Z a-z 0-9 _ . -");
+  refuseNoName(name);
   const given = parseList(scopes, "scopes", (value) => SCOPES.find((scope) => scope === value) ?? null);
   if (given === null) throw invalid("scopes", "must be a list, or absent");
   return {

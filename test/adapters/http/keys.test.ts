@@ -87,6 +87,14 @@ describe("/api/v1/keys", () => {
     });
   });
 
+  it("is revoked by a name: what is none is the caller's mistake, and the database is not asked", async () => {
+    await withKeys(async (app) => {
+      const revoked = await app.inject({ method: "DELETE", url: "/api/v1/keys/%00", headers });
+      expect(revoked.statusCode).toBe(400);
+      expect(revoked.json()).toMatchObject({ code: "INVALID_REQUEST" });
+    });
+  });
+
   it("is not for a key with limits: it could give itself more than it has", async () => {
     const apiKeys = [{ ...ROOT, signers: [SIGNER] }];
     await withKeys(

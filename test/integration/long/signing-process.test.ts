@@ -17,7 +17,10 @@ describe("a signing process under load", () => {
   ] as const)(
     "%s, %i times: nothing is lost or sent twice",
     async ([signal, times], { simulated, nodes, database }) => {
-      const node = await nodes.start(simulated.url, { FENCEPOST_SIGNING: "process", FENCEPOST_RESUBMIT_INTERVAL: "1s" });
+      const node = await nodes.start(simulated.url, {
+        FENCEPOST_SIGNING: "process",
+        FENCEPOST_RESUBMIT_INTERVAL: "1s",
+      });
       const caller = new PersistentCaller(() => node.client);
       const load = startLoad({ caller, request: (index) => transfer(index), workers: 4, batch: 5 });
       let [accepted, last] = [0, 0];
