@@ -126,7 +126,7 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
   let waits = false;
   for (const row of rows) {
     if (row.expired !== undefined) {
-      fates.push(expired(row.intakeId, row.expired));
+      fates.push(expired({ intakeId: row.intakeId, requestId: row.intent.requestId }, row.expired));
       continue;
     }
     const standing = { behindPending: prepared.length > 0 || lane.hasUnmined(), laneKnown: lane.cursor !== null };

@@ -47,7 +47,7 @@ export async function settleApproval(
   instruction: Instruction,
 ): Promise<"decided" | "done" | null> {
   const { action, reason, decision } = instruction;
-  const { txId, awaiting, approved } = record;
+  const { txId, requestId, awaiting, approved } = record;
   const event = EVENTS[action];
   const row = awaiting ?? (event === "callOff" ? approved : undefined);
   if (row === undefined)
@@ -57,7 +57,7 @@ export async function settleApproval(
   const told = event === "approve" ? reason : `${DECIDED[event]} by ${decision.actor}: ${reason}`;
   await lane.term.write({
     kind: "settleIntake",
-    fates: [{ intakeId, fate: "decided", event, reason: told, decision }],
+    fates: [{ intakeId, requestId, fate: "decided", event, reason: told, decision }],
   });
   if (event === "approve") ports.intakeDue();
   else ports.feedGrew();

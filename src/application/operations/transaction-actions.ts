@@ -113,7 +113,8 @@ async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
   if (approval === "decided") return (await lane.term.during(isCarriedOut(ports, asked))) ? "done" : "movedOn";
   if (approval === "done" || action === "approve" || action === "reject") return "done";
   refuseSettled(record);
-  const tx = lane.find(txId);
+  // By its own id: the one that was asked for may have become another name of it meanwhile.
+  const tx = lane.find(record.txId);
   if (tx === null && record.state === "CREATED") throw conflict(txId, "has no nonce yet; in a moment it will");
   if (tx === null && record.state !== "ALLOCATED") return "movedOn";
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;

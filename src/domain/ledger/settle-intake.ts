@@ -1,4 +1,5 @@
 /** Settles intents of the intake table that get no nonce. What is settled already is passed over: an owner may repeat it. */
+import { isAnothers } from "../principal.ts";
 import type { Refused } from "./changes.ts";
 import type { Draft } from "./draft.ts";
 import type { Approval, WaitingIntent } from "./ledger.ts";
@@ -23,18 +24,33 @@ function decide(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
   const { approval } = intake;
   if (approval === null) return;
   if (approval.approved) {
-    if (fate.event === "callOff") refuse(draft, intake, fate);
+    if (fate.event === "callOff") end(draft, intake, fate);
     return;
   }
   const isPast = approval.expiresAt <= draft.at;
-  if (isPast) refuse(draft, intake, fate.event === "expire" ? fate : expired(intake.intakeId, approval));
+  if (isPast) end(draft, intake, fate.event === "expire" ? fate : expired(intake, approval));
   else if (fate.event === "approve") draft.record({ kind: "approved", intake, fate, at: draft.at });
-  else if (fate.event !== "expire") refuse(draft, intake, fate);
+  else if (fate.event !== "expire") end(draft, intake, fate);
 }
 
-export function expired(intakeId: number, { rule, expiresAt }: Pick<Approval, "rule" | "expiresAt">): ApprovalFate {
+/**
+ * A node whose policies ask for no approval does not look for what waits: told the same request again, it has given that
+ * a nonce. Whoever reads completions by request id must not hear then that the request has failed.
+ */
+function end(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
+  const { intakeId, txId, requestId, owner, fingerprint } = intake;
+  const other = requestId === null ? null : draft.ledger.requests.get(requestId);
+  const isSame = other !== null && other.fingerprint === fingerprint && !isAnothers(other.owner, owner);
+  if (isSame && other.txId !== txId) draft.record({ kind: "aliased", intakeId, of: other.txId });
+  else refuse(draft, intake, fate);
+}
+
+export function expired(
+  { intakeId, requestId }: Pick<WaitingIntent, "intakeId" | "requestId">,
+  { rule, expiresAt }: Pick<Approval, "rule" | "expiresAt">,
+): ApprovalFate {
   const reason = `nobody approved it before ${expiresAt.toISOString()} (${rule})`;
-  return { intakeId, fate: "decided", event: "expire", reason, decision: null };
+  return { intakeId, requestId, fate: "decided", event: "expire", reason, decision: null };
 }
 
 function refuse(draft: Draft, intake: WaitingIntent, fate: Refused["fate"]): void {

@@ -180,6 +180,8 @@ export type IntakeFate =
 /** Of one that waits for approval; passed over where it does not any more. Past its time it expires, whatever was decided. */
 export interface ApprovalFate {
   readonly intakeId: number;
+  /** Of the intent: another transaction may have it by now. */
+  readonly requestId: string | null;
   readonly fate: "decided";
   readonly event: "approve" | "reject" | "expire" | "callOff";
   readonly reason: string;

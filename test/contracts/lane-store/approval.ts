@@ -41,9 +41,12 @@ export function approvalContract(context: LaneStoreContext): void {
     return awaiting;
   };
   const decide = async (store: Store, fence: Fence, intakeId: number, ...events: readonly Event[]) => {
+    const rows = await store.transactions({ signer: fence.lane.signer, order: "oldest", limit: 100 });
+    const waiting = rows.find((row) => (row.awaiting ?? row.approved)?.intakeId === intakeId);
+    const requestId = waiting?.requestId ?? null;
     const fates = events.map((event) => {
       const decision = event === "expire" ? null : { actor: `operator:${event}`, audit: { event } };
-      return { intakeId, fate: "decided", event, reason: `because of ${event}`, decision } as const;
+      return { intakeId, requestId, fate: "decided", event, reason: `because of ${event}`, decision } as const;
     });
     await commitOne(store, { kind: "settleIntake", fence, fates });
   };

@@ -54,7 +54,10 @@ const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { rea
     attempts: items.flatMap(({ txId, identified }) => (identified === undefined ? [] : txId)),
     holes: items.some(({ nonce }) => nonce !== undefined),
   }),
-  settleIntake: ({ fates }) => ({ intake: fates.map(({ intakeId }) => intakeId) }),
+  settleIntake: ({ fates }) => ({
+    intake: fates.map(({ intakeId }) => intakeId),
+    requests: fates.flatMap((fate) => (fate.fate === "decided" ? (fate.requestId ?? []) : [])),
+  }),
   unwatch: ({ throughBlock }) => ({ watchedThrough: throughBlock }),
   reconcile: () => ({ mayHaveLost: true }),
   realign: () => ({ holes: true, boundNonce: true }),

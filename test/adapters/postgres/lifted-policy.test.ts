@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ApprovalFate } from "../../../src/ports/lane-store.ts";
+import { aLane, allocate, anIntent, commitOne, holdLane } from "../../support/lane-samples.ts";
+import { forSigner } from "../../support/policies.ts";
+import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
+
+let subject: PostgresSubject;
+beforeAll(async () => {
+  subject = await createPostgresSubject();
+});
+afterAll(() => subject.close());
+
+/** One waits for approval. Then a node whose policies ask for none is told the same request again, and gives it a nonce. */
+async function paidElsewhere(event: ApprovalFate["event"], value: bigint) {
+  const lane = aLane();
+  const bound = await subject.connect(forSigner(lane.signer, { requireApproval: { aboveValue: "100" } }));
+  const free = await subject.connect();
+  const fence = await holdLane(bound, lane);
+  const [waits, paid] = [500n, value].map((each) =>
+    anIntent(lane, { payload: { value: each }, requestId: "order", owner: "maker" }),
+  ) as [ReturnType<typeof anIntent>, ReturnType<typeof anIntent>];
+  await allocate(bound, fence, [waits]);
+  const intakeId = (await bound.transaction(waits.txId))?.awaiting?.intakeId ?? 0;
+  expect(await allocate(free, fence, [paid])).toMatchObject([{ fate: "created", nonce: 0 }]);
+  if (event === "expire") await subject.letApprovalExpire(waits.txId);
+  const decision = event === "expire" ? null : { actor: "operator:bob", audit: {} };
+  const fate = { intakeId, requestId: "order", fate: "decided", event, reason: "asked", decision } as const;
+  const { lastSeq } = await free.feed(0, 1);
+  await commitOne(free, { kind: "settleIntake", fence, fates: [fate] });
+  const found = { waits: await bound.transaction(waits.txId), feed: (await free.feed(lastSeq, 10)).items };
+  expect(await bound.loadIntake([lane], 10)).toEqual([]);
+  await Promise.all([bound.close(), free.close()]);
+  return { ...found, paid };
+}
+
+describe("what waits for approval under a request id that another transaction has by now", () => {
+  it.each(["reject", "expire", "callOff"] as const)(
+    "is another name of that one after %s, and the request is not called failed",
+    async (event) => {
+      const { waits, paid, feed } = await paidElsewhere(event, 500n);
+      expect(waits).toMatchObject({ txId: paid.txId, state: "ALLOCATED", nonce: 0 });
+      expect(feed).toEqual([]);
+    },
+  );
+
+  it("ends by itself where that one has another payload", async () => {
+    const { waits, feed } = await paidElsewhere("reject", 1n);
+    expect(waits).toMatchObject({ state: "FAILED_FINAL", subState: "REJECTED", nonce: null });
+    expect(feed).toHaveLength(1);
+  });
+});
