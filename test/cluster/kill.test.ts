@@ -79,8 +79,11 @@ describe("an order to stop, given to one of three nodes at work", () => {
     expect(await inForce(other)).toBe(1);
     const rows = () => database.query<{ reason: string }>("SELECT reason FROM fencepost.kill WHERE ended_at IS NULL");
     await waitUntil(async () => (await rows()).length === 1, "the order is written down");
-    asked.databaseWire.thaw();
-    await waitUntil(async () => (await asked.client.kill()).durable, "the node that was asked knows that");
     expect(await rows()).toEqual([{ reason: "no reason was given" }]);
+    asked.databaseWire.thaw();
+    await waitUntil(async () => (await asked.client.kill()).durable, "the node that was asked writes again");
+    expect((await asked.client.kill()).kills, "shown as one, however often it was given").toHaveLength(1);
+    expect(await asked.client.endKill()).toEqual({ durable: true, kills: [], nodes: [] });
+    expect(await rows(), "ended by one word").toEqual([]);
   });
 });
