@@ -304,6 +304,16 @@ describe("a placeholder at the nonce of an expired reservation", () => {
     checkInvariants(world);
   });
 
+  it("takes the nonce of a key's own transaction on an operator's word, too; a cancel has to fit into the key's limits", async () => {
+    const entry = await start({}, { policies: policiesOf({ keys: { ann: { maxCost: { perDay: `${WORST}` } } } }) });
+    world.holdBlocks();
+    const { txId } = await world.settle(entry.node.api.create(transfer(), "ann"));
+    await world.until(() => ops.row(txId).subState === "BROADCAST");
+    expect(await refusal(ops.act(entry, "cancel", { txId }))).toMatchObject(forbidden("key.maxCost.perDay"));
+    await ops.act(entry, "resolve", { txId, request: { action: "PLACEHOLDER" } });
+    expect(ops.kinds(txId)).toEqual(["initial", "placeholder"]);
+  });
+
   it("is offered more for on a dearer market, by the loop and not by the key that has no room for that", async () => {
     const keys = { ann: { maxCost: { perDay: "1" } } };
     const { entry, behind, nonce } = await silence({ keys }, { settings: { resubmitIntervalMs: 2_000 } });
