@@ -226,7 +226,9 @@ describe("fencepost start", () => {
     await waitUntil(() => wire.refused >= 3, "it has tried again");
     expect(start.stdout()).toBe("");
     wire.admit();
-    expect((await fetch(`${(await start.ready).url}/readyz`)).status).toBe(200);
+    const { url } = await start.ready;
+    // Its lease is short: on a crowded machine a renewal may be late, and it is ready again with the next.
+    await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, "it serves");
     expect(waits()).toHaveLength(1);
     start.signal("SIGTERM");
     await start.exited;
@@ -254,7 +256,9 @@ describe("fencepost start", () => {
     expect(await Promise.race([ended, waitUntil(() => waits().length > 0, "it says that it waits")])).not.toBe("ended");
     expect(start.stdout()).toBe("");
     await keeper.end();
-    expect((await fetch(`${(await start.ready).url}/readyz`)).status).toBe(200);
+    const { url } = await start.ready;
+    // Its lease is short: on a crowded machine a renewal may be late, and it is ready again with the next.
+    await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, "it serves");
     expect(waits()).toHaveLength(1);
     start.signal("SIGTERM");
     await start.exited;
