@@ -2,7 +2,6 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../src/adapters/evm/codec.ts";
 import type { TransactionAction } from "../../src/application/api.ts";
 import { normalise } from "../../src/application/requests/normalise.ts";
-import type { FencepostError } from "../../src/domain/errors.ts";
 import { ANYBODY, type Scope } from "../../src/domain/principal.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
 import { checkInvariants } from "../support/invariants.ts";
@@ -31,13 +30,7 @@ const asKey = ({ node }: WorldNode, name: string, ...scopes: readonly Scope[]) =
 const order = (action: TransactionAction, txId: string, actor = "operator:bob") => {
   return { action, txId, request: { reason: `${action} it` }, actor };
 };
-const refusal = (promise: Promise<unknown>): Promise<FencepostError> =>
-  world.settle(
-    promise.then(
-      () => Promise.reject(new Error("it was accepted")),
-      (error: FencepostError) => error,
-    ),
-  );
+const refusal = (promise: Promise<unknown>) => world.refusal(promise);
 /** By "ann", with a request id. */
 const waiting = async (entry: WorldNode, value = 500, requestId = "big") => {
   const created = await world.settle(entry.node.api.create(moving(value, { requestId }), "ann"));

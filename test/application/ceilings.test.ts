@@ -2,7 +2,6 @@ import { serializeTransaction } from "viem/utils";
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../src/adapters/evm/codec.ts";
 import { normalise } from "../../src/application/requests/normalise.ts";
-import type { FencepostError } from "../../src/domain/errors.ts";
 import { feeCap } from "../../src/domain/fees.ts";
 import type { Hex } from "../../src/domain/lane.ts";
 import type { StuckDecision } from "../../src/ports/stuck-hook.ts";
@@ -50,13 +49,7 @@ async function startLying(lie: FeeLie, options: WorldOptions = {}, endpoints = 1
 
 const priced = (fees: object, more: object = {}) => transfer({ payload: { ...BARE, gas: "21000", ...fees, ...more } });
 
-const refusal = (promise: Promise<unknown>): Promise<FencepostError> =>
-  world.settle(
-    promise.then(
-      () => Promise.reject(new Error("it was accepted")),
-      (error: FencepostError) => error,
-    ),
-  );
+const refusal = (promise: Promise<unknown>) => world.refusal(promise);
 
 function overCeiling(variable = "FENCEPOST_MAX_FEE_GWEI") {
   const extras = expect.objectContaining({ reason: "FEE_OVER_CEILING" });

@@ -36,13 +36,7 @@ async function create({ node }: WorldNode, count = 1): Promise<readonly string[]
   return made.map(({ txId }) => txId);
 }
 
-const refusal = (promise: Promise<unknown>): Promise<FencepostError> =>
-  world.settle(
-    promise.then(
-      () => Promise.reject(new Error("it was accepted")),
-      (error: FencepostError) => error,
-    ),
-  );
+const refusal = (promise: Promise<unknown>) => world.refusal(promise);
 const row = (txId: string | null | undefined) => world.rows().find((each) => each.txId === txId);
 const stateOf = (reservationId: string) => world.database.state.reservation(reservationId)?.state;
 const placeholders = () => world.rows().filter(({ attempts }) => attempts[0]?.kind === "placeholder");

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Reserved, ReserveRequest } from "../../src/application/api.ts";
-import type { FencepostError } from "../../src/domain/errors.ts";
 import type { Address, Hex } from "../../src/domain/lane.ts";
 import type { Reservation } from "../../src/domain/reservations.ts";
 import { FakeSigner } from "../doubles/memory-signer.ts";
@@ -31,13 +30,7 @@ async function create({ node }: WorldNode, count = 1): Promise<readonly string[]
   return made.map(({ txId }) => txId);
 }
 
-const refusal = (promise: Promise<unknown>): Promise<FencepostError> =>
-  world.settle(
-    promise.then(
-      () => Promise.reject(new Error("it was accepted")),
-      (error: FencepostError) => error,
-    ),
-  );
+const refusal = (promise: Promise<unknown>) => world.refusal(promise);
 const row = (txId: string | undefined) => world.rows().find((each) => each.txId === txId);
 const alerts = ({ events }: WorldNode) => events.flatMap((event) => (event.type === "alert" ? [event.code] : []));
 const suspended = (entry: WorldNode, action: "suspend" | "resume") =>

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../src/adapters/evm/codec.ts";
 import { normalise } from "../../src/application/requests/normalise.ts";
-import type { FencepostError } from "../../src/domain/errors.ts";
 import { feeCap } from "../../src/domain/fees.ts";
 import type { Hex } from "../../src/domain/lane.ts";
 import type { UnsignedTransaction } from "../../src/domain/transaction.ts";
@@ -50,13 +49,7 @@ async function signed(content: Partial<UnsignedTransaction>): Promise<Hex> {
   return made?.rawTransaction as Hex;
 }
 
-const refusal = (promise: Promise<unknown>): Promise<FencepostError> =>
-  world.settle(
-    promise.then(
-      () => Promise.reject(new Error("it was accepted")),
-      (error: FencepostError) => error,
-    ),
-  );
+const refusal = (promise: Promise<unknown>) => world.refusal(promise);
 
 function forbidden(rule: string) {
   return { code: "FORBIDDEN", status: 403, extras: { rule } };

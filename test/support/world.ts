@@ -2,6 +2,7 @@ import type { CreateRequest } from "../../src/application/api.ts";
 import { FencepostNode } from "../../src/application/loops/node.ts";
 import type { ChainSettings, NodeSettings } from "../../src/application/settings.ts";
 import { type Ceilings, ceilingsOf } from "../../src/domain/ceilings.ts";
+import type { FencepostError } from "../../src/domain/errors.ts";
 import type { Address, Hash, Hex } from "../../src/domain/lane.ts";
 import type { Policies } from "../../src/domain/policy/policy.ts";
 import { REPRICING_STRATEGIES } from "../../src/domain/repricing.ts";
@@ -258,6 +259,16 @@ export class World {
     store.cut();
     faults.inject({ kind: "unavailable" });
     void node.abandon();
+  }
+
+  /** What a request is refused with. One that is accepted fails. */
+  refusal(request: Promise<unknown>): Promise<FencepostError> {
+    return this.settle(
+      request.then(
+        () => Promise.reject(new Error("it was accepted")),
+        (error: FencepostError) => error,
+      ),
+    );
   }
 
   /** Runs time until the promise has settled; its value or error is the promise's. */

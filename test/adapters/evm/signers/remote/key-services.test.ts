@@ -9,10 +9,10 @@ import { signedHeaders } from "../../../../../src/adapters/evm/signers/remote/aw
 import { systemClock } from "../../../../../src/adapters/system/clock.ts";
 import type { Hex } from "../../../../../src/domain/lane.ts";
 import type { UnsignedTransaction } from "../../../../../src/domain/transaction.ts";
-import { SignerAway } from "../../../../../src/ports/signer.ts";
 import { addressOf, CONTRACT_KEYS, describeSignerContract } from "../../../../contracts/signer.contract.ts";
 import { AWS_KEY, derSignature, startAwsKms, startGcpKms } from "../../../../support/key-services.ts";
 import { type ServiceServer, startServiceServer } from "../../../../support/service-server.ts";
+import { failure } from "../../../../support/signer-away.ts";
 
 const KEY: Hex = `0x${"11".repeat(32)}`;
 const ADDRESS = addressOf(KEY);
@@ -33,12 +33,6 @@ async function open(sources: SignerSources, environment: Environment) {
   const signer = await openSigner({ sources, clock: systemClock, environment });
   onTestFinished(() => signer.close());
   return signer;
-}
-
-async function failure(work: Promise<unknown>): Promise<SignerAway> {
-  const error = await work.catch((reason: unknown) => reason);
-  expect(error).toBeInstanceOf(SignerAway);
-  return error as SignerAway;
 }
 
 async function folder(): Promise<string> {

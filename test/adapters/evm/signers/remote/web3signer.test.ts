@@ -8,10 +8,10 @@ import type { RemoteSignerSource } from "../../../../../src/adapters/evm/signers
 import { systemClock } from "../../../../../src/adapters/system/clock.ts";
 import type { Hex } from "../../../../../src/domain/lane.ts";
 import type { UnsignedTransaction } from "../../../../../src/domain/transaction.ts";
-import { SignerAway } from "../../../../../src/ports/signer.ts";
 import { addressOf, CONTRACT_KEYS, describeSignerContract } from "../../../../contracts/signer.contract.ts";
 import * as certificates from "../../../../support/certificates.ts";
 import type { ServiceHandler, ServiceServer } from "../../../../support/service-server.ts";
+import { failure } from "../../../../support/signer-away.ts";
 import { startWeb3Signer, type Web3SignerOptions } from "../../../../support/web3signer.ts";
 
 const KEY: Hex = `0x${"11".repeat(32)}`;
@@ -40,13 +40,6 @@ async function open(remote: Partial<RemoteSignerSource> & { url: string }, more:
   const signer = await openSigner({ sources, clock: systemClock, environment: {} });
   onTestFinished(() => signer.close());
   return signer;
-}
-
-/** What became of one signature, as the application sees it. */
-async function failure(work: Promise<unknown>): Promise<SignerAway> {
-  const error = await work.catch((reason: unknown) => reason);
-  expect(error).toBeInstanceOf(SignerAway);
-  return error as SignerAway;
 }
 
 describeSignerContract(
