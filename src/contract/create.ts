@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { POOL_NAME } from "../domain/pool.ts";
 import { STATES } from "../domain/transitions.ts";
 import { Problem } from "./problem.ts";
 import { Address, ChainId, Hash, HexInput, Nonce, Quantity, RequestId, TxId } from "./scalars.ts";
@@ -70,11 +71,29 @@ const Metadata = Type.Record(Type.String(), Type.Unknown(), {
   description: "The caller's own notes, up to 8 KiB of JSON; not compared between repeats.",
 });
 
+const Pool = closed(
+  "SignerPool",
+  {
+    pool: Type.String({ pattern: POOL_NAME.source, description: "A pool of the configuration." }),
+    stickyKey: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description: "Transactions with the same one get the same signer of the pool, always, and so keep their order.",
+      }),
+    ),
+  },
+  {
+    description: "Any signer of this pool: the one with the shortest wait that can pay. Request ids are unique in a pool.",
+    examples: [{ pool: "payouts" }],
+  },
+);
+
 export const CreateTransaction = closed(
   "CreateTransaction",
   {
     chainId: Type.Optional(ChainId),
-    signer: Address,
+    signer: Type.Union([Address, Pool]),
     requestId: Type.Optional(RequestId),
     payload: Payload,
     metadata: Type.Optional(Metadata),

@@ -84,6 +84,7 @@ export const NODE_SETTINGS: Omit<NodeSettings, "nodeId" | "url"> = {
   writer: { batchSize: 200, batchTimeoutMs: 2, shards: 256 },
   queueLimit: 10_000,
   drainTimeoutMs: 5_000,
+  pools: new Map(),
 };
 
 export interface WorldOptions {

@@ -1,0 +1,70 @@
+import type { ExistingTransaction, LaneQueue } from "../../../ports/lane-store.ts";
+import { type Flat, lists, names } from "../columns.ts";
+import { statement } from "./statement.ts";
+
+const CHOICE = "request_id text, pool text, chain_id bigint, signer text, tx_id uuid";
+const ASKED = lists("chain_id bigint, pool text, request_id text");
+
+/**
+ * Which lane has the requests of a pool, from this commit on. No lane's lock covers these rows: two nodes may give the same
+ * request a nonce on two lanes. The second insert waits for the first commit, and where that stands, inserts nothing and
+ * ends its transaction: decided anew, by what stands here then, the request is a repeat. In the order of the constraint's
+ * columns, so that two commits with several requests in common wait in one direction.
+ * $1 to $5, a place for each; $6 how many they are, $7 the transaction's marker where the answer to BEGIN is outstanding.
+ */
+export const insertPoolChoices = statement("insert-pool-choices")`
+  WITH chosen AS (
+    INSERT INTO fencepost.pool_choice (${names(CHOICE)})
+    SELECT ${names(CHOICE)} FROM (${lists(CHOICE)}) AS c
+    ORDER BY c.request_id, c.pool, c.chain_id
+    ON CONFLICT ON CONSTRAINT pool_choice_request DO NOTHING
+    RETURNING 1
+  )
+  SELECT fencepost.require_still((SELECT count(*) FROM chosen), $6, 'requests that no other lane of the pool has'),
+    fencepost.require_open($7)`;
+
+/**
+ * What pools gave these requests: the transaction, or what waits for approval. $1 the chain, $2 the pool and $3 the id of
+ * each. OFFSET 0 keeps it at one look-up for each.
+ */
+export const findPooled = statement<PooledRow>("find-pooled")`
+  SELECT c.pool, c.tx_id, c.chain_id, c.signer, c.request_id, owned.owner, owned.nonce, owned.state, owned.fingerprint
+  FROM (${ASKED}) AS asked
+  CROSS JOIN LATERAL (
+    SELECT own.* FROM fencepost.pool_choice AS own
+    WHERE own.request_id = asked.request_id AND own.pool = asked.pool AND own.chain_id = asked.chain_id
+    OFFSET 0
+  ) AS c
+  CROSS JOIN LATERAL (
+    SELECT t.owner, t.nonce, t.state,
+      (SELECT '0x' || encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id) AS fingerprint
+    FROM fencepost.transaction AS t WHERE t.tx_id = c.tx_id
+    UNION ALL
+    SELECT i.owner, NULL, 'CREATED', '0x' || encode(i.fingerprint, 'hex')
+    FROM fencepost.intake AS i WHERE i.tx_id = c.tx_id
+    OFFSET 0
+  ) AS owned`;
+
+export type PooledRow = Flat<ExistingTransaction> & { readonly pool: string };
+
+/** Which pool a transaction was asked of. */
+export const readPoolOf = statement<{ readonly pool: string }>("read-pool-of")`
+  SELECT c.pool FROM fencepost.pool_choice AS c WHERE c.tx_id = $1`;
+
+/**
+ * How lanes stand. Of what is open the lowest that is not mined is looked for in the order of nonces, past what is mined
+ * and not final; all above it wait. $1 signers, $2 chains.
+ */
+export const readQueues = statement<Flat<LaneQueue>>("read-queues")`
+  SELECT l.chain_id, l.signer, l.suspended_by IS NOT NULL AS suspended,
+    coalesce(l.next_nonce - head.nonce, 0) AS ahead,
+    coalesce(floor(extract(epoch FROM clock_timestamp() - head.created_at) * 1000), 0)::bigint AS head_age_ms,
+    coalesce(head.state = 'STUCK', false) AS is_stuck
+  FROM fencepost.lane AS l
+  LEFT JOIN LATERAL (
+    SELECT t.nonce, t.created_at, t.state FROM fencepost.transaction AS t
+    WHERE t.chain_id = l.chain_id AND t.signer = l.signer AND t.live AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+      AND t.sub_state IS DISTINCT FROM 'MINED'
+    ORDER BY t.nonce LIMIT 1
+  ) AS head ON true
+  WHERE l.signer = ANY ($1::text[]) AND l.chain_id = ANY ($2::bigint[])`;
