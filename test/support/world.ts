@@ -127,6 +127,7 @@ export interface NodeOptions {
   readonly stuckHook?: StuckResolutionHook;
   /** Where this node differs from the others. */
   readonly settings?: Partial<ChainSettings>;
+  readonly node?: Partial<NodeSettings>;
   /** Inside another process: it has no URL, and cannot be asked. */
   readonly embedded?: true;
   /** By how much the time of day of its machine is ahead of the database's. */
@@ -222,7 +223,7 @@ export class World {
         policies,
         ...(options.stuckHook === undefined ? {} : { stuckHook: options.stuckHook }),
       },
-      { ...NODE_SETTINGS, ...this.options.node, nodeId: `node-${index}`, url },
+      { ...NODE_SETTINGS, ...this.options.node, ...options.node, nodeId: `node-${index}`, url },
     );
     if (url !== "")
       this.network.join(

@@ -1,7 +1,7 @@
 /**
  * Stage 1: what is known of the lanes that a pool could choose. Of those that this node holds, its own memory; of the others
  * what the database says of their queues, read once a second at most however many creates ask; balances as the chain last
- * told them, asked for beside the creates and never awaited by one that is about to be accepted.
+ * told them, asked for beside the creates, and awaited where none was ever told.
  *
  * Reads: queues, balances. Writes: nothing. A wrong or old picture makes a worse choice, never a second transaction: what
  * decides is the row that is written with the nonce. A crash here leaves nothing behind.
@@ -9,7 +9,7 @@
 import type { Address, Lane, LaneKey } from "../../../domain/lane.ts";
 import { laneKey } from "../../../domain/lane.ts";
 import type { MemberFacts, Passage } from "../../../domain/pool.ts";
-import type { Clock } from "../../../ports/clock.ts";
+import { bounded, type Clock } from "../../../ports/clock.ts";
 import type { LaneQueue, LaneStore } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
@@ -37,6 +37,9 @@ interface Chosen {
 
 const QUEUES_KNOWN_FOR_MS = 1_000;
 const BALANCE_KNOWN_FOR_MS = 15_000;
+const FIRST_BALANCES_WITHIN_MS = 500;
+
+const NOT_ASKING = { answers: Promise.resolve(), untilMs: 0 };
 
 type Elsewhere = Pick<LaneQueue, "suspended" | "ahead" | "headAgeMs" | "isStuck">;
 
@@ -50,6 +53,7 @@ export class PoolMembers {
   private readonly chosen = new Map<LaneKey, Chosen>();
   private choices = 0;
   private reading: Promise<void> | null = null;
+  private asking: { readonly answers: Promise<unknown>; readonly untilMs: number } = NOT_ASKING;
 
   constructor(ports: PoolMemberPorts) {
     this.ports = ports;
@@ -57,7 +61,7 @@ export class PoolMembers {
 
   /** Looks at those whose queues were not looked at for a while. What cannot be read stays as it was, or unknown. */
   async look(lanes: readonly Lane[]): Promise<void> {
-    this.askBalances(lanes);
+    await this.askBalances(lanes);
     while (this.reading !== null) await this.reading;
     const nowMs = this.ports.clock.monotonicMs();
     const old = lanes.filter((lane) => {
@@ -122,14 +126,18 @@ export class PoolMembers {
     }
   }
 
-  private askBalances(lanes: readonly Lane[]): void {
-    const nowMs = this.ports.clock.monotonicMs();
+  /** Waits a moment for those that are not known at all; a chain that does not answer by then keeps nobody waiting. */
+  private async askBalances(lanes: readonly Lane[]): Promise<void> {
+    const { clock, chains } = this.ports;
+    const nowMs = clock.monotonicMs();
     const old = lanes.filter((lane) => {
       const askedAtMs = this.balancesAskedAtMs.get(laneKey(lane));
       return askedAtMs === undefined || nowMs - askedAtMs >= BALANCE_KNOWN_FOR_MS;
     });
     for (const lane of old) this.balancesAskedAtMs.set(laneKey(lane), nowMs);
-    if (old.length > 0) void this.freshBalances(old);
+    if (old.length > 0) this.asking = { answers: this.freshBalances(old), untilMs: nowMs + FIRST_BALANCES_WITHIN_MS };
+    const isKnown = ({ chainId, signer }: Lane): boolean => chains.get(chainId)?.knownBalances.has(signer) !== false;
+    if (!lanes.every(isKnown)) await bounded(clock, this.asking.answers, this.asking.untilMs);
   }
 
   private held({ chainId, signer }: Lane): OwnedLane | null {
