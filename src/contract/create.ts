@@ -84,7 +84,8 @@ const Pool = closed(
     ),
   },
   {
-    description: "Any signer of this pool: the one with the shortest wait that can pay. Request ids are unique in a pool.",
+    description:
+      "Any signer of this pool: the one with the shortest wait that can pay. Request ids are unique in a pool.",
     examples: [{ pool: "payouts" }],
   },
 );

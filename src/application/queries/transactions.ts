@@ -34,7 +34,8 @@ export async function transactionByRequest(
   include: readonly Include[] = [],
 ): Promise<TransactionView> {
   const { pool } = query;
-  if (pool !== undefined && query.signer !== undefined) throw invalid("pool", "is given instead of signer, not beside it");
+  if (pool !== undefined && query.signer !== undefined)
+    throw invalid("pool", "is given instead of signer, not beside it");
   const signer = pool === undefined ? parseSigner(ports.codec, query.signer, "signer") : null;
   const chainId = parseChainId([...ports.chains.keys()], query.chainId);
   const requestId = parseRequestId(query.requestId);

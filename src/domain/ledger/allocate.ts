@@ -1,6 +1,7 @@
 /** Gives nonces to new transactions. Repeats are taken out first, because a repeat must not consume one. */
-import { poolKeyOf } from "../pool.ts";
+
 import type { Awaited } from "../policy/policy.ts";
+import { poolKeyOf } from "../pool.ts";
 import type { PreparedIntent } from "../transaction.ts";
 import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";

@@ -16,7 +16,8 @@ export const pools: Parser<Pools, Said | string> = (raw) => {
   const found = new Map<string, readonly Address[]>();
   for (const [name, signers] of Object.entries(said)) {
     const parsed = pool(name, signers);
-    if ("mistake" in parsed) return { mistake: `is wrong at ${POOL_NAME.test(name) ? name : "a name"}: ${parsed.mistake}` };
+    if ("mistake" in parsed)
+      return { mistake: `is wrong at ${POOL_NAME.test(name) ? name : "a name"}: ${parsed.mistake}` };
     found.set(name, parsed.value);
   }
   return found.size === 0 ? { mistake: "names no pool" } : { value: found };

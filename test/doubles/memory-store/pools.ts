@@ -42,7 +42,10 @@ export function findPooled(state: DatabaseState, asked: readonly AskedOfPool[]):
   });
 }
 
-function existing(state: DatabaseState, { txId, chainId, signer, requestId }: PoolChoiceRow): ExistingTransaction | null {
+function existing(
+  state: DatabaseState,
+  { txId, chainId, signer, requestId }: PoolChoiceRow,
+): ExistingTransaction | null {
   const lane = { chainId, signer };
   const row = state.transactions.get(txId);
   if (row !== undefined) {
@@ -75,7 +78,8 @@ export function queues(state: DatabaseState, lanes: readonly Lane[], now: Date):
     const row = state.lane(lane);
     if (row === undefined) return [];
     const open = [...state.transactions.values()].filter(
-      (tx) => sameLane(tx.lane, lane) && tx.live && !isSettled(tx.state) && tx.subState !== "MINED" && tx.nonce !== null,
+      (tx) =>
+        sameLane(tx.lane, lane) && tx.live && !isSettled(tx.state) && tx.subState !== "MINED" && tx.nonce !== null,
     );
     const [head] = open.sort((a, b) => (a.nonce ?? 0) - (b.nonce ?? 0));
     const ahead = head === undefined || head.nonce === null ? 0 : (row.cursor ?? 0) - head.nonce;

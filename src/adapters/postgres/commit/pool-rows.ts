@@ -41,8 +41,12 @@ export class PoolRows {
     this.choices.push({ requestId, pool, ...lane, txId });
     const key = poolKeyOf(intent);
     const isAllocated = change.kind === "allocated";
-    const standing = { nonce: isAllocated ? change.nonce : null, state: isAllocated ? "ALLOCATED" : "CREATED" } as const;
-    if (key !== null) this.taken.set(`${lane.chainId}:${key}`, { txId, lane, requestId, owner, fingerprint, ...standing });
+    const standing = {
+      nonce: isAllocated ? change.nonce : null,
+      state: isAllocated ? "ALLOCATED" : "CREATED",
+    } as const;
+    if (key !== null)
+      this.taken.set(`${lane.chainId}:${key}`, { txId, lane, requestId, owner, fingerprint, ...standing });
   }
 
   commands(marker: string | null): readonly Command[] {

@@ -101,9 +101,7 @@ export class PoolCreates {
     try {
       if (limits !== undefined) refusePool(limits, asked.pool, lanes);
       const before =
-        requestId === null
-          ? null
-          : await requests.find({ chainId: lane.chainId, pool: asked.pool, requestId, lanes });
+        requestId === null ? null : await requests.find({ chainId: lane.chainId, pool: asked.pool, requestId, lanes });
       if (before !== null) return { ...told, heard: repeated(before, intent, limits) };
       if (members.length === 0) throw unknownPool(asked.pool, pools, limits);
     } catch (error) {
