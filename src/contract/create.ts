@@ -1,8 +1,7 @@
 import { type Static, Type } from "typebox";
-import { POOL_NAME } from "../domain/pool.ts";
 import { STATES } from "../domain/transitions.ts";
 import { Problem } from "./problem.ts";
-import { Address, ChainId, Hash, HexInput, Nonce, Quantity, RequestId, TxId } from "./scalars.ts";
+import { Address, ChainId, Hash, HexInput, Nonce, PoolName, Quantity, RequestId, TxId } from "./scalars.ts";
 import { closed, nullable, oneOf, optional } from "./shapes.ts";
 
 /** What POST /tx and POST /tx/batch take and answer. The create stage validates it in depth; this is its description and its type. */
@@ -74,7 +73,7 @@ const Metadata = Type.Record(Type.String(), Type.Unknown(), {
 const Pool = closed(
   "SignerPool",
   {
-    pool: Type.String({ pattern: POOL_NAME.source, description: "A pool of the configuration." }),
+    pool: PoolName,
     stickyKey: Type.Optional(
       Type.String({
         minLength: 1,

@@ -10,10 +10,10 @@ import { ask, type Reading } from "./session/connections.ts";
 import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "./statements/attempt.ts";
 import { readHoles } from "./statements/hole.ts";
 import { findAnyIntake, findWaitingRequests, loadIntake } from "./statements/intake.ts";
-import { readLane } from "./statements/lane.ts";
+import { readLane, readQueues } from "./statements/lane.ts";
 import { type PayloadRow, readPayloads, readQueuedChanges } from "./statements/payload.ts";
 import { readCharges } from "./statements/policy.ts";
-import { findPooled, readQueues } from "./statements/pool-choice.ts";
+import { findPooled } from "./statements/pool-choice.ts";
 import { type ReceiptRow, readReceipts, readTrackedReceipts, readWatchedBlocks } from "./statements/receipt.ts";
 import { findOpenReservations } from "./statements/reservation.ts";
 import {

@@ -125,6 +125,8 @@ describe("the requests of a pool under a race", () => {
       const { client } = subject;
       await client.query("BEGIN");
       await insertIntake(client, intent);
+      const waits = "UPDATE fencepost.intake SET awaits = 'a rule', expires_at = now() + '1h' WHERE tx_id = $1";
+      await client.query(waits, [intent.txId]);
       await client.query(
         "INSERT INTO fencepost.pool_choice (tx_id, request_id, pool, chain_id, signer) VALUES ($1, $2, 'payouts', 1, $3)",
         [intent.txId, id, first.lane.signer],

@@ -1,4 +1,4 @@
-import type { ExistingTransaction, LaneQueue } from "../../../ports/lane-store.ts";
+import type { ExistingTransaction } from "../../../ports/lane-store.ts";
 import { type Flat, lists, names } from "../columns.ts";
 import { statement } from "./statement.ts";
 
@@ -25,7 +25,8 @@ export const insertPoolChoices = statement("insert-pool-choices")`
 
 /**
  * What pools gave these requests: the transaction, or what waits for approval. $1 the chain, $2 the pool and $3 the id of
- * each. OFFSET 0 keeps it at one look-up for each.
+ * each. OFFSET 0 keeps it at one look-up for each. What waits is found by its request id, and its own id is compared beside
+ * that: planned while the table was empty, a condition on the id may walk another index from end to end.
  */
 export const findPooled = statement<PooledRow>("find-pooled")`
   SELECT c.pool, c.tx_id, c.chain_id, c.signer, c.request_id, owned.owner, owned.nonce, owned.state, owned.fingerprint
@@ -41,7 +42,10 @@ export const findPooled = statement<PooledRow>("find-pooled")`
     FROM fencepost.transaction AS t WHERE t.tx_id = c.tx_id
     UNION ALL
     SELECT i.owner, NULL, 'CREATED', '0x' || encode(i.fingerprint, 'hex')
-    FROM fencepost.intake AS i WHERE i.tx_id = c.tx_id
+    FROM fencepost.intake AS i
+    WHERE i.request_id = c.request_id AND i.signer = c.signer AND i.chain_id = c.chain_id
+      AND i.awaits IS NOT NULL AND i.alias_of IS NULL AND i.request_id IS NOT NULL
+      AND i.tx_id IS NOT DISTINCT FROM c.tx_id
     OFFSET 0
   ) AS owned`;
 
@@ -50,21 +54,3 @@ export type PooledRow = Flat<ExistingTransaction> & { readonly pool: string };
 /** Which pool a transaction was asked of. */
 export const readPoolOf = statement<{ readonly pool: string }>("read-pool-of")`
   SELECT c.pool FROM fencepost.pool_choice AS c WHERE c.tx_id = $1`;
-
-/**
- * How lanes stand. Of what is open the lowest that is not mined is looked for in the order of nonces, past what is mined
- * and not final; all above it wait. $1 signers, $2 chains.
- */
-export const readQueues = statement<Flat<LaneQueue>>("read-queues")`
-  SELECT l.chain_id, l.signer, l.suspended_by IS NOT NULL AS suspended,
-    coalesce(l.next_nonce - head.nonce, 0) AS ahead,
-    coalesce(floor(extract(epoch FROM clock_timestamp() - head.created_at) * 1000), 0)::bigint AS head_age_ms,
-    coalesce(head.state = 'STUCK', false) AS is_stuck
-  FROM fencepost.lane AS l
-  LEFT JOIN LATERAL (
-    SELECT t.nonce, t.created_at, t.state FROM fencepost.transaction AS t
-    WHERE t.chain_id = l.chain_id AND t.signer = l.signer AND t.live AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-      AND t.sub_state IS DISTINCT FROM 'MINED'
-    ORDER BY t.nonce LIMIT 1
-  ) AS head ON true
-  WHERE l.signer = ANY ($1::text[]) AND l.chain_id = ANY ($2::bigint[])`;

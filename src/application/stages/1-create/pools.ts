@@ -81,7 +81,9 @@ export class PoolCreates {
         again.map((at) => errands[at] as Errand),
         again.length,
       );
-      again.forEach((at, index) => void (fates[at] = next[index] as Fate));
+      again.forEach((at, index) => {
+        fates[at] = next[index] as Fate;
+      });
     }
     return Promise.all(errands.map((each, at) => this.lastLook(each, fates[at] as Fate)));
   }
