@@ -183,6 +183,25 @@ describe("a request id of a pool", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
+  it("wins over a refusal: accepted on one lane while another one was still being asked about", async () => {
+    const entry = await start();
+    world.chain.setBalance(B, 0n);
+    const gate = deferred<void>();
+    const simulate = entry.rpc.simulate.bind(entry.rpc);
+    entry.rpc.simulate = async (call) => {
+      if (call.from === B) await gate.promise;
+      return simulate(call);
+    };
+    const late = entry.node.api.create(toPool({ requestId: "once", stickyKey: keyOf(B) }));
+    late.catch(() => undefined);
+    await world.clock.advance(100);
+    const { txId } = await create(entry, toPool({ requestId: "once", stickyKey: keyOf(A) }));
+    gate.resolve();
+    expect(await world.settle(late)).toMatchObject({ outcome: "existing", txId, lane: { signer: A } });
+    const other = await refused(entry, toPool({ requestId: "other", stickyKey: keyOf(B) }));
+    expect(other).toMatchObject({ code: "SUBMISSION_REJECTED" });
+  });
+
   it("is refused with another payload, and says which transaction has it", async () => {
     const entry = await start();
     const { txId } = await create(entry, toPool({ requestId: "once" }));
@@ -273,6 +292,20 @@ describe("the balances of a pool", () => {
     world.chain.mine();
     await world.clock.advance(300);
     expect((await create(entry, toPool({ payload: dear }))).lane.signer).toBe(B);
+  });
+
+  it("are judged once more where the gas is known: the next member is tried, and the answer is its", async () => {
+    const entry = await start();
+    // Enough for the value, and for gas at the base fee; not for what the market offers.
+    const payload = { to: TO, value: "1000000000000000000" };
+    const least = 10n ** 18n + 21_000n * (world.chain.head.baseFeePerGas ?? 0n);
+    for (const signer of [A, B]) world.chain.setBalance(signer, least + 1n);
+    for (const _ of SIGNERS) {
+      const { lane, nonce } = await create(entry, toPool({ payload }));
+      expect(lane.signer).toBe(C);
+      await world.allSettled((nonce ?? 0) + 1);
+    }
+    expect(noncesOf(A)).toEqual([]);
   });
 
   it("that the chain does not tell refuse nobody", async () => {

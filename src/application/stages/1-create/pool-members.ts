@@ -18,7 +18,7 @@ export interface PoolMemberPorts {
   readonly clock: Clock;
   readonly store: Pick<LaneStore, "queues">;
   readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
+  readonly lanes: { find(lane: Lane): OwnedLane | null };
   readonly kills: { holds(signer: Address): boolean };
   /** A node that this one can ask acts for the lane, or this one may. */
   readonly reaches: (lane: Lane) => boolean;
@@ -66,7 +66,7 @@ export class PoolMembers {
     const nowMs = this.ports.clock.monotonicMs();
     const old = lanes.filter((lane) => {
       const known = this.queues.get(laneKey(lane));
-      return this.held(lane) === null && (known === undefined || nowMs - known.atMs >= QUEUES_KNOWN_FOR_MS);
+      return this.ports.lanes.find(lane) === null && (known === undefined || nowMs - known.atMs >= QUEUES_KNOWN_FOR_MS);
     });
     if (old.length === 0) return;
     this.reading = this.read(old).finally(() => {
@@ -79,7 +79,7 @@ export class PoolMembers {
   facts(lanes: readonly Lane[], balances: ReadonlyMap<Address, bigint> | null = null): readonly MemberFacts[] {
     return lanes.map((lane) => {
       const { open = 0, recent = 0, last = 0 } = this.chosen.get(laneKey(lane)) ?? {};
-      const held = this.held(lane);
+      const held = this.ports.lanes.find(lane);
       const known = balances ?? this.ports.chains.get(lane.chainId)?.knownBalances;
       const common = { signer: lane.signer, balance: known?.get(lane.signer) ?? null, lastChosen: last };
       if (held !== null) return { ...common, ...this.ofOwn(held, open) };
@@ -138,10 +138,6 @@ export class PoolMembers {
     if (old.length > 0) this.asking = { answers: this.freshBalances(old), untilMs: nowMs + FIRST_BALANCES_WITHIN_MS };
     const isKnown = ({ chainId, signer }: Lane): boolean => chains.get(chainId)?.knownBalances.has(signer) !== false;
     if (!lanes.every(isKnown)) await bounded(clock, this.asking.answers, this.asking.untilMs);
-  }
-
-  private held({ chainId, signer }: Lane): OwnedLane | null {
-    return this.ports.lanesOf(chainId).find(({ lane }) => lane.signer === signer) ?? null;
   }
 
   private ofOwn(lane: OwnedLane, open: number): Pick<MemberFacts, "passage" | "ahead" | "headAgeMs" | "isFull"> {

@@ -190,11 +190,14 @@ function isErrand(each: Errand | Told): each is Errand {
   return "asked" in each;
 }
 
-/** Nothing was accepted, and another member may well: this one cannot pay, has no room, or is no live node's any more. */
+/** Of a member that no live node signs for, or whose queue, or the key's part of it, has no room. */
+const OF_ONE_MEMBER: ReadonlySet<string> = new Set(["UNKNOWN_SIGNER", "QUEUE_FULL", "QUOTA_EXCEEDED"]);
+
+/** Nothing was accepted, and of another member it may well be. */
 function mayTryAnother({ asked, lanes, tried }: Errand, fate: Fate | undefined): boolean {
-  if (!(fate instanceof FencepostError) || asked.stickyKey !== null || tried.size >= lanes.length) return false;
-  if (tried.size === 0) return false;
-  return fate.code === "QUEUE_FULL" || fate.code === "UNKNOWN_SIGNER" || fate.extras.reason === "INSUFFICIENT_FUNDS";
+  const isOver = asked.stickyKey !== null || tried.size === 0 || tried.size >= lanes.length;
+  if (isOver || !(fate instanceof FencepostError)) return false;
+  return OF_ONE_MEMBER.has(fate.code) || fate.extras.reason === "INSUFFICIENT_FUNDS";
 }
 
 function repeated(existing: ExistingTransaction, intent: Intent, limits: Limits | undefined): Fate {
