@@ -106,6 +106,20 @@ describe("a request to a pool", () => {
     checkInvariants(world);
   });
 
+  it("is counted as soon as it is chosen, before it has a nonce and before another node's queue is read again", async () => {
+    const [first] = await startTwo();
+    world.holdBlocks();
+    for (let n = 0; n < 3; n++) await create(first, transfer({ signer: A }));
+    await world.clock.advance(1_100);
+    const atOnce = Promise.all(Array.from({ length: 9 }, () => first.node.api.create(toPool())));
+    const spread = (created: readonly { readonly lane: { readonly signer: Address } }[]) =>
+      SIGNERS.map((signer) => created.filter(({ lane }) => lane.signer === signer).length);
+    expect(spread(await world.settle(atOnce))).toEqual([1, 4, 4]);
+    const later = [];
+    for (let n = 0; n < 6; n++) later.push(await create(first, toPool()));
+    expect(spread(later)).toEqual([2, 2, 2]);
+  });
+
   it("keeps each item of a batch to itself: refused ones take nothing from the others", async () => {
     const entry = await start();
     const batch = [toPool({ requestId: "a" }), toPool({ pool: "none" }), toPool({ requestId: "a" }), transfer()];
