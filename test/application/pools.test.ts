@@ -394,3 +394,18 @@ describe("a pool that cannot be used", () => {
     expect(error).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "signer" } });
   });
 });
+
+describe("the transaction of a pool's request", () => {
+  it("is found by the pool's name, or by the signer that was chosen; not by both at once, and not where there is none", async () => {
+    const entry = await start();
+    const { txId, lane } = await create(entry, toPool({ requestId: "once" }));
+    const find = (query: object) => entry.node.api.transactionByRequest({ requestId: "once", ...query });
+    expect(await world.settle(find({ pool: "payouts" }))).toMatchObject({ txId });
+    expect(await world.settle(find({ signer: lane.signer }))).toMatchObject({ txId });
+    const both = await world.refusal(find({ pool: "payouts", signer: lane.signer }));
+    expect(both).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "pool" } });
+    expect(await world.refusal(find({ pool: "refunds" }))).toMatchObject({ code: "NOT_FOUND" });
+    const { summary } = await world.settle(entry.node.api.explain(txId));
+    expect(summary).toContain("from the pool payouts");
+  });
+});

@@ -39,7 +39,10 @@ describe("a pool whose lanes belong to two nodes", () => {
     );
     expect(new Set(stuck.map(({ signer }) => signer)).size).toBe(1);
     const unknown = first.send({ signer: { pool: "payroll" }, payload });
-    await expect(unknown).rejects.toMatchObject({ code: "UNKNOWN_SIGNER", message: expect.stringContaining("payouts") });
+    await expect(unknown).rejects.toMatchObject({
+      code: "UNKNOWN_SIGNER",
+      message: expect.stringContaining("payouts"),
+    });
     await waitUntil(async () => {
       const { items } = await first.list({ state: "CONFIRMED", limit: 100 });
       return items.length === ids.length + stuck.length;
