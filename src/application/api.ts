@@ -203,8 +203,10 @@ export interface TransactionView extends TransactionRecord {
   readonly confirmations?: readonly { readonly number: number; readonly hash: Hash }[];
 }
 
+/** By the lane's signer, or by the pool that was asked. */
 export interface RequestQuery {
-  readonly signer: string;
+  readonly signer?: string;
+  readonly pool?: string;
   readonly requestId: string;
   readonly chainId?: number;
 }

@@ -1,5 +1,6 @@
 import type { CeilingSettings } from "../domain/ceilings.ts";
 import type { FinalityRule } from "../domain/finality.ts";
+import type { Pools } from "../domain/pool.ts";
 import type { RepricingStrategy } from "../domain/repricing.ts";
 
 /** What the application may be told. Where the values come from is main's business. */
@@ -13,6 +14,8 @@ export interface NodeSettings {
   /** Creates that may wait on one lane; four times as many on the node. Overflow is answered 429. */
   readonly queueLimit: number;
   readonly drainTimeoutMs: number;
+  /** Signers under one name. */
+  readonly pools: Pools;
 }
 
 export interface LeaseSettings {

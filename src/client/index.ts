@@ -119,11 +119,11 @@ export interface FencepostClient {
 
 const LARGEST_PAGE = 500;
 
-export interface RequestName {
-  readonly signer: string;
+/** By the signer, or by the pool that was asked. */
+export type RequestName = ({ readonly signer: string } | { readonly pool: string }) & {
   readonly requestId: string;
   readonly chainId?: number;
-}
+};
 
 export function createClient(options: ClientOptions): FencepostClient {
   const transport = createTransport(options);
@@ -138,8 +138,8 @@ export function createClient(options: ClientOptions): FencepostClient {
     sendBatch: async (transactions, call) => (await post<BatchResults>("/tx/batch", { transactions }, call)).results,
     get: (txId, { include, ...call } = {}) =>
       transport({ path: transactionPath(txId), query: includes(include), ...call }),
-    getByRequest: ({ signer, requestId, chainId }, { include, ...call } = {}) =>
-      transport({ path: "/tx/by-request", query: { signer, requestId, chainId, ...includes(include) }, ...call }),
+    getByRequest: (name, { include, ...call } = {}) =>
+      transport({ path: "/tx/by-request", query: { ...name, ...includes(include) }, ...call }),
     explain: (txId, call) => transport({ path: `${transactionPath(txId)}/explain`, ...call }),
     list: (query = {}, call) => transport({ path: "/tx", query, ...call }),
     completionsPage: (query = {}, call) => transport({ path: "/tx/completions", query, ...call }),

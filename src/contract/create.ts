@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { STATES } from "../domain/transitions.ts";
 import { Problem } from "./problem.ts";
-import { Address, ChainId, Hash, HexInput, Nonce, Quantity, RequestId, TxId } from "./scalars.ts";
+import { Address, ChainId, Hash, HexInput, Nonce, PoolName, Quantity, RequestId, TxId } from "./scalars.ts";
 import { closed, nullable, oneOf, optional } from "./shapes.ts";
 
 /** What POST /tx and POST /tx/batch take and answer. The create stage validates it in depth; this is its description and its type. */
@@ -70,11 +70,30 @@ const Metadata = Type.Record(Type.String(), Type.Unknown(), {
   description: "The caller's own notes, up to 8 KiB of JSON; not compared between repeats.",
 });
 
+const Pool = closed(
+  "SignerPool",
+  {
+    pool: PoolName,
+    stickyKey: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description: "Transactions with the same one get the same signer of the pool, always, and so keep their order.",
+      }),
+    ),
+  },
+  {
+    description:
+      "Any signer of this pool: the one with the shortest wait that can pay. Request ids are unique in a pool.",
+    examples: [{ pool: "payouts" }],
+  },
+);
+
 export const CreateTransaction = closed(
   "CreateTransaction",
   {
     chainId: Type.Optional(ChainId),
-    signer: Address,
+    signer: Type.Union([Address, Pool]),
     requestId: Type.Optional(RequestId),
     payload: Payload,
     metadata: Type.Optional(Metadata),

@@ -30,6 +30,11 @@ export interface PeerCreate {
   readonly owner?: string;
   /** The part of the lane's queue that this key may fill; absent: all of it. */
   readonly queueShare?: number;
+  /**
+   * The signer that the sender chose of the pool that `request` names. The request keeps the pool's name, so that a node
+   * that knows of no pools refuses it, instead of taking it for a request to that signer.
+   */
+  readonly chosen?: string;
   readonly request: Readonly<Record<string, unknown>>;
 }
 

@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { POOL_NAME } from "../domain/pool.ts";
 
 export const Address = Type.String({
   pattern: "^0x[0-9a-fA-F]{40}$",
@@ -63,6 +64,8 @@ export const Owner = Type.String({
 export const RequestId = Type.String({
   minLength: 1,
   maxLength: 255,
-  description: "The caller's own id: printable, one transaction per lane.",
+  description: "The caller's own id: printable, one transaction per lane, and per pool.",
   examples: ["order-42"],
 });
+
+export const PoolName = Type.String({ pattern: POOL_NAME.source, description: "A pool of the configuration." });

@@ -3,7 +3,7 @@ import { CAUSE_CODES, HELP_CODES } from "../domain/explain/situation.ts";
 import { ATTEMPT_KINDS } from "../domain/transaction.ts";
 import { STATES, SUB_STATES, type SubState, TRANSITIONS, type TransitionEvent } from "../domain/transitions.ts";
 import { FeeType } from "./create.ts";
-import { Address, ChainId, Decimal, Hash, Hex, Nonce, Owner, RequestId, Timestamp, TxId } from "./scalars.ts";
+import { Address, ChainId, Decimal, Hash, Hex, Nonce, Owner, PoolName, RequestId, Timestamp, TxId } from "./scalars.ts";
 import { named, nullable, oneOf, optional, query } from "./shapes.ts";
 
 const LIST_LIMIT = 1_000;
@@ -129,8 +129,8 @@ const include = Type.Unsafe<string>({
 export const TransactionQuery = query({ include });
 
 export const ByRequestQuery = Type.Object(
-  { signer: Address, requestId: RequestId, ...optional({ chainId: ChainId, include }) },
-  { additionalProperties: false },
+  { requestId: RequestId, ...optional({ signer: Address, pool: PoolName, chainId: ChainId, include }) },
+  { additionalProperties: false, description: "By the signer, or by the pool that was asked." },
 );
 
 export const TransactionListQuery = query({

@@ -1,4 +1,5 @@
-import { type Address, compareLanes, fnv1a, type Lane, type LaneKey, laneKey } from "./lane.ts";
+import { type Address, compareLanes, type Lane, type LaneKey, laneKey } from "./lane.ts";
+import { affinity } from "./rendezvous.ts";
 
 /** A live instance, as far as placing lanes is concerned. */
 export interface Member {
@@ -69,7 +70,7 @@ export function rank(lane: Lane, members: readonly Member[]): readonly Member[] 
   const servants = members.filter((member) => serves(member, lane));
   // A request may arrive at any node and is forwarded to the owner, so members without a URL come last.
   return preferring(isReachable, servants)
-    .map((member) => ({ member, score: score(key, member.nodeId) }))
+    .map((member) => ({ member, score: affinity(key, member.nodeId) }))
     .sort(
       (a, b) =>
         Number(a.member.standsBack) - Number(b.member.standsBack) ||
@@ -88,12 +89,4 @@ export function servedLanes(members: readonly Member[]): readonly Lane[] {
     }
   }
   return [...lanes.values()];
-}
-
-/** FNV-1a with murmur's finish: two names that differ in one letter score nothing alike. */
-function score(key: LaneKey, nodeId: string): number {
-  let hash = fnv1a(`${nodeId}\n${key}`);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (hash ^ (hash >>> 16)) >>> 0;
 }

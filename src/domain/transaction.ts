@@ -29,6 +29,8 @@ export interface Intent {
   /** SHA-256 over the normalised payload: equal payloads, equal fingerprints (domain/fingerprint.ts). */
   readonly fingerprint: Hex;
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** The pool that its lane was chosen from; absent: its caller named the signer. */
+  readonly pool?: string;
 }
 
 /** An intent with everything that signing needs besides nonce and price. */

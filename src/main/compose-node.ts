@@ -126,8 +126,8 @@ export async function composeNode(parts: NodeParts) {
   }
 }
 
-function settingsOf({ nodeId, mode, lease, writer, queueLimit, drainTimeoutMs }: NodeParts["config"]) {
-  return { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs };
+function settingsOf({ nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, pools }: NodeParts["config"]) {
+  return { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, pools };
 }
 
 type Resource = Pick<Extensions, "close">;

@@ -155,6 +155,30 @@ export interface AskedRequests {
   readonly requestIds: readonly string[];
 }
 
+/** A request id that a pool was asked with. */
+export interface AskedOfPool {
+  readonly chainId: number;
+  readonly pool: string;
+  readonly requestId: string;
+}
+
+/** What a pool gave a request. */
+export interface PooledTransaction extends ExistingTransaction {
+  readonly pool: string;
+}
+
+/** How a lane stands, for those who may choose another one. */
+export interface LaneQueue {
+  readonly lane: Lane;
+  readonly suspended: boolean;
+  /** Nonces given and not mined. */
+  readonly ahead: number;
+  /** Of the lowest of them, by the database's clock; 0 where there is none. */
+  readonly headAgeMs: number;
+  /** That one is STUCK. */
+  readonly isStuck: boolean;
+}
+
 export interface LaneStore {
   /**
    * One database transaction: open with SET LOCAL timeouts, check the database's history, lock the lanes ascending and
@@ -179,6 +203,10 @@ export interface LaneStore {
   settledBelow(lane: Lane): Promise<number>;
   /** The idempotency pre-check: existing transactions (or intake rows) by request id, of any number of lanes in one look. */
   findByRequestIds(asked: readonly AskedRequests[]): Promise<readonly ExistingTransaction[]>;
+  /** What pools gave these requests, whichever lane that was; nothing of those that none has. */
+  findPooled(asked: readonly AskedOfPool[]): Promise<readonly PooledTransaction[]>;
+  /** How these lanes stand; nothing of those that were never used. */
+  queues(lanes: readonly Lane[]): Promise<readonly LaneQueue[]>;
   /** Whether there is anything to do about an intake row of any lane at all, of this node or another: the names of ten thousand lanes are not gone through many times a second to learn that none does. */
   hasIntake(): Promise<boolean>;
   /** Visible intake rows of these lanes that are not consumed, in call order; not those that wait for approval, unless they have it or their time is over. */

@@ -1,6 +1,6 @@
 import type { FencepostError } from "../domain/errors.ts";
 import type { Kill } from "../domain/kills.ts";
-import type { Lane } from "../domain/lane.ts";
+import type { Address, Lane } from "../domain/lane.ts";
 import type { InstanceKey, InstanceRecord } from "./lease-store.ts";
 import type { TransactionRecord } from "./query-store.ts";
 
@@ -11,6 +11,8 @@ export interface ForwardedCreate {
   readonly owner: string | null;
   /** The part of the lane's queue that this key may fill; absent: all of it. */
   readonly queueShare?: number;
+  /** Of the pool that `request` names, where it names one: the signer that was chosen where the caller was heard. */
+  readonly chosen?: Address;
   /** As the caller sent it; the owner validates it again. */
   readonly request: Readonly<Record<string, unknown>>;
 }

@@ -108,6 +108,8 @@ export interface PolicyUsage {
 export interface QueryStore {
   transaction(txId: string): Promise<TransactionRecord | null>;
   transactionByRequest(lane: Lane, requestId: string): Promise<TransactionRecord | null>;
+  /** The pool that it was asked of; null: its caller named the signer. */
+  poolOf(txId: string): Promise<string | null>;
   /** What holds this nonce of the lane, final or not. */
   transactionAt(lane: Lane, nonce: number): Promise<TransactionRecord | null>;
   transactions(filter: ListFilter): Promise<readonly TransactionRecord[]>;

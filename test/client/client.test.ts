@@ -111,7 +111,11 @@ describe("reads", () => {
     };
     const requestId = "a&b=c+d/é ?#%";
     await client.getByRequest({ signer: SIGNER_EIP55, requestId });
-    expect(asked).toEqual([{ signer: SIGNER_EIP55, requestId }]);
+    await client.getByRequest({ pool: "payouts", requestId });
+    expect(asked).toEqual([
+      { signer: SIGNER_EIP55, requestId },
+      { pool: "payouts", requestId },
+    ]);
   });
 
   it("asks why a transaction is not final yet", async () => {

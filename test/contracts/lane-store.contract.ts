@@ -8,6 +8,7 @@ import { intakeContract } from "./lane-store/intake.ts";
 import { loadingContract } from "./lane-store/loading.ts";
 import { nonceContract } from "./lane-store/nonces.ts";
 import { policiesContract } from "./lane-store/policies.ts";
+import { poolsContract } from "./lane-store/pools.ts";
 import { queuedChangesContract } from "./lane-store/queued-changes.ts";
 import { transitionContract } from "./lane-store/transition.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
@@ -38,6 +39,7 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
     describe("loading", () => loadingContract(context));
     describe("reserved nonces and holes", () => nonceContract(context));
     describe("use of the key by others", () => externalContract(context));
+    describe("pools", () => poolsContract(context));
     describe("policies", () => policiesContract(context));
     describe("approval", () => approvalContract(context));
     describe("batches", () => batchContract(context));

@@ -41,6 +41,7 @@ export function aForwarded(n: number, request: Readonly<Record<string, unknown>>
     txId: `019a4b7e-0000-7000-8000-${n.toString(16).padStart(12, "0")}`,
     owner: n % 2 === 0 ? null : `shop-${n}`,
     ...(n % 3 === 0 ? {} : { queueShare: 0.25 }),
+    ...(n % 4 === 0 ? { chosen: `0x${n.toString(16).padStart(40, "0")}` as const } : {}),
     request,
   };
 }

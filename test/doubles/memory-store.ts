@@ -8,6 +8,7 @@ import type { Clock } from "../../src/ports/clock.ts";
 import type { KeyRecord, KeyStore } from "../../src/ports/key-store.ts";
 import type { KillRecord, KillStore } from "../../src/ports/kill-store.ts";
 import {
+  type AskedOfPool,
   type AskedRequests,
   type Committed,
   HistoryChanged,
@@ -29,6 +30,7 @@ import type { HeldLock } from "../../src/ports/session-lock.ts";
 import { commitWrites } from "./memory-store/commit.ts";
 import { MemoryKeys } from "./memory-store/keys.ts";
 import * as leases from "./memory-store/leases.ts";
+import * as pools from "./memory-store/pools.ts";
 import * as queries from "./memory-store/queries.ts";
 import { DatabaseState, sameLane, waitingIntake } from "./memory-store/state.ts";
 
@@ -332,6 +334,21 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore,
     await this.reach();
     const txId = this.state.lane(lane)?.ledger.nonces.get(nonce) ?? null;
     return txId === null ? null : queries.findTransaction(this.state, txId);
+  }
+
+  async findPooled(asked: readonly AskedOfPool[]) {
+    await this.reach();
+    return pools.findPooled(this.state, asked);
+  }
+
+  async queues(lanes: readonly Lane[]) {
+    await this.reach();
+    return pools.queues(this.state, lanes, this.now());
+  }
+
+  async poolOf(txId: string) {
+    await this.reach();
+    return this.state.poolChoices.get(txId)?.pool ?? null;
   }
 
   async transactionByRequest(lane: Lane, requestId: string) {

@@ -22,6 +22,9 @@ export function checkInvariants(world: World): void {
   expect(unknown, "I6: what was on the wire is in the database").toEqual([]);
   const requestIds = rows.flatMap(({ requestId, lane }) => (requestId === null ? [] : [`${lane.signer} ${requestId}`]));
   expect(new Set(requestIds).size, "I5: one transaction per request id").toBe(requestIds.length);
+  const pooled = [...world.database.state.poolChoices.values()].filter(({ requestId }) => requestId !== null);
+  const ofPools = pooled.map(({ chainId, pool, requestId }) => `${chainId} ${pool} ${requestId}`);
+  expect(new Set(ofPools).size, "I5: one transaction per request id of a pool").toBe(ofPools.length);
   // Said together: thousands of rows with a matcher for each fact take longer than what is tested.
   const troubles = rows.flatMap((row) => [...outcomeTroubles(world, row), ...historyTroubles(row)]);
   expect(troubles, troubles.join("; ")).toEqual([]);

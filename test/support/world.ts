@@ -84,6 +84,7 @@ export const NODE_SETTINGS: Omit<NodeSettings, "nodeId" | "url"> = {
   writer: { batchSize: 200, batchTimeoutMs: 2, shards: 256 },
   queueLimit: 10_000,
   drainTimeoutMs: 5_000,
+  pools: new Map(),
 };
 
 export interface WorldOptions {
@@ -126,6 +127,7 @@ export interface NodeOptions {
   readonly stuckHook?: StuckResolutionHook;
   /** Where this node differs from the others. */
   readonly settings?: Partial<ChainSettings>;
+  readonly node?: Partial<NodeSettings>;
   /** Inside another process: it has no URL, and cannot be asked. */
   readonly embedded?: true;
   /** By how much the time of day of its machine is ahead of the database's. */
@@ -221,7 +223,7 @@ export class World {
         policies,
         ...(options.stuckHook === undefined ? {} : { stuckHook: options.stuckHook }),
       },
-      { ...NODE_SETTINGS, ...this.options.node, nodeId: `node-${index}`, url },
+      { ...NODE_SETTINGS, ...this.options.node, ...options.node, nodeId: `node-${index}`, url },
     );
     if (url !== "")
       this.network.join(

@@ -1,4 +1,5 @@
 import type { PeerAction, PeerCreates } from "../../contract/peer-wire.ts";
+import { defined } from "../../domain/defined.ts";
 import {
   ERROR_CATALOGUE,
   type ErrorCode,
@@ -25,8 +26,8 @@ type Fields = Readonly<Record<string, unknown>>;
 type Test = (value: unknown) => boolean;
 
 export function encodeCreates(creates: readonly ForwardedCreate[], repeat: boolean): string {
-  const told = creates.map(({ txId, owner, queueShare, request }) => {
-    return { txId, request, ...ownedBy(owner), ...(queueShare === undefined ? {} : { queueShare }) };
+  const told = creates.map(({ txId, owner, queueShare, chosen, request }) => {
+    return { txId, request, ...ownedBy(owner), ...defined({ queueShare, chosen }) };
   });
   const body: PeerCreates = { creates: told, repeat };
   return JSON.stringify(body, bigintAsDigits);

@@ -4,15 +4,16 @@ import { standing } from "../../domain/policy/charges.ts";
 import type { Policies } from "../../domain/policy/policy.ts";
 import type { ExistingTransaction, LaneStore, StoredPayload, TrackedRecord } from "../../ports/lane-store.ts";
 import { laneOf, recordset, withLane, withPayload } from "./columns.ts";
-import { chainIds, requestKeys, signers } from "./commit/lookup.ts";
+import { chainIds, pooledKeys, requestKeys, signers } from "./commit/lookup.ts";
 import { attemptOf, groupByTransaction, holeOf, receiptsOf } from "./rows.ts";
 import { ask, type Reading } from "./session/connections.ts";
 import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "./statements/attempt.ts";
 import { readHoles } from "./statements/hole.ts";
 import { findAnyIntake, findWaitingRequests, loadIntake } from "./statements/intake.ts";
-import { readLane } from "./statements/lane.ts";
+import { readLane, readQueues } from "./statements/lane.ts";
 import { type PayloadRow, readPayloads, readQueuedChanges } from "./statements/payload.ts";
 import { readCharges } from "./statements/policy.ts";
+import { findPooled } from "./statements/pool-choice.ts";
 import { type ReceiptRow, readReceipts, readTrackedReceipts, readWatchedBlocks } from "./statements/receipt.ts";
 import { findOpenReservations } from "./statements/reservation.ts";
 import {
@@ -137,6 +138,16 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
         if (wanted.delete(requestKey(row, row.requestId ?? ""))) found.push(withLane(row));
       }
       return found;
+    },
+    async findPooled(asked) {
+      if (asked.length === 0) return [];
+      return (await ask(reading, findPooled, pooledKeys(asked))).map(withLane);
+    },
+    async queues(lanes) {
+      if (lanes.length === 0) return [];
+      const wanted = new Set(lanes.map(laneKey));
+      const rows = await ask(reading, readQueues, [signers(lanes), chainIds(lanes)]);
+      return rows.map(withLane).filter(({ lane }) => wanted.has(laneKey(lane)));
     },
     hasIntake: async () => (await ask(reading, findAnyIntake)).length > 0,
     async loadIntake(lanes, limit) {

@@ -23,6 +23,7 @@ import { type HoleRow, listHoles } from "./statements/hole.ts";
 import { type IntakeRecordRow, readIntakeRecords } from "./statements/intake.ts";
 import { type LaneListRow, listLanes, readLaneDecisions } from "./statements/lane.ts";
 import { listKeyUse, listLaneUse, readCharges, readKeyUse, readLaneUse, readPolicyClock } from "./statements/policy.ts";
+import { readPoolOf } from "./statements/pool-choice.ts";
 import { readReceipts } from "./statements/receipt.ts";
 import { readReservation } from "./statements/reservation.ts";
 import { ping } from "./statements/session.ts";
@@ -67,6 +68,10 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
     ...policyReads(reading),
     transaction,
     history,
+    async poolOf(txId) {
+      const [row] = UUID.test(txId) ? await ask(reading, readPoolOf, [txId]) : [];
+      return row?.pool ?? null;
+    },
     async transactionAt({ chainId, signer }, nonce) {
       const [found] = await ask(reading, findByNonce, [chainId, signer, nonce]);
       return found === undefined ? null : transaction(found.txId);

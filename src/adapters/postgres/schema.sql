@@ -387,6 +387,18 @@ CREATE TABLE fencepost.policy_change (
   CONSTRAINT policy_change_none CHECK (((hash IS NULL) = (document IS NULL)))
 );
 
+CREATE TABLE fencepost.pool_choice (
+  tx_id uuid NOT NULL,
+  request_id text COLLATE "C",
+  pool text COLLATE "C" NOT NULL,
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  CONSTRAINT pool_choice_request UNIQUE (request_id, pool, chain_id),
+  CONSTRAINT pool_choice_pkey PRIMARY KEY (tx_id)
+) WITH (autovacuum_vacuum_insert_scale_factor=0.05);
+
+CREATE UNIQUE INDEX pool_choice_request ON fencepost.pool_choice USING btree (request_id, pool, chain_id);
+
 CREATE TABLE fencepost.queued_change (
   tx_id uuid NOT NULL,
   chain_id bigint NOT NULL,

@@ -138,6 +138,13 @@ export class Cluster {
     return this.isLeftToAnother(lane);
   }
 
+  /** A create for the lane that comes here will find a node that acts for it: this one, or one that it can ask. */
+  reaches(lane: Lane): boolean {
+    const favourite = this.membership.favourite(lane);
+    if (favourite === null || favourite.instanceId === this.ports.lease().instanceId) return this.canServe(lane);
+    return this.forwards && isReachable(favourite);
+  }
+
   /** Others that are live, take lanes and can be asked. */
   get peers(): number {
     const { selfUrl } = this.ports;

@@ -164,6 +164,11 @@ export class Lanes {
     return this.held.has(laneKey(lane));
   }
 
+  /** Null: this node does not hold it. */
+  find(lane: Lane): OwnedLane | null {
+    return this.held.get(laneKey(lane)) ?? null;
+  }
+
   /** Lets a lane go so that another node can have it at once: what is in hand ends, nothing new begins. False: it is ours still. */
   async handOver(lane: OwnedLane, reason: string): Promise<boolean> {
     if (lane.term.hasEnded) return false;

@@ -32,6 +32,7 @@ import { readiness } from "../queries/readiness.ts";
 import { createReads } from "../queries/reads.ts";
 import type { NodeSettings } from "../settings.ts";
 import { Creates, type Teller, type Told } from "../stages/1-create/create.ts";
+import { PoolCreates, poolPortsOf } from "../stages/1-create/pools.ts";
 import { RequestIds } from "../stages/1-create/request-ids.ts";
 import { sign } from "../stages/3-sign/sign.ts";
 import { broadcast } from "../stages/4-broadcast/broadcast.ts";
@@ -65,7 +66,7 @@ export class FencepostNode {
   private readonly feed: Feed;
   private readonly hook: HookRunner;
   private readonly watch: StuckWatch;
-  private readonly creates: Creates;
+  private readonly creates: PoolCreates;
   private readonly intakes: Intake;
   /** Not over: creates may still be refused because a dead node counts as the owner. */
   readonly settlingIn: SettlingIn;
@@ -132,7 +133,9 @@ export class FencepostNode {
       outbox: this.cluster.outbox,
       admission,
     };
-    this.creates = new Creates(createPorts);
+    const reaches = this.cluster.reaches.bind(this.cluster);
+    const poolPorts = poolPortsOf({ ...createPorts, pools: settings.pools, kills: this.cluster.kills, reaches });
+    this.creates = new PoolCreates(poolPorts, new Creates(createPorts));
     // The database is away, and the next beat tries again; or it is another one, and everything begins anew at once.
     const tolerant = (error: unknown): void => {
       if (error instanceof HistoryChanged) this.lease.historyChanged(error);

@@ -28,7 +28,7 @@ import { signerAwayOf } from "./signers.ts";
 import { silent } from "./silent.ts";
 
 export interface ExplainPorts extends LimitPorts {
-  readonly store: Pick<QueryStore, "transaction" | "transactionAt" | "history" | "lanes">;
+  readonly store: Pick<QueryStore, "transaction" | "transactionAt" | "history" | "lanes" | "poolOf">;
   readonly clock: Clock;
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly kills: { concerning(signer: Address): Kill | null };
@@ -47,7 +47,10 @@ export async function explainTransaction(ports: ExplainPorts, txId: string): Pro
   const row = lanes.find(({ lane }) => lane.chainId === record.lane.chainId);
   const lane = await laneFacts(ports, record, { row, minedCount: chain.minedCount });
   const transaction = { ...transactionFacts(record, history), forbidden: await forbiddenForMore(ports, record) };
-  return explain({ now: ports.clock.now(), transaction, lane, chain });
+  const explanation = explain({ now: ports.clock.now(), transaction, lane, chain });
+  const pool = await ports.store.poolOf(record.txId);
+  if (pool === null) return explanation;
+  return { ...explanation, summary: `${explanation.summary} Its signer was chosen from the pool ${pool}.` };
 }
 
 /** A tenth more is the least that a node takes for a replacement. Null: no policy is against that. */

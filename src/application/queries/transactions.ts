@@ -1,6 +1,7 @@
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { isSettled } from "../../domain/transitions.ts";
+import type { AskedOfPool, LaneStore } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { ListFilter, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import type { Include, ListQuery, RequestQuery, TransactionView } from "../api.ts";
@@ -10,7 +11,7 @@ import { given, parseHash, UUID } from "../requests/fields.ts";
 import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
 
 export interface TransactionQueryPorts extends Pick<Ports, "codec"> {
-  readonly store: QueryStore;
+  readonly store: QueryStore & Pick<LaneStore, "findPooled">;
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
 
@@ -32,13 +33,24 @@ export async function transactionByRequest(
   query: RequestQuery,
   include: readonly Include[] = [],
 ): Promise<TransactionView> {
-  const signer = parseSigner(ports.codec, query.signer, "signer");
+  const { pool } = query;
+  if (pool !== undefined && query.signer !== undefined)
+    throw invalid("pool", "is given instead of signer, not beside it");
+  const signer = pool === undefined ? parseSigner(ports.codec, query.signer, "signer") : null;
   const chainId = parseChainId([...ports.chains.keys()], query.chainId);
   const requestId = parseRequestId(query.requestId);
   if (requestId === null) throw invalid("requestId", "is required");
-  const record = await ports.store.transactionByRequest({ chainId, signer }, requestId);
+  const record =
+    signer === null
+      ? await ofPool(ports, { chainId, pool: pool ?? "", requestId })
+      : await ports.store.transactionByRequest({ chainId, signer }, requestId);
   if (record === null) throw new FencepostError("NOT_FOUND", `there is no transaction with request id ${requestId}`);
   return detailed(ports, record, include);
+}
+
+async function ofPool({ store }: TransactionQueryPorts, asked: AskedOfPool): Promise<TransactionRecord | null> {
+  const [found] = await store.findPooled([asked]);
+  return found === undefined ? null : store.transaction(found.txId);
 }
 
 export async function transactions(

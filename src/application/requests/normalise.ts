@@ -12,6 +12,7 @@ import type { Codec } from "../../ports/codec.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { CreateRequest } from "../api.ts";
 import { asObject, normalisePayload, parseAddress, refuseUnknownKeys } from "./fields.ts";
+import { chosenFrom, namesPool } from "./pool.ts";
 
 export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
   /** Configured chains; the only one is the default. */
@@ -30,6 +31,8 @@ const USUAL_REQUEST_ID = /^[ -~]{1,255}$/;
 export interface Naming {
   readonly txId?: string | undefined;
   readonly owner?: string | null | undefined;
+  /** Of the pool that the request names, where it names one: the signer that was chosen. */
+  readonly chosen?: Address | undefined;
   /** Absent where another node has asked for them. */
   readonly limits?: CreateLimits | undefined;
 }
@@ -38,14 +41,16 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, naming:
   const { txId = ports.entropy.uuid(), owner = null } = naming;
   const body = asObject(request, "");
   refuseUnknownKeys(body, REQUEST_KEYS, "");
-  const signer = parseSigner(ports.codec, body.signer, "signer");
+  const { signer, ...from } = namesPool(body.signer)
+    ? chosenFrom(body.signer, naming.chosen)
+    : { signer: parseSigner(ports.codec, body.signer, "signer") };
   const requestId = parseRequestId(body.requestId);
   const payload = normalisePayload(ports.codec, body.payload);
   const metadata = parseMetadata(body.metadata);
   const chainId = parseChainId(ports.chainIds, body.chainId, ports.isServedElsewhere);
   const lane = { chainId, signer };
   if (naming.limits !== undefined) refuseOutside(naming.limits, lane);
-  return { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata };
+  return { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata, ...from };
 }
 
 /** What a caller, or another node, asks for; or why it is refused. */

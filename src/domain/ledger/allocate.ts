@@ -1,5 +1,7 @@
 /** Gives nonces to new transactions. Repeats are taken out first, because a repeat must not consume one. */
+
 import type { Awaited } from "../policy/policy.ts";
+import { poolKeyOf } from "../pool.ts";
 import type { PreparedIntent } from "../transaction.ts";
 import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
@@ -57,10 +59,16 @@ function findExisting(ledger: Ledger, { intent, intakeId, mayExist }: NewTransac
   // What waited for approval is not a repeat of itself when it gets its nonce.
   const isBefore = (found: Pick<ExistingTransaction, "txId" | "state"> | null): boolean =>
     found !== null && !(found.state === "CREATED" && found.txId === txId && intakeId !== undefined);
-  const owner = requestId === null ? null : ledger.requests.get(requestId);
+  const owner = requestId === null ? null : (ledger.requests.get(requestId) ?? ownerInPool(ledger, intent));
   if (isBefore(owner) || (intakeId === undefined && mayExist !== true)) return owner;
   const itself = ledger.transactions.get(txId);
   return itself === null || !isBefore(itself) ? null : existingOf(ledger, itself);
+}
+
+/** Of a request that a pool was asked with: whichever lane of it was first has it, and no other lane gives it a nonce. */
+function ownerInPool({ pooled }: Ledger, intent: PreparedIntent): ExistingTransaction | null {
+  const key = poolKeyOf(intent);
+  return key === null ? null : pooled.get(key);
 }
 
 function waiting({ intake }: Ledger, { intakeId, intent: { txId } }: NewTransaction): WaitingIntent | null {

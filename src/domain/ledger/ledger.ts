@@ -30,6 +30,8 @@ export interface Ledger {
   readonly watched: Part<number, readonly Watched[]>;
   /** Who owns a request id. */
   readonly requests: Part<string, ExistingTransaction>;
+  /** Who owns a request id of a pool (`poolKey`): a transaction of this lane, or of another one of the pool. */
+  readonly pooled: Part<string, ExistingTransaction>;
   readonly holes: Part<number, Hole>;
   readonly reservations: Part<string, Reservation>;
   /** Open reservations by nonce. */
@@ -124,6 +126,7 @@ export function newLedger(lane: Lane): Ledger {
     endedThrough: null,
     repairs: [],
     intake: Part.of("intake row", NAMED),
+    pooled: Part.of("pool's request id", NAMED),
   };
 }
 
@@ -145,6 +148,7 @@ function empty({ chainId, signer }: Lane, cover: Extract<Cover<string>, { kind: 
     live: Part.of("live transaction at nonce", cover),
     watched: Part.of("watched block", cover),
     requests: Part.of("request id", cover),
+    pooled: Part.of("pool's request id", cover),
     holes: Part.of("hole", cover),
     reservations: Part.of("reservation", cover),
     reserved: Part.of("reservation of nonce", cover),

@@ -34,7 +34,7 @@ export interface WantedNonces {
 
 /**
  * Gives free holes first, lowest first, then consecutive nonces, in order, from max(cursor, floor). Repeats of a request
- * id, stored or within the batch, get none.
+ * id, stored or within the batch, get none; nor do repeats of a pool's request id, on whichever of its lanes.
  */
 export interface AllocateWrite extends Fenced<"allocate">, WantedNonces {
   readonly items: readonly NewTransaction[];

@@ -68,6 +68,7 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     allowedHosts: values.allowedHosts,
     allowedOrigins: values.allowedOrigins ?? [],
     policies: { file: values.policyFile, document: values.policies },
+    pools: values.pools ?? new Map(),
     mode: values.mode,
     lease: {
       durationMs: values.leaseDuration,

@@ -33,6 +33,7 @@ import {
   text,
   wei,
 } from "./parsers.ts";
+import { pools, showPools } from "./pool-setting.ts";
 import { BY_CHAIN_ID, oneOf, optional, type Setting, settings, time, timeOrOff, whole } from "./setting.ts";
 
 const MAX_COUNT = 1_000_000;
@@ -216,6 +217,8 @@ export const SETTINGS = {
     policyFile: optional({ parse: text }),
     /** The same, in the configuration itself. */
     policies: optional({ parse: document, show: () => "set" }),
+    /** Signers under one name, of which each transaction gets one. */
+    pools: optional({ parse: pools, show: showPools }),
     mode: oneOf("worker-queue", "basic"),
     leaseDuration: time(10_000, 500),
     leaseRenewInterval: time(3000, 50),

@@ -242,6 +242,7 @@ describe("paths and queries", () => {
     ["/api/v1/tx?after=a%0ab", "after"],
     [`/api/v1/tx?after=${"x".repeat(513)}`, "after"],
     ["/api/v1/tx/by-request?requestId=a", "signer"],
+    ["/api/v1/tx/by-request?requestId=a&pool=no%20spaces", "pool"],
     ["/api/v1/tx/by-request?signer=0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", "requestId"],
     ["/api/v1/tx/019a4b7e-0000-7000-8000-000000000001?include=secrets", "include"],
     ["/api/v1/tx/019a4b7e-0000-7000-8000-000000000001?include=", "include"],

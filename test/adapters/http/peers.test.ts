@@ -130,6 +130,7 @@ describe("what is taken", () => {
     ["an id that is no UUID", { creates: [{ txId: "tx-1", request: {} }], repeat: false }],
     ["an id in capitals", { creates: [{ txId: sampleTxId(10).toUpperCase(), request: {} }], repeat: false }],
     ["a create without a request", { creates: [{ txId: sampleTxId(1) }], repeat: false }],
+    ["a chosen signer that is none", { creates: [{ txId: sampleTxId(1), request: {}, chosen: "A" }], repeat: false }],
     ["a share above all", { creates: [{ txId: sampleTxId(1), request: {}, queueShare: 2 }], repeat: false }],
     ["a request that is a list", { creates: [{ txId: sampleTxId(1), request: [] }], repeat: false }],
     [

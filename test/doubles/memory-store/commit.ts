@@ -19,6 +19,7 @@ import type {
   WriteOutcome,
 } from "../../../src/ports/lane-store.ts";
 import { persist } from "./persist.ts";
+import { pooledFor } from "./pools.ts";
 import { type DatabaseState, isAlive, type LaneRow, sameLane } from "./state.ts";
 import { UndoLog } from "./undo-log.ts";
 
@@ -93,6 +94,7 @@ function loadedFor(state: DatabaseState, { ledger, lane, reconciledEpoch }: Lane
     reconciled: reconciledEpoch >= state.feed.epoch,
     mayHaveLost: state.epochMayHaveLost,
     intake: Part.of("intake row", { kind: "named" }, rows),
+    pooled: pooledFor(state, lane, write),
   };
 }
 

@@ -13,6 +13,7 @@ import { TRANSITIONS } from "../../../src/domain/transitions.ts";
 import { BatchRefused, type LaneDecision } from "../../../src/ports/lane-store.ts";
 import type { HistoryRecord } from "../../../src/ports/query-store.ts";
 import type { Work } from "./commit.ts";
+import { keepChoice } from "./pools.ts";
 import { type Document, hashKey, type LaneRow, rowOf, type TransactionRow } from "./state.ts";
 
 /**
@@ -22,6 +23,7 @@ import { type Document, hashKey, type LaneRow, rowOf, type TransactionRow } from
 export function persist(work: Work, fence: Fence, change: Change): void {
   const { state, log } = work;
   if (change.kind === "allocated") insertAllocated(work, fence, change);
+  keepChoice(work, fence.lane, change);
   if (change.kind === "moved") updateMoved(work, fence, change);
   if (change.kind === "refused") insertRefused(work, fence, change);
   if (change.kind === "awaits") keepWaiting(work, fence, change);
@@ -67,7 +69,7 @@ function keepWaiting(work: Work, fence: Fence, { intent, intake, approval, detai
   const to = { fromState: "CREATED", state: "CREATED", subState: "AWAITING_APPROVAL" } as const;
   const history = [...taken, { ...NOTHING, ...byWhom(work, fence), ...step, ...to }];
   const intakeId = intake?.intakeId ?? ++state.lastIntakeId;
-  const { gas: _, gasCost: __, ...kept } = intent;
+  const { gas: _, gasCost: __, pool: ___, ...kept } = intent;
   const entry = state.intake.get(intakeId) ?? { intakeId, intent: kept, createdAt: at, aliasOf: null };
   log.set(state.intake, intakeId, { ...entry, approval, history });
 }

@@ -16,6 +16,8 @@ import type { KillRecord } from "../../../src/ports/kill-store.ts";
 import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../../src/ports/query-store.ts";
 
+import type { PoolChoiceRow } from "./pools.ts";
+
 export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs" | "chains" | "standsBack"> {
   startedAt: Date;
   heartbeatAt: Date;
@@ -156,6 +158,8 @@ export class DatabaseState {
   /** Which attempt a hash is, by chain and hash. */
   hashes = new Map<string, { readonly txId: string; readonly ordinal: number }>();
   intake = new Map<number, IntakeEntry>();
+  /** Which lanes pools gave their requests, by transaction. */
+  poolChoices = new Map<string, PoolChoiceRow>();
   confirmations = new Map<number, ReadonlyMap<number, Hash>>();
   geneses = new Map<number, Hash>();
   /** Where lanes stood when the feed's epoch began. */
@@ -185,6 +189,7 @@ export class DatabaseState {
       transactions: new Map(this.transactions),
       hashes: new Map(this.hashes),
       intake: new Map(this.intake),
+      poolChoices: new Map(this.poolChoices),
       confirmations: new Map(this.confirmations),
       geneses: new Map(this.geneses),
       epochFloors: new Map(this.epochFloors),

@@ -7,9 +7,12 @@ import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
 import { CHAIN_ID, SIGNERS, TO, type WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
 
+/** Any of the signers. */
+export const POOL = "everybody";
+
 /** What a caller asked for; the value tells payloads apart. */
 export interface Wish {
-  readonly signer: Address;
+  readonly signer: Address | typeof POOL;
   readonly requestId: string | null;
   readonly value: number;
   /** The database refuses it, and everything that shares a transaction with it. */
@@ -51,7 +54,9 @@ export class Callers extends Actor {
 
   /** What a caller's own transaction writes when it commits. */
   writeIntake(): void {
-    const wish = { ...this.wish(), poison: false };
+    const { signer, ...rest } = this.wish();
+    // Nobody chooses a signer for what a caller writes into the database.
+    const wish = { ...rest, signer: signer === POOL ? (SIGNERS[0] as Address) : signer, poison: false };
     const ports = { codec: createCodec(), entropy: this.entropy, chainIds: [CHAIN_ID] };
     const intent = normalise(ports, requestOf(wish));
     this.world.database.insertIntake(intent);
@@ -64,7 +69,8 @@ export class Callers extends Actor {
     const known = this.wishes.length === 0 ? null : this.dice.pick(this.wishes);
     if (known !== null && this.dice.chance(0.15)) return known;
     if (known !== null && this.dice.chance(0.05)) return { ...known, value };
-    const signer = this.dice.pick(SIGNERS);
+    const picked = this.dice.pick(SIGNERS);
+    const signer: Wish["signer"] = value % 5 === 2 ? POOL : picked;
     if (this.dice.chance(0.15)) return { signer, requestId: null, value, poison: this.dice.chance(0.15) };
     const wish = { signer, requestId: `request ${value}`, value, poison: false };
     this.wishes.push(wish);
@@ -139,7 +145,7 @@ function receiverOf(value: number): { readonly to: Address; readonly gas?: numbe
 function requestOf({ signer, requestId, value, poison }: Wish): CreateRequest {
   const fees = { maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
   return {
-    signer,
+    signer: signer === POOL ? { pool: POOL } : signer,
     payload: { ...receiverOf(value), value, ...fees },
     ...(requestId === null ? {} : { requestId }),
     ...(poison ? { metadata: { poison } } : {}),

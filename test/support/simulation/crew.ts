@@ -58,6 +58,8 @@ const READS = [
   "loadWatched",
   "settledBelow",
   "findByRequestIds",
+  "findPooled",
+  "queues",
   "hasIntake",
   "loadIntake",
   "instances",

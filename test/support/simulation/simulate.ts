@@ -3,8 +3,8 @@ import type { Reservation } from "../../../src/domain/reservations.ts";
 import { isSettled } from "../../../src/domain/transitions.ts";
 import { waitingIntake } from "../../doubles/memory-store/state.ts";
 import { GETH_POOL, ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
-import { World } from "../world.ts";
-import { Callers, FURNACE, FURNACE_GAS, TRANSACTION_GAS_CAP } from "./callers.ts";
+import { SIGNERS, World } from "../world.ts";
+import { Callers, FURNACE, FURNACE_GAS, POOL, TRANSACTION_GAS_CAP } from "./callers.ts";
 import { Consumer } from "./consumer.ts";
 import { Crew } from "./crew.ts";
 import { Dice } from "./dice.ts";
@@ -104,6 +104,7 @@ function makeWorld(seed: number, dice: Dice): World {
       ]),
     },
     node: {
+      pools: new Map([[POOL, SIGNERS]]),
       lease: LEASE,
       writer: { batchSize: dice.pick([1, 4, 200]), batchTimeoutMs: 2, shards: dice.pick([1, 256]) },
       queueLimit: dice.pick([5, 10_000]),

@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created } from "../../../application/api.ts";
 import { BATCH_ITEMS_LIMIT } from "../../../contract/create.ts";
 import * as wire from "../../../contract/peer-wire.ts";
+import { defined } from "../../../domain/defined.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import type { Kill } from "../../../domain/kills.ts";
 import type { Address } from "../../../domain/lane.ts";
@@ -95,14 +96,17 @@ function readCreates(body: unknown): { readonly creates: readonly ForwardedCreat
 }
 
 function readCreate(item: unknown, index: number): ForwardedCreate {
-  const { txId, owner, queueShare, request } = asObject(item, `creates.${index}`);
+  const { txId, owner, queueShare, chosen, request } = asObject(item, `creates.${index}`);
   if (typeof txId !== "string" || !UUID.test(txId)) throw invalid(`creates.${index}.txId`, "must be a UUID");
   const told = asObject(request, `creates.${index}.request`);
   if (queueShare !== undefined && !isQueueShare(queueShare)) {
     throw invalid(`creates.${index}.queueShare`, "must be a part of one");
   }
-  const shared = queueShare === undefined ? {} : { queueShare };
-  return { txId, owner: readOwner(owner, `creates.${index}.owner`), ...shared, request: told };
+  if (chosen !== undefined && !(typeof chosen === "string" && ADDRESS.test(chosen))) {
+    throw invalid(`creates.${index}.chosen`, "must be an address");
+  }
+  const said = defined({ queueShare, chosen: chosen as Address | undefined });
+  return { txId, owner: readOwner(owner, `creates.${index}.owner`), ...said, request: told };
 }
 
 function resultView(fate: Created | FencepostError, mask: Mask): wire.PeerResults["results"][number] {

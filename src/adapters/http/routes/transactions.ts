@@ -8,7 +8,7 @@ import type {
 import { TRANSACTION_ACTIONS } from "../../../contract/actions.ts";
 import { CompletionsPage, CompletionsQuery } from "../../../contract/completions.ts";
 import * as contract from "../../../contract/transactions.ts";
-import { FencepostError } from "../../../domain/errors.ts";
+import { FencepostError, invalid } from "../../../domain/errors.ts";
 import { actorOf, answering, type RouteContext, TRANSACTION_LIMIT_BYTES } from "../options.ts";
 import { noQuery, queryReader } from "../query.ts";
 import { completionsView, explanationView, transactionView } from "../views.ts";
@@ -38,6 +38,7 @@ export function transactionRoutes(app: FastifyInstance, context: RouteContext): 
 
   app.get("/api/v1/tx/by-request", oneTransaction, async (request) => {
     const { include, ...query } = readByRequestQuery(request.query);
+    if (query.signer === undefined && query.pool === undefined) throw invalid("signer", "is required, or pool");
     return transactionView(await request.api.transactionByRequest(query, includes(include)), checksum);
   });
 

@@ -1,4 +1,4 @@
-/** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, the feed last. */
+/** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, pools, keys, the feed last. */
 import { grouped } from "../../../domain/grouped.ts";
 import { type Charged, type Decision, stepsOf } from "../../../domain/ledger/index.ts";
 import { standing } from "../../../domain/policy/charges.ts";
@@ -74,6 +74,7 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
     ...some(noteGenesis, geneses, (rows) => [recordset(rows)]),
     ...rowsById(unwatchTransactions, plan.unwatched),
     ...some(insertLaneDecisions, plan.decisions.map(decisionRow), (rows) => [recordset(rows)]),
+    ...plan.pools.commands(marker),
     ...keyUse(plan.charges),
     ...some(appendCompletions, plan.completions, (all) => [...columnsOf(COMPLETION, all), all.length]),
   ];

@@ -16,6 +16,7 @@ import {
   type WaitingIntent,
 } from "../../../domain/ledger/index.ts";
 import type { Policies } from "../../../domain/policy/policy.ts";
+import { poolKey } from "../../../domain/pool.ts";
 import type { Reservation } from "../../../domain/reservations.ts";
 import type { ExistingTransaction } from "../../../ports/lane-store.ts";
 import { type Flat, laneOf, withLane } from "../columns.ts";
@@ -28,6 +29,14 @@ import type { CurrentRow, UnwatchableRow } from "../statements/transaction.ts";
 import type { Found } from "./lookup.ts";
 import type { Needs } from "./needs.ts";
 
+/** A request id of a pool, on whichever chain. */
+export function chainPoolKey(
+  chainId: number,
+  { pool, requestId }: { readonly pool: string; readonly requestId: string | null },
+): string {
+  return `${chainId}:${poolKey(pool, requestId ?? "")}`;
+}
+
 export class Loader {
   readonly transactions: ReadonlyMap<string, CurrentRow>;
   readonly intake: ReadonlyMap<number, IntakeRow>;
@@ -39,6 +48,7 @@ export class Loader {
   private readonly requests: ReadonlyMap<string, Flat<ExistingTransaction>>;
   /** By id. */
   private readonly awaited: ReadonlyMap<string, Flat<ExistingTransaction>>;
+  private readonly pooled: ReadonlyMap<string, ExistingTransaction>;
   private readonly attempts: ReadonlyMap<string, readonly AttemptRow[]>;
   private readonly charges: ReadonlyMap<string, readonly ChargeRow[]>;
   private readonly reservations: readonly Reservation[];
@@ -57,6 +67,9 @@ export class Loader {
     const owners = [...(found.awaited ?? []), ...requests];
     this.requests = new Map(owners.map((row) => [`${laneKey(row)}:${row.requestId}`, row]));
     this.awaited = new Map(found.awaited?.map((row) => [row.txId, row]));
+    this.pooled = new Map(
+      found.pooled?.map(({ pool, ...row }) => [chainPoolKey(row.chainId, { ...row, pool }), withLane(row)]),
+    );
     this.attempts = groupByTransaction(attempts);
     this.charges = groupByTransaction(found.charges ?? []);
     this.reservations = [...openReservations, ...reservations].map(reservationOf);
@@ -85,9 +98,17 @@ export class Loader {
     return needs.boundNonce ? this.withBoundNonce(loaded, key) : loaded;
   }
 
-  private withRows(ledger: Ledger, key: LaneKey, { transactions = [], requests = [], intake = [] }: Needs): Ledger {
+  private withRows(ledger: Ledger, key: LaneKey, needs: Needs): Ledger {
+    const { transactions = [], requests = [], intake = [], pooled = [] } = needs;
+    const { chainId } = ledger.lane;
     return {
       ...ledger,
+      pooled: ledger.pooled.with(
+        pooled.map((each) => [
+          poolKey(each.pool, each.requestId),
+          this.pooled.get(chainPoolKey(chainId, each)) ?? null,
+        ]),
+      ),
       transactions: ledger.transactions.with(transactions.map((id) => [id, this.transaction(key, id)])),
       requests: ledger.requests.with(requests.map((id) => [id, this.owner(key, id)])),
       intake: ledger.intake.with(intake.map((id) => [id, this.waiting(key, id)])),

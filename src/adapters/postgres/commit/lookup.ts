@@ -1,7 +1,7 @@
 /** First half of a commit: locks the lanes and reads, behind the locks, everything that its writes are judged by. */
 import type { Confirmation } from "../../../domain/confirmations.ts";
 import { type Lane, laneKey } from "../../../domain/lane.ts";
-import type { ExistingTransaction } from "../../../ports/lane-store.ts";
+import type { AskedOfPool, ExistingTransaction } from "../../../ports/lane-store.ts";
 import { type Flat, laneOf, recordset } from "../columns.ts";
 import type { WriteTransaction } from "../session/write-transaction.ts";
 import { type AttemptRow, readAttempts } from "../statements/attempt.ts";
@@ -18,6 +18,7 @@ import {
   readLaneUse,
   type UseColumns,
 } from "../statements/policy.ts";
+import { findPooled, type PooledRow } from "../statements/pool-choice.ts";
 import {
   findOpenReservations,
   findRepairs,
@@ -43,6 +44,7 @@ export interface Found {
   readonly lanes: readonly LockedLaneRow[];
   readonly requests?: readonly Flat<ExistingTransaction>[];
   readonly awaited?: readonly Flat<ExistingTransaction>[];
+  readonly pooled?: readonly PooledRow[];
   readonly transactions?: readonly CurrentRow[];
   readonly attempts?: readonly AttemptRow[];
   /** Transactions whose attempts, and whose block, were asked for. */
@@ -132,6 +134,9 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
   const requests = needs.flatMap(({ fence: { lane }, requests = [] }) =>
     requests.map((requestId) => ({ lane, requestId })),
   );
+  const pooled = needs.flatMap(({ fence: { lane }, pooled = [] }) =>
+    pooled.map((each) => ({ chainId: lane.chainId, ...each })),
+  );
   const intake = each((need) => need.intake).sort((a, b) => a - b);
   const named = [each((need) => need.reservations).sort(), each((need) => need.reservedAs)];
   const nonces = each((need) => need.nonces);
@@ -143,6 +148,7 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
   return [
     ...read("requests", findRequests, about(requests, requestKeys(requests))),
     ...read("awaited", findAwaited, awaitedOf(needs)),
+    ...read("pooled", findPooled, about(pooled, pooledKeys(pooled))),
     ...read("transactions", readTransactions, about(transactions, [transactions, compared, watching])),
     ...read("attempts", readAttempts, about(each((need) => need.attempts))),
     ...read("intake", readIntake, about(intake)),
@@ -198,6 +204,15 @@ export function requestKeys(requests: readonly Request[]): readonly unknown[] {
   return [
     requests.map(({ lane }) => lane.chainId),
     requests.map(({ lane }) => lane.signer),
+    requests.map(({ requestId }) => requestId),
+  ];
+}
+
+/** As parameters of `findPooled`. */
+export function pooledKeys(requests: readonly AskedOfPool[]): readonly unknown[] {
+  return [
+    requests.map(({ chainId }) => chainId),
+    requests.map(({ pool }) => pool),
     requests.map(({ requestId }) => requestId),
   ];
 }

@@ -3,7 +3,7 @@ import { concernsLimits } from "../../../domain/ledger/index.ts";
 import { isLimited, type Policies } from "../../../domain/policy/policy.ts";
 import { range } from "../../../domain/range.ts";
 import type { PreparedIntent } from "../../../domain/transaction.ts";
-import type { LaneWrite } from "../../../ports/lane-store.ts";
+import type { LaneWrite, NewTransaction } from "../../../ports/lane-store.ts";
 
 /** What of its lane a write is about: read behind the lane's lock, and loaded into its ledger, before it is judged. */
 export interface Needs {
@@ -13,6 +13,8 @@ export interface Needs {
   readonly compared?: readonly string[];
   readonly attempts?: readonly string[];
   readonly requests?: readonly string[];
+  /** Request ids of pools, which any of their lanes may have. */
+  readonly pooled?: readonly PooledRequest[];
   /** Those of its request ids and transactions that wait for approval matter too. */
   readonly awaited?: true;
   readonly intake?: readonly number[];
@@ -36,6 +38,12 @@ export interface Needs {
   readonly limits?: { readonly charged: readonly string[]; readonly owners: readonly string[] };
 }
 
+/** A request id that a pool was asked with. */
+export interface PooledRequest {
+  readonly pool: string;
+  readonly requestId: string;
+}
+
 type Kind = LaneWrite["kind"];
 type Beside = Omit<Needs, "fence">;
 
@@ -47,7 +55,7 @@ const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { rea
     const ids = repeated.map(({ intent }) => intent.txId);
     const requests = write.items.flatMap(({ intent }) => intent.requestId ?? []);
     const intake = repeated.flatMap(({ intakeId }) => intakeId ?? []);
-    return { transactions: ids, compared: ids, requests, intake, holes: fills(write) };
+    return { transactions: ids, compared: ids, requests, pooled: pooledOf(write.items), intake, holes: fills(write) };
   },
   transition: ({ items }) => ({
     transactions: items.map(({ txId }) => txId),
@@ -111,6 +119,12 @@ export function limitsOf(write: LaneWrite, policies: Policies): NonNullable<Need
 function limitsFor(limited: readonly PreparedIntent[]): NonNullable<Needs["limits"]> | null {
   if (limited.length === 0) return null;
   return { charged: [], owners: [...new Set(limited.flatMap(({ owner }) => owner ?? []))] };
+}
+
+function pooledOf(items: readonly NewTransaction[]): readonly PooledRequest[] {
+  return items.flatMap(({ intent: { pool, requestId } }) =>
+    pool === undefined || requestId === null ? [] : { pool, requestId },
+  );
 }
 
 function fills({ fill = [] }: { readonly fill?: readonly number[] }): boolean {

@@ -32,6 +32,7 @@ import { Loader } from "./load.ts";
 import type { Found } from "./lookup.ts";
 import { type Before, Move } from "./move.ts";
 import type { Needs } from "./needs.ts";
+import { PoolRows } from "./pool-rows.ts";
 
 /** A locked lane, as it stands after the writes judged so far. */
 export class LanePlan {
@@ -126,6 +127,7 @@ export class Plan {
   /** The first block of each chain, as an owner of a lane saw it. */
   readonly geneses = new Map<number, Hash>();
   readonly charges: OfLane<Charged>[] = [];
+  readonly pools = new PoolRows();
   /** By chain: what keys have used, after the writes judged so far. */
   private readonly keyUse = new Map<number, Guard["keyUse"]>();
   private readonly loader: Loader;
@@ -166,12 +168,13 @@ export class Plan {
       this.geneses.set(lane.row.chainId, write.genesisHash);
       return { status: "done" };
     }
-    const { ledger, outcome, changes } = apply(this.guarded(lane), write, moment);
+    const { ledger, outcome, changes } = apply(this.pools.beside(this.guarded(lane), write), write, moment);
     lane.ledger = ledger;
     if (ledger.guard !== null) this.keyUse.set(lane.row.chainId, ledger.guard.keyUse);
     for (const change of changes) {
       lane.changes.push(change);
       this.keep(lane, change);
+      this.pools.keep(ledger, change);
     }
     return outcome;
   }

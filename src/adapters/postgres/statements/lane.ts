@@ -1,7 +1,7 @@
 import type { Lane } from "../../../domain/lane.ts";
-import type { LaneSnapshot, SuspendedBy } from "../../../ports/lane-store.ts";
+import type { LaneQueue, LaneSnapshot, SuspendedBy } from "../../../ports/lane-store.ts";
 import type { LaneDecisionRecord, LaneRecord } from "../../../ports/query-store.ts";
-import { lists, names, type OwnerColumns } from "../columns.ts";
+import { type Flat, lists, names, type OwnerColumns } from "../columns.ts";
 import { statement } from "./statement.ts";
 
 /** Inserts lanes that do not exist yet, free and with token 0. In lock order, because two nodes may do this at once. */
@@ -222,3 +222,30 @@ export const readLaneDecisions = statement<LaneDecisionRecord>("read-lane-decisi
   WHERE d.signer = $1 AND d.chain_id = $2
   ORDER BY d.decision_id DESC
   LIMIT $3`;
+
+/** Of a lane with more open ones, how many of them are mined is not looked at: all count. */
+const LOOKED_AT = 500;
+
+/**
+ * How lanes stand, by what is kept on their rows. Of the open ones, which have the highest nonces, those that are mined and
+ * not final are left out. $1 signers, $2 chains.
+ */
+export const readQueues = statement<Flat<LaneQueue>>("read-queues")`
+  SELECT l.chain_id, l.signer, l.suspended_by IS NOT NULL AS suspended, l.live_stuck > 0 AS is_stuck,
+    CASE WHEN l.open > ${LOOKED_AT} THEN l.open ELSE high.waiting END AS ahead,
+    coalesce(floor(extract(epoch FROM clock_timestamp() - high.oldest) * 1000), 0)::bigint AS head_age_ms
+  FROM (
+    SELECT known.*, known.live_allocated + known.live_tracking + known.live_stuck AS open
+    FROM fencepost.lane AS known
+    WHERE known.signer = ANY ($1::text[]) AND known.chain_id = ANY ($2::bigint[])
+  ) AS l
+  CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE t.waits) AS waiting, min(t.created_at) FILTER (WHERE t.waits) AS oldest
+    FROM (
+      SELECT live.created_at,
+        live.state IN ('ALLOCATED', 'TRACKING', 'STUCK') AND live.sub_state IS DISTINCT FROM 'MINED' AS waits
+      FROM fencepost.transaction AS live
+      WHERE live.chain_id = l.chain_id AND live.signer = l.signer AND live.live
+      ORDER BY live.nonce DESC LIMIT least(l.open, ${LOOKED_AT})
+    ) AS t
+  ) AS high`;

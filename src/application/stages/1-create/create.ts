@@ -68,6 +68,8 @@ export interface Told extends Naming {
   readonly request: CreateRequest;
   /** As another node told of it, which was shown the key. */
   readonly queueShare?: number;
+  /** Where it was heard before it was told here, and may have its answer: it names a pool (pools.ts). */
+  readonly heard?: Intent | Fate;
 }
 
 /** A peer has creates done here, or refused, but never told to a third node. */
@@ -114,8 +116,8 @@ export class Creates {
     const heard: Heard[] = [];
     told.forEach((each, place) => {
       const { request } = each;
-      const intent = hear(intents, request, each);
-      if (intent instanceof FencepostError) fates[place] = intent;
+      const intent = each.heard ?? hear(intents, request, each);
+      if (intent instanceof FencepostError || "outcome" in intent) fates[place] = intent;
       else heard.push({ place, intent, request, queueShare: each.limits?.queueShare ?? each.queueShare ?? null });
     });
     const tell: Tell = (at, fate) => {
@@ -157,9 +159,10 @@ export class Creates {
         const creates = which.map((at) => {
           const { intent, request, queueShare } = heardAt(at);
           // What is the only chain here may be one of several there.
-          const { txId, owner, lane } = intent;
+          const { txId, owner, lane, pool } = intent;
           const told = { txId, owner, request: { ...request, chainId: lane.chainId } };
-          return queueShare === null ? told : { ...told, queueShare };
+          const chosen = pool === undefined ? {} : { chosen: lane.signer };
+          return { ...told, ...chosen, ...(queueShare === null ? {} : { queueShare }) };
         });
         return ports.outbox.send(url, creates, telling);
       },
@@ -348,7 +351,7 @@ function createdAs({ txId, lane, requestId }: Intent, { nonce, state }: Pick<Cre
   return { outcome: "created", txId, lane, requestId, nonce, state };
 }
 
-function answerWith(existing: ExistingTransaction, asked: Intent, samePayload: boolean): Fate {
+export function answerWith(existing: ExistingTransaction, asked: Intent, samePayload: boolean): Fate {
   const { txId, lane, requestId, nonce, state } = existing;
   if (isAnothers(existing.owner, asked.owner)) return anothersRequestId(requestId);
   if (samePayload) return { outcome: "existing", txId, lane, requestId, nonce, state };

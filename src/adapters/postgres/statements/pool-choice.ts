@@ -1,0 +1,56 @@
+import type { ExistingTransaction } from "../../../ports/lane-store.ts";
+import { type Flat, lists, names } from "../columns.ts";
+import { statement } from "./statement.ts";
+
+const CHOICE = "request_id text, pool text, chain_id bigint, signer text, tx_id uuid";
+const ASKED = lists("chain_id bigint, pool text, request_id text");
+
+/**
+ * Which lane has the requests of a pool, from this commit on. No lane's lock covers these rows: two nodes may give the same
+ * request a nonce on two lanes. The second insert waits for the first commit, and where that stands, inserts nothing and
+ * ends its transaction: decided anew, by what stands here then, the request is a repeat. In the order of the constraint's
+ * columns, so that two commits with several requests in common wait in one direction.
+ * $1 to $5, a place for each; $6 how many they are, $7 the transaction's marker where the answer to BEGIN is outstanding.
+ */
+export const insertPoolChoices = statement("insert-pool-choices")`
+  WITH chosen AS (
+    INSERT INTO fencepost.pool_choice (${names(CHOICE)})
+    SELECT ${names(CHOICE)} FROM (${lists(CHOICE)}) AS c
+    ORDER BY c.request_id, c.pool, c.chain_id
+    ON CONFLICT ON CONSTRAINT pool_choice_request DO NOTHING
+    RETURNING 1
+  )
+  SELECT fencepost.require_still((SELECT count(*) FROM chosen), $6, 'requests that no other lane of the pool has'),
+    fencepost.require_open($7)`;
+
+/**
+ * What pools gave these requests: the transaction, or what waits for approval. $1 the chain, $2 the pool and $3 the id of
+ * each. OFFSET 0 keeps it at one look-up for each. What waits is found by its request id, and its own id is compared beside
+ * that: planned while the table was empty, a condition on the id may walk another index from end to end.
+ */
+export const findPooled = statement<PooledRow>("find-pooled")`
+  SELECT c.pool, c.tx_id, c.chain_id, c.signer, c.request_id, owned.owner, owned.nonce, owned.state, owned.fingerprint
+  FROM (${ASKED}) AS asked
+  CROSS JOIN LATERAL (
+    SELECT own.* FROM fencepost.pool_choice AS own
+    WHERE own.request_id = asked.request_id AND own.pool = asked.pool AND own.chain_id = asked.chain_id
+    OFFSET 0
+  ) AS c
+  CROSS JOIN LATERAL (
+    SELECT t.owner, t.nonce, t.state,
+      (SELECT '0x' || encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id) AS fingerprint
+    FROM fencepost.transaction AS t WHERE t.tx_id = c.tx_id
+    UNION ALL
+    SELECT i.owner, NULL, 'CREATED', '0x' || encode(i.fingerprint, 'hex')
+    FROM fencepost.intake AS i
+    WHERE i.request_id = c.request_id AND i.signer = c.signer AND i.chain_id = c.chain_id
+      AND i.awaits IS NOT NULL AND i.alias_of IS NULL AND i.request_id IS NOT NULL
+      AND i.tx_id IS NOT DISTINCT FROM c.tx_id
+    OFFSET 0
+  ) AS owned`;
+
+export type PooledRow = Flat<ExistingTransaction> & { readonly pool: string };
+
+/** Which pool a transaction was asked of. */
+export const readPoolOf = statement<{ readonly pool: string }>("read-pool-of")`
+  SELECT c.pool FROM fencepost.pool_choice AS c WHERE c.tx_id = $1`;

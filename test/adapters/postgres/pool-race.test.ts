@@ -1,0 +1,151 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { insertIntake } from "../../../src/adapters/postgres/insert-intake.ts";
+import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import type { Fence } from "../../../src/domain/lane.ts";
+import { type AllocateFate, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
+import { aLane, anIntent, holdLane } from "../../support/lane-samples.ts";
+import { TcpProxy } from "../../support/tcp-proxy.ts";
+import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
+
+/** Two nodes, each with lanes of one pool, and the same requests on both: no lane's lock is common to them. */
+describe("the requests of a pool under a race", () => {
+  let subject: PostgresSubject;
+  let proxy: TcpProxy;
+  let stores: readonly [PostgresStore, PostgresStore];
+  let direct: PostgresStore;
+
+  beforeAll(async () => {
+    subject = await createPostgresSubject();
+    proxy = await TcpProxy.start(Number(new URL(subject.url).port));
+    const open = (databaseUrl: string) =>
+      openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 12_000 });
+    stores = [await open(proxy.through(subject.url)), await open(subject.url)];
+    direct = stores[1];
+  });
+  afterAll(async () => {
+    await Promise.all(stores.map((store) => store.close()));
+    await proxy.close();
+    await subject.close();
+  });
+
+  const inPool = ({ lane }: Fence, requestId: string) => ({ ...anIntent(lane, { requestId }), pool: "payouts" });
+  const requests = (count: number) => Array.from({ length: count }, () => `request-${randomUUID()}`);
+
+  /** One commit with these requests on each lane, tried again where it lost a race, as the writer does. */
+  const create = async (store: PostgresStore, wanted: readonly (readonly [Fence, readonly string[]])[]) => {
+    const writes = wanted.map(([fence, ids]) => {
+      const items = ids.map((id) => ({ intent: inPool(fence, id) }));
+      return { kind: "allocate", fence, floor: 0, items } as const;
+    });
+    for (let tries = 1; ; tries++) {
+      try {
+        const { outcomes } = await store.commit(writes);
+        return outcomes.map((outcome): readonly AllocateFate[] =>
+          outcome.status === "allocated" ? outcome.items : [],
+        );
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable && error.busy) || tries > 50) throw error;
+      }
+    }
+  };
+  const count = async (sql: string) => Number((await subject.client.query<{ n: string }>(sql)).rows[0]?.n);
+
+  it("have one transaction each where batches cross, over several lanes", async () => {
+    const fences = await Promise.all(
+      stores.map(async (store) => [await holdLane(store), await holdLane(store)] as const),
+    );
+    const ids = requests(120);
+    const turns = Array.from({ length: 12 }, (_, turn) => ids.slice(turn * 10, turn * 10 + 10));
+    const all = await Promise.all(
+      stores.map(async (store, side) => {
+        const [one, other] = fences[side] as readonly [Fence, Fence];
+        const fates: AllocateFate[] = [];
+        for (const turn of turns) {
+          const own = side === 0 ? turn : [...turn].reverse();
+          fates.push(
+            ...(
+              await create(store, [
+                [one, own.slice(0, 5)],
+                [other, own.slice(5)],
+              ])
+            ).flat(),
+          );
+        }
+        return fates;
+      }),
+    );
+    expect(all.flat().filter(({ fate }) => fate === "created")).toHaveLength(ids.length);
+    expect(all.flat().filter(({ fate }) => fate === "duplicate")).toHaveLength(ids.length);
+    expect(await count("SELECT count(*) AS n FROM fencepost.transaction WHERE request_id LIKE 'request-%'")).toBe(120);
+    const given = fences.flat().map(async (fence) => (await direct.loadLane(fence))?.cursor ?? 0);
+    expect((await Promise.all(given)).reduce((sum, each) => sum + each, 0)).toBe(120);
+  });
+
+  it("are written in one order, whatever the order of a batch and its lanes, so that nobody waits in a circle", async () => {
+    const fences = [await holdLane(direct), await holdLane(direct)] as const;
+    const ids = requests(20).sort().reverse();
+    await create(direct, [
+      [fences[1], ids.slice(10)],
+      [fences[0], ids.slice(0, 10)],
+    ]);
+    const { rows } = await subject.client.query<{ requestId: string }>(
+      'SELECT request_id AS "requestId" FROM fencepost.pool_choice WHERE request_id = ANY ($1) ORDER BY ctid',
+      [ids],
+    );
+    expect(rows.map(({ requestId }) => requestId)).toEqual([...ids].reverse());
+  });
+
+  it.each(["cut-before", "cut-after"] as const)(
+    "have one transaction where the commit of the first got no answer (%s), and the repeat comes on another lane",
+    async (fault) => {
+      const [first, second] = [await holdLane(direct), await holdLane(direct)];
+      const [id] = requests(1) as [string];
+      const hit = proxy.atNextCommit(fault);
+      const firstFate = create(stores[0], [[first, [id]]]).then(
+        ([fates]) => fates?.[0]?.fate,
+        (error: unknown) => (error instanceof OutcomeUnknown ? "unknown" : Promise.reject(error)),
+      );
+      const [[other] = []] = await create(direct, [[second, [id]]]);
+      await hit;
+      const fates = [await firstFate, other?.fate];
+      expect(fates.filter((fate) => fate === "created").length).toBeLessThanOrEqual(1);
+      const found = await direct.findPooled([{ chainId: 1, pool: "payouts", requestId: id }]);
+      expect(found).toHaveLength(1);
+      expect(await count(`SELECT count(*) AS n FROM fencepost.transaction WHERE request_id = '${id}'`)).toBe(1);
+    },
+  );
+
+  it("wait for a commit that is under way: where it stands they are repeats, where it does not they are new", async () => {
+    for (const end of ["COMMIT", "ROLLBACK"]) {
+      const [first, second] = [await holdLane(direct), await holdLane(direct)];
+      const [id] = requests(1) as [string];
+      const intent = inPool(first, id);
+      const { client } = subject;
+      await client.query("BEGIN");
+      await insertIntake(client, intent);
+      const waits = "UPDATE fencepost.intake SET awaits = 'a rule', expires_at = now() + '1h' WHERE tx_id = $1";
+      await client.query(waits, [intent.txId]);
+      await client.query(
+        "INSERT INTO fencepost.pool_choice (tx_id, request_id, pool, chain_id, signer) VALUES ($1, $2, 'payouts', 1, $3)",
+        [intent.txId, id, first.lane.signer],
+      );
+      const [fresh] = requests(1) as [string];
+      const waiting = create(direct, [[second, [id, fresh]]]);
+      const isWaiting = () => count("SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event = 'transactionid'");
+      await expect.poll(isWaiting, { timeout: 5_000, interval: 5 }).toBeGreaterThan(0);
+      await client.query(end);
+      const [fates] = await waiting;
+      expect(fates?.map(({ fate }) => fate)).toEqual([end === "COMMIT" ? "duplicate" : "created", "created"]);
+    }
+  });
+
+  it("leave in one round trip, like others", async () => {
+    const fence = await holdLane(direct, aLane());
+    await create(stores[0], [[fence, requests(1)]]);
+    const before = proxy.roundTrips;
+    await create(stores[0], [[fence, requests(3)]]);
+    expect(proxy.roundTrips - before).toBe(1);
+  });
+});

@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest";
+import { pools, showPools } from "../../../src/main/config/pool-setting.ts";
+
+const A = `0x${"a".repeat(40)}` as const;
+const B = `0x${"b".repeat(40)}` as const;
+
+const parsed = (raw: unknown) => {
+  const result = pools(raw);
+  return "value" in result ? Object.fromEntries(result.value) : result.mistake;
+};
+
+describe("pools in the configuration", () => {
+  it("are an object in a file, and pairs in a variable; addresses in any casing", () => {
+    expect(parsed({ payouts: [A.toUpperCase().replace("0X", "0x"), B], refunds: B })).toEqual({
+      payouts: [A, B],
+      refunds: [B],
+    });
+    const said = `payouts=${A}+${B}, refunds=${B}`;
+    expect(parsed(said)).toEqual({ payouts: [A, B], refunds: [B] });
+    const result = pools(said);
+    if ("value" in result) expect(showPools(result.value)).toBe(said);
+  });
+
+  it.each([
+    ["payouts", "is not a list of pools (use payouts=0x…+0x…)"],
+    [`payouts=${A},payouts=${B}`, "is not a list of pools (use payouts=0x…+0x…)"],
+    [[A], "is not a list of pools (use payouts=0x…+0x…)"],
+    [{}, "names no pool"],
+    [{ payouts: [] }, "is wrong at payouts: needs at least one item"],
+    [{ payouts: [A, A] }, "is wrong at payouts: is wrong at place 2: given before"],
+    [{ payouts: ["0x12"] }, "is wrong at payouts: is wrong at place 1: an address is 0x and 40 hex digits"],
+    [{ "no spaces": [A] }, "is wrong at a name: a pool is called by letters, digits, . _ and -, 64 at most"],
+  ])("that say %j are refused in one line", (raw, mistake) => {
+    expect(parsed(raw)).toBe(mistake);
+  });
+
+  it("have at most 256 signers", () => {
+    const many = Array.from({ length: 257 }, (_, n) => `0x${n.toString(16).padStart(40, "0")}`);
+    expect(parsed({ payouts: many.slice(1) })).toHaveProperty("payouts");
+    expect(parsed({ payouts: many })).toBe("is wrong at payouts: has more than 256 signers");
+  });
+});
