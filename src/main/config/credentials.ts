@@ -2,7 +2,7 @@
 import { isNetwork } from "../../adapters/webhooks/networks.ts";
 import type { Address } from "../../domain/lane.ts";
 import { KEY_NAME, type Quotas, SCOPES, type Scope } from "../../domain/principal.ts";
-import { asText, choice, integer, list, matching, type Parser, rate, share } from "./parsers.ts";
+import { asText, choice, gwei, integer, list, matching, type Parser, rate, share } from "./parsers.ts";
 
 /** Order of secp256k1: a private key lies strictly between zero and this. */
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -182,6 +182,15 @@ export const hookPlace: Parser<string, string> = (raw) => {
   const isLocal = url !== null && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
   if (url?.protocol === "https:" || (url?.protocol === "http:" && isLocal)) return { value };
   return { mistake: HOOK_RULE };
+};
+
+/** What an oracle says is bounded by blocks and ceilings, but it should be the one that was meant. */
+export const gasOracle: Parser<string, string> = (raw) => {
+  const value = asText(raw) ?? "";
+  const isFixed = value.split("/").length <= 2 && value.split("/").every((part) => "value" in gwei(part));
+  const url = /^https?:\/\//i.test(value) ? hookPlace(value) : null;
+  if (isFixed || (url !== null && "value" in url)) return { value };
+  return { mistake: "is neither an https:// URL (http:// only on this machine) nor gwei such as 30 or 30/1.5" };
 };
 
 export function parseUrl(value: string): URL | null {
