@@ -132,7 +132,8 @@ export class ChainLoop {
   private async look(): Promise<boolean> {
     const { chainId } = this.context.chain;
     try {
-      const changed = await this.context.follower.advance();
+      const isAwaited = (): boolean => this.ports.lanesOf(chainId).some((lane) => lane.isOnChain);
+      const changed = await this.context.follower.advance(isAwaited);
       if (!this.context.reachable) this.ports.telemetry.emit({ type: "chain.reachable", chainId });
       this.context.reachable = true;
       this.context.unreachableSince = null;
