@@ -1,5 +1,6 @@
 import { createEvmChain } from "../adapters/evm/chain.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
+import { NewHeads } from "../adapters/evm/rpc/new-heads.ts";
 import type { PeerReceiver } from "../adapters/http/server.ts";
 import { createHttpPeers } from "../adapters/peers/http-peers.ts";
 import { migrate } from "../adapters/postgres/migrate.ts";
@@ -152,13 +153,15 @@ function openChains({ chains, hookNetworks }: NodeParts["config"], ports: ChainP
 }
 
 async function openChain(config: ChainConfig, { keep, ...ports }: ChainPorts, { hookNetworks, repricing }: Plugged) {
-  const { chainId, rpcUrls, oracle, settings } = config;
+  const { chainId, rpcUrls, oracle, settings, wsUrl } = config;
   const options = { ...ports, urls: rpcUrls, clock: systemClock, requestEveryMs: REQUEST_EVERY_MS };
   const chain = keep(await createEvmChain(chainId === null ? options : { ...options, chainId }));
   const advised = advisedChain(chain, { oracle, hookNetworks, telemetry: ports.telemetry });
   // One's own strategy stands in for the one of the settings, not for `off`.
   const own = settings.repricing === null ? {} : defined({ repricing });
-  return { chain: advised, settings: { ...settings, ...own } };
+  const heads = wsUrl === null ? null : keep(new NewHeads({ ...ports, url: wsUrl, clock: systemClock }));
+  const hinted = heads === null ? {} : { hearHeads: (listener: () => void) => heads.hear(listener) };
+  return { chain: { ...advised, ...hinted }, settings: { ...settings, ...own } };
 }
 
 type OpenedChain = Awaited<ReturnType<typeof openChain>>;

@@ -108,6 +108,7 @@ function chainConfig({ id, rpcUrls, values }: ResolvedChain) {
     rpcUrls,
     settings: chainSettings(values),
     oracle: gasOracle(values),
+    wsUrl: values.wsUrl,
   } as const;
 }
 
@@ -118,7 +119,7 @@ type InCode = {
 
 function chainSettings(values: ChainValues): ChainSettings {
   const named = CHAIN_SETTING_KEYS.map((key) => ["unit" in CHAIN_SETTINGS[key] ? `${key}Ms` : key, values[key]]);
-  const { reprice, maxFeeGwei, maxTransactionGas, gasOracle, gasOracleFields, gasOracleUnit, ...same } =
+  const { reprice, maxFeeGwei, maxTransactionGas, gasOracle, gasOracleFields, gasOracleUnit, wsUrl, ...same } =
     Object.fromEntries(named) as InCode;
   return {
     ...same,

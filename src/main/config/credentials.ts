@@ -137,8 +137,12 @@ export const endpointUrl = urlOf(/^https?:$/, "an endpoint begins with http:// o
 
 export const rpcUrl: Parser<string, string> = (raw) => {
   const isSocket = /^wss?:$/.test(parseUrl(asText(raw) ?? "")?.protocol ?? "");
-  return isSocket ? { mistake: "WebSocket endpoints are not supported yet" } : endpointUrl(raw);
+  return isSocket
+    ? { mistake: "is a WebSocket: name it in FENCEPOST_WS_URL, beside an http(s) URL" }
+    : endpointUrl(raw);
 };
+
+export const socketUrl = urlOf(/^wss?:$/, "is not a ws:// or wss:// URL");
 
 /** Where other nodes and callers reach this one: an origin, without path or credentials. */
 export const originUrl: Parser<string, string> = (raw) => {

@@ -63,6 +63,8 @@ export const CHAIN_SETTINGS = settings({
   stuckAfter: time(30 * 60_000, 1_000),
   /** Sign again at a higher price: following the market (`on`), by equal steps (`linear`), or never. */
   reprice: oneOf("on", "off", "linear"),
+  /** Where new heads are told of, as a hint to look sooner. */
+  wsUrl: optional({ parse: credentials.socketUrl, secrets: secretsOfHookPlace, show: maskRpcUrl }),
   /** What to offer for gas: an https URL that says it, or a fixed fee cap in gwei, with a tip behind a slash. */
   gasOracle: optional({ parse: credentials.gasOracle, secrets: secretsOfHookPlace, show: maskHookPlace }),
   /** Where the fees stand in the answer of a URL: fee cap, and tip behind a slash. */
