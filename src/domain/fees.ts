@@ -10,6 +10,17 @@ export interface FeeMarket {
   readonly priorityFees: readonly bigint[];
   /** `eth_gasPrice`; what legacy transactions pay. */
   readonly gasPrice: bigint;
+  /** What a gas oracle would offer instead; absent: there is none, or it is silent. */
+  readonly offer?: Offer;
+}
+
+/** What somebody else than the chain advises. */
+export interface Offer {
+  readonly maxFeePerGas: bigint;
+  /** Absent: the tip that the market takes. */
+  readonly maxPriorityFeePerGas?: bigint;
+  /** An operator's own figure, which the ceilings alone bound. Else an answer like any other: bounded by what blocks took, too. */
+  readonly isFixed: boolean;
 }
 
 export interface FeeWishes {
@@ -48,12 +59,13 @@ export function priceFirstAttempt(market: FeeMarket, wishes: FeeWishes, ceiling:
   const legacy = wishes.gasPrice !== undefined || wishes.type === "legacy" || wishes.type === "eip2930";
   if (legacy || (market.baseFees.length === 0 && !wantsDynamicFees(wishes))) {
     const type = wishes.type === "eip2930" ? "eip2930" : "legacy";
-    const gasPrice = wishes.gasPrice ?? capped(market.gasPrice, digest(market).sanityLimit, ceiling);
+    const gasPrice = wishes.gasPrice ?? sane(market, market.offer?.maxFeePerGas ?? market.gasPrice, ceiling);
     return { type, gasPrice };
   }
   const baseFee = market.baseFees.at(-1) ?? 0n;
-  const tip = wishes.maxPriorityFeePerGas ?? capped(digest(market).tip, wishes.maxFeePerGas ?? null);
-  const maxFeePerGas = wishes.maxFeePerGas ?? capped(baseFee * 2n + tip, digest(market).sanityLimit, ceiling);
+  const usualTip = market.offer?.maxPriorityFeePerGas ?? digest(market).tip;
+  const tip = wishes.maxPriorityFeePerGas ?? capped(usualTip, wishes.maxFeePerGas ?? null);
+  const maxFeePerGas = wishes.maxFeePerGas ?? sane(market, market.offer?.maxFeePerGas ?? baseFee * 2n + tip, ceiling);
   const maxPriorityFeePerGas = wishes.maxPriorityFeePerGas ?? smaller(tip, maxFeePerGas);
   return { type: "eip1559", maxFeePerGas: larger(maxFeePerGas, maxPriorityFeePerGas), maxPriorityFeePerGas };
 }
@@ -114,6 +126,11 @@ function digest(market: FeeMarket): Digest {
   };
   digests.set(market, fresh);
   return fresh;
+}
+
+/** One answer may be false, of a chain or of an oracle. What the operator fixed is not an answer. */
+function sane(market: FeeMarket, price: bigint, ceiling: bigint | null): bigint {
+  return market.offer?.isFixed === true ? price : capped(price, digest(market).sanityLimit, ceiling);
 }
 
 function capped(value: bigint, ...limits: readonly (bigint | null)[]): bigint {

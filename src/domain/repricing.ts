@@ -1,4 +1,4 @@
-import { type FeeMarket, type Fees, feeCap, larger, mapFees, median, smaller, under } from "./fees.ts";
+import { type FeeMarket, type Fees, feeCap, larger, mapFees, median, type Offer, smaller, under } from "./fees.ts";
 import type { Attempt } from "./transaction.ts";
 
 /** What a strategy knows of one transaction that was sent and is not mined. Wei throughout. */
@@ -44,6 +44,34 @@ export const marketRepricing: RepricingStrategy = {
 export function linearRepricing(stepPercent = 25): RepricingStrategy {
   const step = BigInt(Math.max(1, Math.round(stepPercent)));
   return { name: "linear", propose: ({ first, attempts }) => scale(first, 100n + step * BigInt(attempts)) };
+}
+
+/**
+ * A strategy that somebody else wrote. One that throws, or answers with what is no price, must not stop the lane: the
+ * market decides in its place, and `failed` is told why.
+ */
+export function guardedRepricing(own: RepricingStrategy, failed: (reason: string) => void): RepricingStrategy {
+  return {
+    name: own.name,
+    propose(view) {
+      try {
+        const proposed: unknown = own.propose(view);
+        if (proposed === null) return null;
+        if (isFees(proposed)) return proposed;
+        failed("it proposed neither null nor fees in wei (bigint)");
+      } catch (error) {
+        failed(error instanceof Error ? error.message : String(error));
+      }
+      return marketRepricing.propose(view);
+    },
+  };
+}
+
+function isFees(proposed: unknown): proposed is Fees {
+  const { type, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = Object(proposed) as Readonly<Record<string, unknown>>;
+  const offered = type === "eip1559" ? [maxFeePerGas, maxPriorityFeePerGas] : [gasPrice];
+  const isKnown = type === "eip1559" || type === "legacy" || type === "eip2930";
+  return isKnown && offered.every((fee) => typeof fee === "bigint" && fee >= 0n);
 }
 
 /** By what the settings call them. */
@@ -94,6 +122,7 @@ export function isBelowMarket(fees: Fees, market: FeeMarket): boolean {
 /** What would be offered for a first attempt now: twice the base fee rides out six full blocks in a row. */
 function atMarket(like: Fees, market: FeeMarket): Fees {
   const baseFee = market.baseFees.at(-1);
+  if (market.offer !== undefined) return sameKind(like, asAdvised(market, market.offer));
   if (like.type !== "eip1559") {
     return { ...like, gasPrice: larger(market.gasPrice, baseFee === undefined ? 0n : baseFee + tipTaken(market)) };
   }
@@ -102,6 +131,10 @@ function atMarket(like: Fees, market: FeeMarket): Fees {
   }
   const tip = tipTaken(market);
   return { type: "eip1559", maxFeePerGas: baseFee * 2n + tip, maxPriorityFeePerGas: tip };
+}
+
+function asAdvised(market: FeeMarket, { maxFeePerGas, maxPriorityFeePerGas = tipTaken(market) }: Offer): Fees {
+  return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: smaller(maxPriorityFeePerGas, maxFeePerGas) };
 }
 
 function tipTaken({ priorityFees }: FeeMarket): bigint {

@@ -1,5 +1,6 @@
 import { createEvmChain } from "../adapters/evm/chain.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
+import { NewHeads } from "../adapters/evm/rpc/new-heads.ts";
 import type { PeerReceiver } from "../adapters/http/server.ts";
 import { createHttpPeers } from "../adapters/peers/http-peers.ts";
 import { migrate } from "../adapters/postgres/migrate.ts";
@@ -12,6 +13,7 @@ import { systemSecrets } from "../adapters/system/secrets.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../application/loops/node.ts";
 import { ceilingsOf } from "../domain/ceilings.ts";
+import { defined } from "../domain/defined.ts";
 import { createMask, type Mask } from "../domain/mask.ts";
 import type { Policies } from "../domain/policy/policy.ts";
 import type { SigningBounds } from "../domain/signing.ts";
@@ -20,6 +22,7 @@ import type { Entropy } from "../ports/entropy.ts";
 import { type Failpoints, noFailpoints } from "../ports/failpoints.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { noWakeUps } from "../ports/wake-ups.ts";
+import { advisedChain, reportingRepricing } from "./advised-chain.ts";
 import { awaitDatabase, type Patience } from "./await-database.ts";
 import type { ChainConfig, ConfigFor } from "./config/config.ts";
 import type { Extensions } from "./extensions.ts";
@@ -66,7 +69,7 @@ export async function composeNode(parts: NodeParts) {
   try {
     const { config, patience } = parts;
     const mask = createMask(config.secrets);
-    const { sinks, stuckHook } = keep(parts.extensions);
+    const { sinks, stuckHook, repricing } = keep(parts.extensions);
     const telemetry = createTelemetry([...parts.sinks, ...sinks], mask);
     const entropy = createEntropy(systemClock);
     const { databaseUrl, databaseSchema: schema, preparedStatements } = config;
@@ -77,7 +80,7 @@ export async function composeNode(parts: NodeParts) {
     // misses it. The first look is made now; the rest of the start is done while the time between the two passes.
     const sessionLock = keep(new PostgresSessionLock(direct));
     const judging = loadPolicies(config);
-    const opening = Promise.all(config.chains.map((chain) => openChain(chain, { telemetry, entropy, mask, keep })));
+    const opening = openChains(config, { telemetry, entropy, mask, keep }, repricing);
     const bounds = signingBounds(opening, judging);
     const [policies, signer, chains, url] = await Promise.all([
       judging,
@@ -142,9 +145,23 @@ interface ChainPorts {
   readonly keep: Keep;
 }
 
-async function openChain({ chainId, rpcUrls, settings }: ChainConfig, { keep, ...ports }: ChainPorts) {
+type Plugged = Pick<NodeParts["config"], "hookNetworks"> & Pick<Extensions, "repricing">;
+
+function openChains({ chains, hookNetworks }: NodeParts["config"], ports: ChainPorts, own: Extensions["repricing"]) {
+  const repricing = own && reportingRepricing(own, ports.telemetry);
+  return Promise.all(chains.map((chain) => openChain(chain, ports, { hookNetworks, ...defined({ repricing }) })));
+}
+
+async function openChain(config: ChainConfig, { keep, ...ports }: ChainPorts, { hookNetworks, repricing }: Plugged) {
+  const { chainId, rpcUrls, oracle, settings, wsUrl } = config;
   const options = { ...ports, urls: rpcUrls, clock: systemClock, requestEveryMs: REQUEST_EVERY_MS };
-  return { chain: keep(await createEvmChain(chainId === null ? options : { ...options, chainId })), settings };
+  const chain = keep(await createEvmChain(chainId === null ? options : { ...options, chainId }));
+  const advised = advisedChain(chain, { oracle, hookNetworks, telemetry: ports.telemetry });
+  // One's own strategy stands in for the one of the settings, not for `off`.
+  const own = settings.repricing === null ? {} : defined({ repricing });
+  const heads = wsUrl === null ? null : keep(new NewHeads({ ...ports, url: wsUrl, clock: systemClock }));
+  const hinted = heads === null ? {} : { hearHeads: (listener: () => void) => heads.hear(listener) };
+  return { chain: { ...advised, ...hinted }, settings: { ...settings, ...own } };
 }
 
 type OpenedChain = Awaited<ReturnType<typeof openChain>>;

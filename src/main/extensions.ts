@@ -8,20 +8,22 @@ import { createHttpStuckHook } from "../adapters/webhooks/http-stuck-hook.ts";
 import type { PostPorts } from "../adapters/webhooks/post-json.ts";
 import { defined } from "../domain/defined.ts";
 import type { Address } from "../domain/lane.ts";
+import type { RepricingStrategy } from "../domain/repricing.ts";
 import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
 import { type Config, ConfigurationError } from "./config/config.ts";
 import { firstLine, importModule } from "./config/file.ts";
 import { SETTINGS } from "./config/schema.ts";
 
-/** What an installation plugs in: the hook that decides about stuck transactions, and where alerts go. */
+/** What an installation plugs in: the hook that decides about stuck transactions, its own repricing, and where alerts go. */
 export interface Extensions {
   readonly sinks: readonly TelemetrySink[];
   readonly stuckHook?: StuckResolutionHook;
+  readonly repricing?: RepricingStrategy;
   close(): Promise<void>;
 }
 
 export interface ExtensionOptions {
-  readonly config: Pick<Config, "nodeId" | "stuckHook" | "alertWebhook" | "hookNetworks">;
+  readonly config: Pick<Config, "nodeId" | "stuckHook" | "repricingModule" | "alertWebhook" | "hookNetworks">;
   readonly checksum?: (address: Address) => string;
   /** An alert could not be delivered. */
   readonly onAlertLost?: (reason: string) => void;
@@ -32,10 +34,12 @@ const ports = { clock: systemClock, entropy: createEntropy(systemClock) };
 export async function openExtensions(options: ExtensionOptions): Promise<Extensions> {
   const posting = { ...ports, fetch: guardedFetch(options.config.hookNetworks) };
   const hook = await openHook(options.config.stuckHook, posting);
+  const repricing = await openRepricing(options.config.repricingModule);
   const alerts = openAlerts(options, posting);
   return {
     sinks: alerts === null ? [] : [alerts.sink],
     ...(hook === null ? {} : { stuckHook: hook }),
+    ...(repricing === null ? {} : { repricing }),
     close: async () => alerts?.close(),
   };
 }
@@ -56,11 +60,28 @@ async function openHook(hook: Config["stuckHook"], posting: Posting): Promise<St
   return createHttpStuckHook({ ...posting, url: place, ...(secret === null ? {} : { secret }) });
 }
 
+/** The default export: an object with `propose`, or that function itself. */
+async function openRepricing(place: string | null): Promise<RepricingStrategy | null> {
+  if (place === null) return null;
+  const { variable } = SETTINGS.repricingModule;
+  const found = await defaultExport(variable, place);
+  if (typeof found === "function") return { name: place, propose: found as RepricingStrategy["propose"] };
+  const { name = place, propose } = Object(found) as Partial<RepricingStrategy>;
+  if (typeof propose === "function") return { name, propose: propose.bind(found) };
+  throw new ConfigurationError([`${variable}: ${place} has no default export with propose(view)`]);
+}
+
+async function defaultExport(variable: string, place: string): Promise<unknown> {
+  try {
+    return await importModule(resolve(process.cwd(), place));
+  } catch (error) {
+    throw new ConfigurationError([`${variable}: ${place} cannot be loaded: ${firstLine(error)}`]);
+  }
+}
+
 /** The default export: an object with `decide`, or that function itself. */
 async function hookModule(place: string): Promise<StuckResolutionHook> {
-  const found = await importModule(resolve(process.cwd(), place)).catch((error: unknown) => {
-    throw new ConfigurationError([`${SETTINGS.stuckHook.variable}: ${place} cannot be loaded: ${firstLine(error)}`]);
-  });
+  const found = await defaultExport(SETTINGS.stuckHook.variable, place);
   if (typeof found === "function") return { decide: found as StuckResolutionHook["decide"] };
   const hook = found as Partial<StuckResolutionHook> | null | undefined;
   if (typeof hook?.decide === "function") return hook as StuckResolutionHook;

@@ -116,11 +116,9 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
   const file = { name: "createFencepost", content: { ...settings, ...keys, ...NOT_SERVED } };
   const loaded = configFrom({ command: "start", variables: {}, flags: {}, file }, `embedded-${entropy.uuid()}`);
   const config = await withOutsideSecrets(loaded.config, readEnvironment().variables);
-  const own = repricing === undefined ? {} : { repricing };
-  const chains = config.chains.map((chain) => ({ ...chain, settings: { ...chain.settings, ...own } }));
-  const extensions = await openExtensions({ config });
+  const extensions = { ...(await openExtensions({ config })), ...defined({ repricing }) };
   const composed = await composeNode({
-    config: { ...config, chains },
+    config,
     url: "",
     extensions: typeof stuckHook === "object" ? { ...extensions, stuckHook } : extensions,
     sinks: onEvent === undefined ? [] : [onEvent],

@@ -183,6 +183,8 @@ export interface Chain {
   identityEverywhere(): Promise<readonly Heard<ChainIdentity>[]>;
 
   feeMarket(): Promise<FeeMarket>;
+  /** Told that there may be a new head: a hint, which anybody may lie about. Absent: nobody tells. */
+  hearHeads?(listener: () => void): void;
   /** eth_estimateGas where `call.gas` is absent, eth_call under that gas where it is present. No limit is compared. */
   simulate(call: Call): Promise<Simulation>;
   /** The same by the word of every endpoint that is up, one answer each. */

@@ -1,5 +1,5 @@
-import { expect, it } from "vitest";
-import { Departures } from "../../src/domain/departures.ts";
+import { describe, expect, it } from "vitest";
+import { Departures, Flow } from "../../src/domain/departures.ts";
 
 /** When each of so many left that all came at once. */
 function departures(pace: Departures, count: number, fromMs = 0): readonly number[] {
@@ -39,4 +39,45 @@ it("never has the next one pay for those that left out of turn", () => {
   for (let full = 0; full < 1_000; full++) pace.left(0);
   expect(pace.waitMs(0)).toBe(10);
   expect(departures(pace, 3)).toEqual([10, 20, 30]);
+});
+
+describe("a flow", () => {
+  /** So many a second, one at a time, for five seconds. */
+  function flowOf(perSecond: number): { readonly flow: Flow; readonly nowMs: number } {
+    const flow = new Flow(1_000);
+    const apartMs = 1_000 / perSecond;
+    let nowMs = 0;
+    for (; nowMs < 5_000; nowMs += apartMs) flow.add(nowMs, 1);
+    return { flow, nowMs };
+  }
+
+  it.each([
+    [100, 0.1],
+    [500, 0.1],
+    [700, 0.1],
+    [850, 0.5],
+    [1_000, 1],
+    [5_000, 1],
+  ])("of %i a second, where a thousand are plenty, has %f of the interval waited for", (perSecond, share) => {
+    const { flow, nowMs } = flowOf(perSecond);
+    expect(flow.share(nowMs)).toBeCloseTo(share, 1);
+  });
+
+  it("is forgotten soon after its end, and a burst is no flow", () => {
+    const { flow, nowMs } = flowOf(2_000);
+    expect(flow.share(nowMs + 2_000)).toBe(0.1);
+    const burst = new Flow(1_000);
+    burst.add(0, 200);
+    expect(burst.share(0)).toBe(0.1);
+  });
+
+  it("that is thin lets departures follow each other ten times as fast", () => {
+    const { flow, nowMs } = flowOf(100);
+    expect(departures(new Departures(10, 1, flow), 4, nowMs)).toEqual([0, 1, 2, 3].map((ms) => nowMs + ms));
+  });
+
+  it("that is thick has them wait for the whole interval", () => {
+    const { flow, nowMs } = flowOf(2_000);
+    expect(departures(new Departures(10, 1, flow), 3, nowMs)).toEqual([0, 10, 20].map((ms) => nowMs + ms));
+  });
 });

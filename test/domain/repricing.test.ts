@@ -3,11 +3,13 @@ import { describe, expect, it } from "vitest";
 import { type FeeMarket, type Fees, feeCap } from "../../src/domain/fees.ts";
 import {
   covers,
+  guardedRepricing,
   highestOffer,
   isBelowMarket,
   linearRepricing,
   marketRepricing,
   REPRICING_STRATEGIES,
+  type RepricingStrategy,
   type RepricingView,
   reprice,
 } from "../../src/domain/repricing.ts";
@@ -185,3 +187,50 @@ describe("whatever a strategy proposes", () => {
 function tipOf(fees: Fees): bigint {
   return fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
 }
+
+describe("a strategy that somebody else wrote", () => {
+  const failures: string[] = [];
+  const guarded = (propose: () => unknown) => {
+    failures.length = 0;
+    const own = { name: "own", propose: propose as RepricingStrategy["propose"] };
+    return guardedRepricing(own, (reason) => failures.push(reason));
+  };
+  const refused = view(dynamic(100n, 10n), { refused: true });
+  const asked = marketRepricing.propose(refused);
+
+  it("is asked, and keeps its name", () => {
+    const strategy = guarded(() => dynamic(500n, 50n));
+    expect(strategy.name).toBe("own");
+    expect(strategy.propose(refused)).toEqual(dynamic(500n, 50n));
+    expect(guarded(() => null).propose(refused)).toBeNull();
+    expect(failures).toEqual([]);
+  });
+
+  it.each([
+    ["answers later", async () => dynamic(500n, 50n)],
+    ["answers with numbers", () => ({ type: "eip1559", maxFeePerGas: 5, maxPriorityFeePerGas: 1 })],
+    ["answers with less than nothing", () => ({ type: "legacy", gasPrice: -1n })],
+    ["knows an envelope of its own", () => ({ type: "eip4844", gasPrice: 1n })],
+    ["forgets to answer", () => undefined],
+  ])("and %s, does not stop the lane: the market decides in its place", (_, propose) => {
+    expect(guarded(propose).propose(refused)).toEqual(asked);
+    expect(failures).toEqual(["it proposed neither null nor fees in wei (bigint)"]);
+  });
+
+  it("and throws, is reported with its own words", () => {
+    const strategy = guarded(() => {
+      throw new Error("no table for this chain");
+    });
+    expect(strategy.propose(refused)).toEqual(asked);
+    expect(failures).toEqual(["no table for this chain"]);
+  });
+
+  it("follows an oracle where there is one, in the envelope that stands", () => {
+    const advised = {
+      ...market(40n, [1n]),
+      offer: { maxFeePerGas: 90n * GWEI, maxPriorityFeePerGas: 9n * GWEI, isFixed: false },
+    };
+    const standing = dynamic(20n, 8n);
+    expect(marketRepricing.propose(view(standing, { market: advised }))).toEqual(dynamic(90n, 9n));
+  });
+});

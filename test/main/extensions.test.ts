@@ -1,12 +1,19 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { RepricingView } from "../../src/domain/repricing.ts";
 import { openExtensions } from "../../src/main/extensions.ts";
 import type { StuckContext } from "../../src/ports/stuck-hook.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../support/temporary-directory.ts";
 import { WebhookReceiver } from "../support/webhook-receiver.ts";
 
-const nothing = { nodeId: "node-a", stuckHook: null, alertWebhook: null, hookNetworks: ["127.0.0.1"] };
+const nothing = {
+  nodeId: "node-a",
+  stuckHook: null,
+  repricingModule: null,
+  alertWebhook: null,
+  hookNetworks: ["127.0.0.1"],
+};
 const context = { trigger: "headAge", txId: "t" } as Partial<StuckContext> as StuckContext;
 
 let directory: TemporaryDirectory;
@@ -84,5 +91,24 @@ describe("what an installation plugs in", () => {
       });
       await extensions.close();
     });
+  });
+
+  it.each([
+    ["an object with a name", "export default { name: 'own', propose: () => null };", "own"],
+    ["a function", "export default () => null;", "repricing-a function"],
+  ])("a repricing strategy may be %s", async (kind, text, name) => {
+    const path = join(directory.path, `repricing-${kind}.mjs`);
+    writeFileSync(path, text);
+    const { repricing } = await openExtensions({ config: { ...nothing, repricingModule: path } });
+    expect(repricing?.name).toContain(name);
+    expect(repricing?.propose({} as RepricingView)).toBeNull();
+  });
+
+  it("a module that reprices nothing is a mistake of the configuration", async () => {
+    const path = join(directory.path, "repricing-nothing.mjs");
+    writeFileSync(path, "export default { decide: () => null };");
+    await expect(openExtensions({ config: { ...nothing, repricingModule: path } })).rejects.toThrow(
+      "FENCEPOST_REPRICING_MODULE",
+    );
   });
 });

@@ -73,7 +73,7 @@ async function postOnce(ports: PostPorts, delivery: Delivery): Promise<string> {
   }
 }
 
-async function readLimited(response: Response): Promise<string> {
+export async function readLimited(response: Response): Promise<string> {
   const bytes: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {
@@ -85,7 +85,7 @@ async function readLimited(response: Response): Promise<string> {
 }
 
 /** `fetch failed` says nothing, and what it failed of names the address; the code of that says enough. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   const { cause } = Object(error) as { readonly cause?: unknown };
   const { code } = Object(cause) as { readonly code?: unknown };
   return `it cannot be reached (${typeof code === "string" ? code : "no connection"})`;

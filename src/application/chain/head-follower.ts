@@ -87,15 +87,22 @@ export class HeadFollower {
     this.buffers.delete(subscription as BlockBuffer<HeadChange>);
   }
 
-  /** One look at the head. True where the canonical chain changed. Throws `ChainUnavailable`. */
-  async advance(): Promise<boolean> {
-    const [head, ahead] = await Promise.all([this.chain.head("latest"), this.likelyNext()]);
+  /**
+   * One look at the head. True where the canonical chain changed. Throws `ChainUnavailable`. Where nothing `isAwaited`, the
+   * blocks between are not fetched: nobody would find anything in them.
+   */
+  async advance(isAwaited: () => boolean = () => true): Promise<boolean> {
+    const [head, ahead] = await Promise.all([this.chain.head("latest"), isAwaited() ? this.likelyNext() : []]);
     if (head === null) throw new ChainUnavailable("the node knows no latest block");
-    if (this.current.tip === null) return this.begin(head);
+    const { tip } = this.current;
+    if (tip === null) return this.begin(head);
     if (this.current.contains(head)) {
       this.stride = 0;
       return false;
     }
+    // Asked only now: what was sent since the question left may be in one of those blocks.
+    const isNext = head.number === tip.number + 1 && head.parentHash === tip.hash;
+    if (!isNext && head.number > tip.number && this.buffers.size <= 1 && !isAwaited()) return this.skipTo(head);
     const branch = await this.branchTo(head, ahead);
     if (branch === "lagging") {
       this.broken ||= (this.current.tip?.number ?? 0) - head.number > this.settledDepth;
@@ -135,6 +142,8 @@ export class HeadFollower {
     if (!isLinked(branch)) throw new ChainUnavailable("the chain moved while it was read");
     for (let depth = 0; depth <= this.capacity; depth++) {
       const first = branch[0] as Block;
+      // Nothing below is known: no parent can be found there.
+      if (first.number <= (this.current.oldest?.number ?? 0)) return "lost";
       if (this.current.contains({ number: first.number - 1, hash: first.parentHash })) return branch;
       const parent = await this.chain.blockByHash(first.parentHash);
       if (parent === null) return "lost";
@@ -175,6 +184,17 @@ export class HeadFollower {
     if (!first) {
       this.telemetry.emit({ type: "chain.gap", chainId: this.chain.chainId, reason: "fork point beyond the window" });
     }
+    this.reportHead(head);
+    return true;
+  }
+
+  /** The window begins anew at the head. Those who would have to be told of a gap have nothing in it. */
+  private skipTo(head: Block): true {
+    this.current = BlockWindow.of([head]);
+    this.newest = head;
+    this.stride = 0;
+    this.noteBaseFees(this.baseFees, [head]);
+    for (const buffer of this.buffers) buffer.push({ added: [head], removed: [] });
     this.reportHead(head);
     return true;
   }

@@ -64,12 +64,16 @@ export class ChainLoop {
   /** The share of the poll interval after which the head is looked at next; 1: at its end, as usual. */
   private share = 1;
   private waking = new AbortController();
+  /** Somebody said that there is a new head. */
+  private hinted = false;
+  private hintAgainAtMs = 0;
 
   constructor(ports: ChainLoopPorts, context: ChainContext) {
     this.ports = ports;
     this.context = context;
     this.subscription = context.follower.subscribe();
     context.lookSoon = () => this.lookSoon();
+    context.chain.hearHeads?.(() => this.lookNow());
     const failed = (error: unknown): void => this.reportFailure(error);
     this.pass = new Activity(() => this.runPass(), failed);
     this.reconciling = new Activity(() => this.reconcileDue(), failed);
@@ -117,10 +121,20 @@ export class ChainLoop {
       const isEarly = this.share * pollIntervalMs < leftMs;
       this.waking = new AbortController();
       await clock.sleep(isEarly ? this.share * pollIntervalMs : leftMs, this.waking.signal).catch(() => undefined);
-      if (!isEarly || this.waking.signal.aborted) continue;
-      this.share = Math.min(1, 2 * this.share);
+      if (!this.hinted && (!isEarly || this.waking.signal.aborted)) continue;
+      if (!this.hinted) this.share = Math.min(1, 2 * this.share);
+      this.hinted = false;
       if (await this.look()) this.pass.kick();
     }
+  }
+
+  /** One look, however often it is asked for within a part of the interval: who hints may lie. */
+  private lookNow(): void {
+    const nowMs = this.ports.clock.monotonicMs();
+    if (nowMs < this.hintAgainAtMs) return;
+    this.hintAgainAtMs = nowMs + SOONEST_LOOK * this.context.settings.pollIntervalMs;
+    this.hinted = true;
+    this.waking.abort();
   }
 
   private lookSoon(): void {
@@ -132,7 +146,8 @@ export class ChainLoop {
   private async look(): Promise<boolean> {
     const { chainId } = this.context.chain;
     try {
-      const changed = await this.context.follower.advance();
+      const isAwaited = (): boolean => this.ports.lanesOf(chainId).some((lane) => lane.isOnChain);
+      const changed = await this.context.follower.advance(isAwaited);
       if (!this.context.reachable) this.ports.telemetry.emit({ type: "chain.reachable", chainId });
       this.context.reachable = true;
       this.context.unreachableSince = null;

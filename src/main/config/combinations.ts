@@ -62,7 +62,7 @@ function refuseContradictoryAuth({ values, origins, mistakes }: Resolution): voi
 /** Of names, it shows when they are resolved: at every request. */
 function refusePrivateHooks({ values, mistakes }: Resolution): void {
   const mayConnect = addressGuard(values.hookNetworks ?? []);
-  for (const key of ["stuckHook", "alertWebhookUrl"] as const) {
+  for (const key of ["stuckHook", "alertWebhookUrl", "gasOracle"] as const) {
     const host = parseUrl(values[key] ?? "")?.hostname.replace(/^\[|\]$/g, "");
     const address = host === "localhost" ? "127.0.0.1" : (host ?? "");
     if (isIP(address) === 0 || mayConnect(address)) continue;

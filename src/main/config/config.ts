@@ -1,6 +1,7 @@
 import type { ChainSettings } from "../../application/settings.ts";
 import { REPRICING_STRATEGIES } from "../../domain/repricing.ts";
 import type { ResolvedChain } from "./chains.ts";
+import { gwei, type Parsed } from "./parsers.ts";
 import type { Resolution } from "./resolve.ts";
 import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, type ChainSettingKey, type ChainValues, type Values } from "./schema.ts";
 import { secretsOf } from "./secrets.ts";
@@ -87,6 +88,8 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     secrets: secretsOf({ values, chains }),
     /** A module's path or a URL; null: only operators decide. */
     stuckHook: values.stuckHook === null ? null : { place: values.stuckHook, secret: values.stuckHookSecret },
+    /** Null: as `reprice` says. */
+    repricingModule: values.repricingModule,
     /** Private networks that hook and alerts may lead to. */
     hookNetworks: values.hookNetworks ?? [],
     /** `format` null: by the URL's host. */
@@ -105,6 +108,8 @@ function chainConfig({ id, rpcUrls, values }: ResolvedChain) {
     chainId: id,
     rpcUrls,
     settings: chainSettings(values),
+    oracle: gasOracle(values),
+    wsUrl: values.wsUrl,
   } as const;
 }
 
@@ -115,13 +120,30 @@ type InCode = {
 
 function chainSettings(values: ChainValues): ChainSettings {
   const named = CHAIN_SETTING_KEYS.map((key) => ["unit" in CHAIN_SETTINGS[key] ? `${key}Ms` : key, values[key]]);
-  const { reprice, maxFeeGwei, maxTransactionGas, ...same } = Object.fromEntries(named) as InCode;
+  const { reprice, maxFeeGwei, maxTransactionGas, gasOracle, gasOracleFields, gasOracleUnit, wsUrl, ...same } =
+    Object.fromEntries(named) as InCode;
   return {
     ...same,
     repricing: reprice === "off" ? null : REPRICING_STRATEGIES[reprice],
     maxFeeWei: maxFeeGwei,
     maxTransactionGas: maxTransactionGas === null ? null : BigInt(maxTransactionGas),
   };
+}
+
+/** Null: the market alone decides what is offered. */
+function gasOracle({ gasOracle: place, gasOracleFields, gasOracleUnit: unit }: ChainValues) {
+  if (place === null) return null;
+  const [maxFeePerGas = "", maxPriorityFeePerGas = ""] = gasOracleFields.split("/");
+  if (/^http/i.test(place))
+    return { kind: "url", url: place, fields: { maxFeePerGas, maxPriorityFeePerGas }, unit } as const;
+  const [cap, tip] = place.split("/").map((figure) => parsedValue(gwei(figure)));
+  const offer = { maxFeePerGas: cap ?? 0n, ...(tip === undefined ? {} : { maxPriorityFeePerGas: tip }) };
+  return { kind: "fixed", offer: { ...offer, isFixed: true } } as const;
+}
+
+function parsedValue<T>(parsed: Parsed<T>): T {
+  if ("value" in parsed) return parsed.value;
+  throw new ConfigurationError([parsed.mistake]);
 }
 
 /** Several may be set at once; a node signs for all of them. None: `dev` uses its public test accounts. */

@@ -2,7 +2,7 @@
 import { isNetwork } from "../../adapters/webhooks/networks.ts";
 import type { Address } from "../../domain/lane.ts";
 import { KEY_NAME, type Quotas, SCOPES, type Scope } from "../../domain/principal.ts";
-import { asText, choice, integer, list, matching, type Parser, rate, share } from "./parsers.ts";
+import { asText, choice, gwei, integer, list, matching, type Parser, rate, share } from "./parsers.ts";
 
 /** Order of secp256k1: a private key lies strictly between zero and this. */
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -137,8 +137,12 @@ export const endpointUrl = urlOf(/^https?:$/, "an endpoint begins with http:// o
 
 export const rpcUrl: Parser<string, string> = (raw) => {
   const isSocket = /^wss?:$/.test(parseUrl(asText(raw) ?? "")?.protocol ?? "");
-  return isSocket ? { mistake: "WebSocket endpoints are not supported yet" } : endpointUrl(raw);
+  return isSocket
+    ? { mistake: "is a WebSocket: name it in FENCEPOST_WS_URL, beside an http(s) URL" }
+    : endpointUrl(raw);
 };
+
+export const socketUrl = urlOf(/^wss?:$/, "is not a ws:// or wss:// URL");
 
 /** Where other nodes and callers reach this one: an origin, without path or credentials. */
 export const originUrl: Parser<string, string> = (raw) => {
@@ -182,6 +186,15 @@ export const hookPlace: Parser<string, string> = (raw) => {
   const isLocal = url !== null && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
   if (url?.protocol === "https:" || (url?.protocol === "http:" && isLocal)) return { value };
   return { mistake: HOOK_RULE };
+};
+
+/** What an oracle says is bounded by blocks and ceilings, but it should be the one that was meant. */
+export const gasOracle: Parser<string, string> = (raw) => {
+  const value = asText(raw) ?? "";
+  const isFixed = value.split("/").length <= 2 && value.split("/").every((part) => "value" in gwei(part));
+  const url = /^https?:\/\//i.test(value) ? hookPlace(value) : null;
+  if (isFixed || (url !== null && "value" in url)) return { value };
+  return { mistake: "is neither an https:// URL (http:// only on this machine) nor gwei such as 30 or 30/1.5" };
 };
 
 export function parseUrl(value: string): URL | null {

@@ -64,6 +64,20 @@ export const CHAIN_SETTINGS = settings({
   stuckAfter: time(30 * 60_000, 1_000),
   /** Sign again at a higher price: following the market (`on`), by equal steps (`linear`), or never. */
   reprice: oneOf("on", "off", "linear"),
+  /** Where new heads are told of, as a hint to look sooner. */
+  wsUrl: optional({ parse: credentials.socketUrl, secrets: secretsOfHookPlace, show: maskRpcUrl }),
+  /** What to offer for gas: an https URL that says it, or a fixed fee cap in gwei, with a tip behind a slash. */
+  gasOracle: optional({ parse: credentials.gasOracle, secrets: secretsOfHookPlace, show: maskHookPlace }),
+  /** Where the fees stand in the answer of a URL: fee cap, and tip behind a slash. */
+  gasOracleFields: {
+    parse: matching(
+      /^[\w.-]{1,200}\/[\w.-]{1,200}$/,
+      "is not two paths such as standard.maxFee/standard.maxPriorityFee",
+    ),
+    fallback: "maxFeePerGas/maxPriorityFeePerGas",
+    show: String,
+  },
+  gasOracleUnit: oneOf("wei", "gwei"),
   /** Transactions of a lane at the node beyond the mined nonce. */
   inFlightWindow: whole(64, [1, 100_000]),
   /** Blocks that may wait for a slow consumer. */
@@ -232,6 +246,8 @@ export const SETTINGS = {
     stuckHook: optional({ parse: credentials.hookPlace, secrets: secretsOfHookPlace, show: maskHookPlace }),
     /** Signs what is asked of a URL. */
     stuckHookSecret: optional({ parse: text, secrets: (secret: string) => [secret], show: () => MASK }),
+    /** Decides what is offered instead where an offer is not taken: a module with a default export. */
+    repricingModule: optional({ parse: text }),
     /** Private networks that the hook and the alerts' webhook may lead to: addresses, or as 10.0.0.0/8. */
     hookNetworks: optional({
       parse: list(credentials.network),

@@ -7,7 +7,12 @@ type Said = Pick<Resolution, "values" | "chains">;
 /** Every text of a configuration that must never leave the process: each setting names its own. */
 export function secretsOf({ values, chains }: Said): readonly string[] {
   const own = SETTING_KEYS.flatMap((key) => secretsIn(SETTINGS[key], values[key]));
-  return [...new Set([...own, ...chains.flatMap(({ rpcUrls }) => secretsIn(SETTINGS.rpcUrl, rpcUrls))])];
+  const ofChains = chains.flatMap(({ rpcUrls, values: { gasOracle, wsUrl } }) => [
+    ...secretsIn(SETTINGS.rpcUrl, rpcUrls),
+    ...secretsIn(SETTINGS.gasOracle, gasOracle),
+    ...secretsIn(SETTINGS.wsUrl, wsUrl),
+  ]);
+  return [...new Set([...own, ...ofChains])];
 }
 
 /** The same of an environment that is not judged yet: what cannot be read is a secret as it stands. */

@@ -125,5 +125,9 @@ function withChain(config: ConfigFor<"start">, chain: DevChain | null): typeof c
   const signers = ownKeys
     ? config.signers
     : { ...config.signers, privateKeys: chain.accounts.map(({ privateKey }) => privateKey) };
-  return { ...config, signers, chains: [{ chainId, rpcUrls: [url], settings: config.chainDefaults }] };
+  return {
+    ...config,
+    signers,
+    chains: [{ chainId, rpcUrls: [url], settings: config.chainDefaults, oracle: null, wsUrl: null }],
+  };
 }

@@ -102,6 +102,81 @@ describe("a chain that is quicker than the looks at it", () => {
   });
 });
 
+describe("a chain on which nothing is awaited", () => {
+  async function resting() {
+    const asked: string[] = [];
+    const bench = await following(100);
+    const { chain } = bench;
+    const blocksByNumber: Chain["blocksByNumber"] = (numbers) => {
+      asked.push(`${numbers[0]} to ${numbers.at(-1)}`);
+      return chain.blocksByNumber(numbers);
+    };
+    const blockByHash: Chain["blockByHash"] = (hash) => {
+      asked.push("by hash");
+      return chain.blockByHash(hash);
+    };
+    const counting = overriding(chain, { blocksByNumber, blockByHash });
+    const follower = new HeadFollower(counting, bench.telemetry, CHAIN_SETTINGS);
+    const subscription = follower.subscribe();
+    await follower.advance();
+    subscription.drain();
+    asked.length = 0;
+    return { ...bench, follower, subscription, asked };
+  }
+  const nothing = (): boolean => false;
+
+  it("is asked for its head alone, and its blocks are skipped without a gap", async () => {
+    const { follower, simulated, subscription, asked } = await resting();
+    for (const count of [4, 4, 1, 7]) {
+      simulated.mine(count);
+      expect(await follower.advance(nothing)).toBe(true);
+    }
+    expect(asked).toEqual([]);
+    expect(follower.head?.hash).toBe(simulated.head.hash);
+    const { items, gapPotential } = subscription.drain();
+    expect(gapPotential).toBe(false);
+    expect(items.flatMap(({ added }) => numbers(added))).toEqual([104, 108, 109, 116]);
+    expect(follower.takeDiscontinuity()).toBe(false);
+  });
+
+  it("is read block by block from the moment something is, also where that is while the question is under way", async () => {
+    const { follower, simulated, subscription, asked } = await resting();
+    simulated.mine(4);
+    await follower.advance(nothing);
+    simulated.mine(4);
+    let answers = 0;
+    await follower.advance(() => answers++ > 0);
+    simulated.mine(2);
+    await follower.advance();
+    expect(asked).toEqual(["105 to 107", "109 to 111"]);
+    const { items, gapPotential } = subscription.drain();
+    expect(gapPotential).toBe(false);
+    expect(items.flatMap(({ added }) => numbers(added))).toEqual([104, 105, 106, 107, 108, 109, 110]);
+  });
+
+  it("is read block by block where somebody follows its blocks", async () => {
+    const { follower, simulated, asked } = await resting();
+    const other = follower.subscribe();
+    simulated.mine(4);
+    await follower.advance(nothing);
+    expect(asked).toEqual(["101 to 103"]);
+    expect(other.drain().items.flatMap(({ added }) => numbers(added))).toEqual([101, 102, 103, 104]);
+  });
+
+  it("has a gap where a reorg goes below what was skipped, found without asking for one parent after the other", async () => {
+    const { follower, simulated, subscription, asked } = await resting();
+    simulated.mine(4);
+    await follower.advance(nothing);
+    subscription.drain();
+    simulated.reorg(3);
+    simulated.mine(1);
+    expect(await follower.advance()).toBe(true);
+    expect(asked.filter((question) => question === "by hash").length).toBeLessThanOrEqual(1);
+    expect(subscription.drain().gapPotential).toBe(true);
+    expect(follower.window.tip?.hash).toBe(simulated.head.hash);
+  });
+});
+
 describe("first sight", () => {
   it("fills the window below the head, and tells everyone that blocks may have been missed", async () => {
     const { follower, simulated, telemetry } = await following(500);

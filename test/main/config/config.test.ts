@@ -116,6 +116,7 @@ describe("defaults", () => {
       drainTimeoutMs: 5000,
       logLevel: "info",
       stuckHook: null,
+      repricingModule: null,
       hookNetworks: [],
       secrets: [],
       alertWebhook: null,

@@ -1,4 +1,4 @@
-import { Departures } from "../../../domain/departures.ts";
+import { Departures, Flow } from "../../../domain/departures.ts";
 import { type Mask, maskOfShapes, maskTexts } from "../../../domain/mask.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { TelemetryEvent } from "../../../ports/telemetry.ts";
@@ -34,6 +34,8 @@ const DEFAULTS = {
    * many calls, and providers count them. 0: every tick has its own.
    */
   requestEveryMs: 0,
+  /** Calls a second; below, an endpoint has a request to spare for each few of them. */
+  gatherAbove: 850,
   /** Of what the endpoint says of itself: gateways quote the URL and the headers that they were asked with. */
   mask: maskOfShapes,
 };
@@ -63,12 +65,14 @@ interface Group {
 /** Requests of one kind: what waits for one, how many are under way, and when the next may leave. */
 class Line {
   readonly waiting: Group[] = [];
+  readonly flow: Flow;
   readonly pace: Departures;
   inFlight = 0;
   cancelTimer: (() => void) | null = null;
 
-  constructor(requestEveryMs: number) {
-    this.pace = new Departures(requestEveryMs, REQUESTS_IN_RESERVE);
+  constructor({ requestEveryMs, gatherAbove }: Pick<Required<TransportOptions>, "requestEveryMs" | "gatherAbove">) {
+    this.flow = new Flow(gatherAbove);
+    this.pace = new Departures(requestEveryMs, REQUESTS_IN_RESERVE, this.flow);
   }
 }
 
@@ -96,8 +100,8 @@ class HttpTransport {
   constructor(options: Required<TransportOptions>) {
     this.#options = options;
     this.#http = openHttp(options);
-    this.#reads = new Line(options.requestEveryMs);
-    this.#sends = new Line(options.requestEveryMs);
+    this.#reads = new Line(options);
+    this.#sends = new Line(options);
     this.#batchLimit = options.maxBatchCalls;
     this.#pace = options.maxBatchCalls;
   }
@@ -171,6 +175,7 @@ class HttpTransport {
     const bytes = calls.reduce((sum, call) => sum + call.json.length, 0);
     return new Promise((settle) => {
       line.waiting.push({ calls, bytes, settle });
+      line.flow.add(this.#options.clock.monotonicMs(), calls.length);
       // The first of a tick looks after the others; those that come while requests are paced may fill one up.
       const fillsUp = line.cancelTimer !== null && this.#fill(line).isFull;
       if (line.waiting.length === 1 || fillsUp) queueMicrotask(() => this.#flush(line));

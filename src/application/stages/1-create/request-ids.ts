@@ -3,7 +3,7 @@
  * Reads: transactions and intake rows by request id. Writes: nothing; the check that binds is stage 2's, under the lane's
  * lock. A crash here leaves nothing behind.
  */
-import { Departures } from "../../../domain/departures.ts";
+import { Departures, Flow } from "../../../domain/departures.ts";
 import { grouped } from "../../../domain/grouped.ts";
 import { type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { Clock } from "../../../ports/clock.ts";
@@ -27,6 +27,8 @@ interface Question {
 /** A query costs the database a transaction, whether it is about one create or a hundred. */
 const ROUND_EVERY_MS = 10;
 const ROUNDS_IN_RESERVE = 4;
+/** Ids a second; below, the database has a query to spare for each few of them. */
+const IDS_TO_GATHER = 850;
 /** One that hangs does not keep the next one waiting. */
 const ROUNDS_AT_ONCE = 2;
 /** Ids of one round: one that grew without end, behind a pause, would never be done. */
@@ -40,7 +42,8 @@ const NOTHING: Found = new Map();
 export class RequestIds {
   private readonly store: Pick<LaneStore, "findByRequestIds">;
   private readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
-  private readonly pace = new Departures(ROUND_EVERY_MS, ROUNDS_IN_RESERVE);
+  private readonly flow = new Flow(IDS_TO_GATHER);
+  private readonly pace = new Departures(ROUND_EVERY_MS, ROUNDS_IN_RESERVE, this.flow);
   private readonly running = new Set<Promise<unknown>>();
   /** The last question about each lane that is not answered yet. */
   private readonly asking = new Map<LaneKey, Question>();
@@ -59,6 +62,7 @@ export class RequestIds {
   async find(lane: Lane, ids: readonly string[]): Promise<Found> {
     if (ids.length === 0) return NOTHING;
     const key = laneKey(lane);
+    this.flow.add(this.clock.monotonicMs(), ids.length);
     if (this.next === null || this.next.size >= ENOUGH) this.next = this.open();
     const round = this.next;
     join(round, lane, ids);

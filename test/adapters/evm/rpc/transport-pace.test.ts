@@ -4,6 +4,8 @@ import { waitUntil } from "../../../support/wait-until.ts";
 
 const bench = useTransportBench();
 const IN_RESERVE = 8;
+/** However few calls there are, they are worth gathering. */
+const PACED = { requestEveryMs: 25, gatherAbove: 1 };
 
 /** Uses up what may leave at once, one request after the other. */
 async function spendReserve({ rpc }: Awaited<ReturnType<typeof bench>>): Promise<void> {
@@ -12,7 +14,7 @@ async function spendReserve({ rpc }: Awaited<ReturnType<typeof bench>>): Promise
 
 describe("requests at a pace", () => {
   it("leave at once after a rest; calls that keep coming share one", async () => {
-    const made = await bench({ requestEveryMs: 25 });
+    const made = await bench({ ...PACED });
     const { server, rpc, clock } = made;
     await spendReserve(made);
     expect(server.requests.length).toBe(IN_RESERVE);
@@ -31,7 +33,7 @@ describe("requests at a pace", () => {
   });
 
   it("do not hold back what fills one", async () => {
-    const made = await bench({ requestEveryMs: 25, maxBatchCalls: 10 });
+    const made = await bench({ ...PACED, maxBatchCalls: 10 });
     const { server, rpc } = made;
     await spendReserve(made);
     const waits = rpc.batch(echoes(4));
@@ -41,7 +43,7 @@ describe("requests at a pace", () => {
   });
 
   it("of reads do not hold back a send", async () => {
-    const made = await bench({ requestEveryMs: 25 });
+    const made = await bench({ ...PACED });
     const { rpc, clock } = made;
     await spendReserve(made);
     const read = rpc.batch(echoes(1));
@@ -51,12 +53,24 @@ describe("requests at a pace", () => {
   });
 
   it("that wait when the transport is closed are told so", async () => {
-    const made = await bench({ requestEveryMs: 25 });
+    const made = await bench({ ...PACED });
     await spendReserve(made);
     const read = made.rpc.batch(echoes(1));
     await waitUntil(async () => made.clock.armedTimers > 0, "the request waits");
     await made.rpc.close();
     expect(values(await read)).toEqual(["closed"]);
     expect(made.clock.armedTimers).toBe(0);
+  });
+
+  it("leave sooner where few calls come: an endpoint has requests to spare", async () => {
+    const { server, rpc, clock } = await bench({ ...PACED, gatherAbove: 10_000 });
+    const calls = [];
+    for (let ms = 0; ms < 200; ms++) {
+      calls.push(rpc.request("echo", [ms]));
+      await clock.advance(1);
+    }
+    await clock.advance(25);
+    await Promise.all(calls);
+    expect(server.requests.length).toBeGreaterThan(4 * IN_RESERVE);
   });
 });

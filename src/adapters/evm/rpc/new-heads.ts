@@ -1,0 +1,82 @@
+/**
+ * New heads over a WebSocket (`eth_subscribe`, `newHeads`). A hint and nothing more: it makes the next look at the head
+ * sooner, and what it says is not read. Where the connection ends it is opened again, and polling goes on meanwhile.
+ */
+import { WebSocket } from "undici";
+import { type BackoffRule, backoffMs } from "../../../domain/backoff.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Entropy } from "../../../ports/entropy.ts";
+
+export interface NewHeadsOptions {
+  readonly url: string;
+  readonly clock: Clock;
+  readonly entropy: Pick<Entropy, "random">;
+}
+
+const SUBSCRIBE = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["newHeads"] });
+const PAUSE: BackoffRule = { firstMs: 1_000, mostMs: 30_000 };
+/** A header has some kilobytes; who sends more is not heard. */
+const LONGEST_MESSAGE = 1_000_000;
+/** A connection that has said nothing for so long may be dead without either side knowing. */
+const SILENT_AT_MOST_MS = 60_000;
+
+export class NewHeads {
+  private readonly options: NewHeadsOptions;
+  private listener: () => void = () => undefined;
+  private socket: WebSocket | null = null;
+  private failures = 0;
+  private cancelTimer: () => void = () => undefined;
+  private closed = false;
+
+  constructor(options: NewHeadsOptions) {
+    this.options = options;
+    this.open();
+  }
+
+  hear(listener: () => void): void {
+    this.listener = listener;
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    this.cancelTimer();
+    this.socket?.close();
+  }
+
+  private open(): void {
+    const socket = new WebSocket(this.options.url);
+    this.socket = socket;
+    const isOver = (): boolean => this.socket !== socket || this.closed;
+    const end = (): void => {
+      if (!isOver()) this.openLater();
+    };
+    socket.addEventListener("open", () => {
+      if (isOver()) return socket.close();
+      socket.send(SUBSCRIBE);
+      this.watchSilence(end);
+    });
+    socket.addEventListener("message", ({ data }) => {
+      if (isOver() || typeof data !== "string" || data.length > LONGEST_MESSAGE) return;
+      this.watchSilence(end);
+      if (!data.includes('"eth_subscription"')) return;
+      this.failures = 0;
+      this.listener();
+    });
+    socket.addEventListener("error", end);
+    socket.addEventListener("close", end);
+  }
+
+  private watchSilence(end: () => void): void {
+    this.cancelTimer();
+    this.cancelTimer = this.options.clock.after(SILENT_AT_MOST_MS, end);
+  }
+
+  private openLater(): void {
+    const { clock, entropy } = this.options;
+    this.socket?.close();
+    this.socket = null;
+    this.failures++;
+    this.cancelTimer();
+    this.cancelTimer = clock.after(backoffMs(PAUSE, this.failures, entropy.random()), () => this.open());
+  }
+}

@@ -1,0 +1,46 @@
+import { systemClock } from "../adapters/system/clock.ts";
+import { createGasOracle } from "../adapters/webhooks/gas-oracle.ts";
+import { guardedFetch } from "../adapters/webhooks/guarded-fetch.ts";
+import { guardedRepricing, type RepricingStrategy } from "../domain/repricing.ts";
+import type { Chain } from "../ports/chain.ts";
+import type { GasOracle } from "../ports/gas-oracle.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { ChainConfig, Config } from "./config/config.ts";
+
+export interface AdvisedParts extends Pick<ChainConfig, "oracle">, Pick<Config, "hookNetworks"> {
+  readonly telemetry: Telemetry;
+}
+
+/** The chain with what its oracle would offer beside what its blocks took; the chain itself where there is none. */
+export function advisedChain(chain: Chain, parts: AdvisedParts): Chain {
+  const oracle = oracleOf(chain.chainId, parts);
+  if (oracle === null) return chain;
+  const feeMarket: Chain["feeMarket"] = async () => {
+    const [market, offer] = await Promise.all([chain.feeMarket(), oracle.offer()]);
+    return offer === null ? market : { ...market, offer };
+  };
+  return { ...chain, feeMarket };
+}
+
+function oracleOf(chainId: number, { oracle, hookNetworks, telemetry }: AdvisedParts): GasOracle | null {
+  if (oracle === null) return null;
+  if (oracle.kind === "fixed") return { offer: async () => oracle.offer };
+  const { url, fields, unit } = oracle;
+  return createGasOracle({
+    url,
+    fields,
+    unit,
+    chainId,
+    clock: systemClock,
+    telemetry,
+    fetch: guardedFetch(hookNetworks),
+  });
+}
+
+/** An installation's own strategy; what is wrong with it is said aloud. */
+export function reportingRepricing(own: RepricingStrategy, telemetry: Telemetry): RepricingStrategy {
+  return guardedRepricing(own, (reason) => {
+    const message = `the repricing strategy ${own.name} failed: ${reason}; the market decides in its place`;
+    telemetry.emit({ type: "alert", severity: "WARNING", code: "REPRICING_FAILED", message });
+  });
+}

@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { NewHeads } from "../../../../src/adapters/evm/rpc/new-heads.ts";
+import { createManualClock, type ManualClock } from "../../../doubles/manual-clock.ts";
+import { SocketServer } from "../../../support/socket-server.ts";
+import { waitUntil } from "../../../support/wait-until.ts";
+
+const HEAD = JSON.stringify({
+  jsonrpc: "2.0",
+  method: "eth_subscription",
+  params: { subscription: "0x1", result: {} },
+});
+
+let server: SocketServer;
+let clock: ManualClock;
+let heads: NewHeads;
+let hints = 0;
+beforeEach(async () => {
+  server = new SocketServer();
+  clock = createManualClock();
+  hints = 0;
+  heads = new NewHeads({ url: await server.listen(), clock, entropy: { random: () => 0.5 } });
+  heads.hear(() => void hints++);
+  await subscribed(1);
+});
+afterEach(async () => {
+  await heads.close();
+  await server.close();
+});
+
+const subscribed = (times: number) => waitUntil(async () => server.received.length === times, `${times} subscriptions`);
+
+describe("new heads over a WebSocket", () => {
+  it("are asked for once, and each is a hint", async () => {
+    expect(JSON.parse(server.received[0] ?? "")).toMatchObject({ method: "eth_subscribe", params: ["newHeads"] });
+    server.send(JSON.stringify({ jsonrpc: "2.0", id: 1, result: "0x1" }));
+    server.send(HEAD);
+    server.send(HEAD);
+    await waitUntil(async () => hints === 2, "two hints");
+  });
+
+  it("are subscribed to anew where the connection breaks, after a pause", async () => {
+    server.cut();
+    await waitUntil(async () => server.connections === 0 && clock.armedTimers > 0, "the client has seen it");
+    await clock.advance(30_000);
+    await subscribed(2);
+    server.send(HEAD);
+    await waitUntil(async () => hints === 1, "a hint");
+  });
+
+  it("are subscribed to anew where nothing was said for a minute: the other side may be gone", async () => {
+    await clock.advance(60_000);
+    await clock.advance(30_000);
+    await subscribed(2);
+  });
+
+  it("that are no hint are not counted as one", async () => {
+    server.send("nonsense");
+    server.send(JSON.stringify({ jsonrpc: "2.0", id: 1, error: { code: -32601, message: "not here" } }));
+    server.send(HEAD);
+    await waitUntil(async () => hints > 0, "a hint");
+    expect(hints).toBe(1);
+  });
+
+  it("end with it: nothing is opened again, and no timer stays", async () => {
+    await heads.close();
+    await waitUntil(async () => server.connections === 0, "it is closed");
+    expect(clock.armedTimers).toBe(0);
+    await clock.advance(120_000);
+    expect(server.received.length).toBe(1);
+  });
+});
