@@ -48,11 +48,12 @@ function createActions(environment: Environment, output: Output, failpoint?: Fai
     async dev(options, ready) {
       const { config } = await load("dev", options);
       const logger = await createNodeLogger(config, process.stderr.isTTY && options.json !== true);
-      const { dev } = await import("./dev/dev.ts");
+      const [{ dev }, { openTerminal }] = await Promise.all([import("./dev/dev.ts"), import("./dev/terminal.ts")]);
+      const terminal = options.json === true ? null : openTerminal();
       const directory = resolve(workingDirectory, options.dataDir);
       const say = (line: string) => output.stderr(`${line}\n`);
       const needsKey = config.apiKeys !== "none";
-      const request = { config, logger, chain: options.chain, directory, say };
+      const request = { config, logger, chain: options.chain, directory, say, terminal, workingDirectory };
       await dev(request, (node) => ready({ ...node, needsKey })).finally(logger.flush);
     },
     async start(options, ready) {

@@ -274,8 +274,15 @@ async function grantTo(client: pg.Client, schema: string, role: string): Promise
 }
 
 /** Removes everything Fencepost keeps in this database. For `dev`, whose chain starts anew each time. */
-export async function dropSchema(options: Pick<SchemaOptions, "databaseUrl" | "schema">): Promise<void> {
-  await withClient(options, (client) => client.query("DROP SCHEMA IF EXISTS fencepost CASCADE"));
+export async function dropSchema(options: Pick<SchemaOptions, "databaseUrl" | "schema">): Promise<number> {
+  return withClient(options, async (client) => {
+    const isThere = "SELECT to_regclass('fencepost.transaction') IS NOT NULL AS there";
+    const { rows } = await client.query<{ there: boolean }>(isThere);
+    const counted = "SELECT count(*)::int AS transactions FROM fencepost.transaction";
+    const before = rows[0]?.there === true ? await client.query<{ transactions: number }>(counted) : null;
+    await client.query("DROP SCHEMA IF EXISTS fencepost CASCADE");
+    return before?.rows[0]?.transactions ?? 0;
+  });
 }
 
 /** Names stand in statements as they are: a word of SQL, `user` say, would be read as that word. */

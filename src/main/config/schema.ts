@@ -234,7 +234,8 @@ export const SETTINGS = {
     /** Signers under one name, of which each transaction gets one. */
     pools: optional({ parse: pools, show: showPools }),
     mode: oneOf("worker-queue", "basic"),
-    leaseDuration: time(10_000, 500),
+    /** A busy laptop does not lose it; production takes over sooner. */
+    leaseDuration: { ...time(10_000, 500), devFallback: 60_000 },
     leaseRenewInterval: time(3000, 50),
     clockSkewAllowance: time(1000, 0),
     batchSize: whole(200, [1, 10_000]),

@@ -3,13 +3,15 @@ import { dropSchema } from "../../adapters/postgres/migrate.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { Logger } from "../../adapters/system/logger.ts";
 import type { Config, ConfigFor } from "../config/config.ts";
-import { startService } from "../service.ts";
+import { type Service, startService } from "../service.ts";
 import { runUntilStopped } from "../start.ts";
 import { listenForStop, type StopSignals } from "../stop-signals.ts";
 import { startAnvil, startDevChain } from "./embedded/chain/child.ts";
 import { EmbeddedError, messageOf } from "./embedded/embedded-error.ts";
 import { startEmbeddedPostgres } from "./embedded/postgres.ts";
 import type { DevChain } from "./embedded/start-chain.ts";
+import { type Needs, needPackages } from "./needed-packages.ts";
+import { type DevTerminal, play } from "./terminal.ts";
 
 export interface DevRequest {
   readonly config: Config;
@@ -18,6 +20,9 @@ export interface DevRequest {
   readonly directory: string;
   /** One line at a time, while things come up. */
   readonly say: (line: string) => void;
+  /** Where packages that are missing are added, and where keys are heard; null: nobody is there to press any. */
+  readonly terminal: DevTerminal | null;
+  readonly workingDirectory: string;
 }
 
 export type DevReady = Omit<ReadyDevNode, "needsKey">;
@@ -34,24 +39,35 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
   const stop = listenForStop();
   const undo: Undo[] = [];
   try {
+    await needPackages(needsOf(request));
     const database = await databaseOf(request, stop, undo);
     stop.signal.throwIfAborted();
     const chain = config.chains.length > 0 ? null : await embeddedChain(request, undo);
     stop.signal.throwIfAborted();
     if (chain !== null && config.databaseUrl === null) {
       // What an earlier chain confirmed is on no chain any more.
-      await dropSchema({ databaseUrl: database.url, schema: config.databaseSchema });
+      const dropped = await dropSchema({ databaseUrl: database.url, schema: config.databaseSchema });
+      if (dropped > 0) request.say(`${dropped} transactions of the last run were dropped: its chain ended with it`);
     }
     const completed = withChain({ ...config, databaseUrl: database.url }, chain);
     const lost = Promise.race([database.lost, chain?.ended?.then(chainLost) ?? NEVER]);
     const starting = startService({ config: completed, logger, waitUntil: stop.signal });
-    const service = await Promise.race([starting, lost.then((error) => Promise.reject(error))]);
-    undo.push(() => service.stop());
+    const first = await Promise.race([starting, lost.then((error) => Promise.reject(error))]);
+    const serving = new Serving(first, (port) =>
+      startService({ config: { ...completed, port }, logger, waitUntil: stop.signal }),
+    );
+    undo.push(() => serving.stop());
     stop.signal.throwIfAborted();
-    const { url, adminUrl, nodeId, signers, chainIds } = service;
+    const { url, adminUrl, nodeId, signers, chainIds } = first;
     const node = { url, adminUrl, nodeId, chainId: chainIds[0] as number, signers };
     const over = Promise.race([stop.received, lost.then(() => undefined)]);
-    await runUntilStopped(service, over, { logger, ready: () => ready(node) });
+    const { terminal, say } = request;
+    const welcome = (): void => {
+      ready(node);
+      if (terminal !== null)
+        undo.push(play(terminal, { node, chain, blockTimeMs: BLOCK_TIME_MS, say, ...serving.acts }));
+    };
+    await runUntilStopped({ ...first, stop: () => serving.stop() }, over, { logger, ready: welcome });
     if (!stop.signal.aborted) throw await lost;
   } catch (error) {
     // Stopped while coming up: not a failure.
@@ -59,6 +75,39 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
   } finally {
     for (const step of undo.reverse()) await step();
     stop.dispose();
+  }
+}
+
+/** What is embedded needs its package, what is the user's own needs none. */
+function needsOf({ config, chain, terminal, say, workingDirectory }: DevRequest): Needs {
+  const ownChain = config.chains.length > 0 || chain === "anvil";
+  const parts: Needs["parts"] = [
+    ...(config.databaseUrl === null ? (["database"] as const) : []),
+    ...(ownChain ? [] : (["chain"] as const)),
+  ];
+  return { parts, ask: terminal?.ask ?? null, say, directory: workingDirectory };
+}
+
+/** The node that runs now: at the press of a key another one takes its place, at the same address. */
+class Serving {
+  private current: Service;
+  private readonly startAnother: (port: number) => Promise<Service>;
+
+  constructor(first: Service, startAnother: (port: number) => Promise<Service>) {
+    this.current = first;
+    this.startAnother = startAnother;
+  }
+
+  readonly acts = {
+    restart: async (): Promise<void> => {
+      const port = Number(new URL(this.current.url).port);
+      await this.current.stop();
+      this.current = await this.startAnother(port);
+    },
+  };
+
+  stop(): Promise<void> {
+    return this.current.stop();
   }
 }
 

@@ -41,12 +41,17 @@ async function startChild(kind: Kind, { clock, ...options }: ChildOptions, port:
   }
 }
 
-/** What it said last. Rust says where it panicked in one line, why in the next, and then how to learn more. */
-function inWords({ how, stderr }: Ending): string {
+/**
+ * What it said last, in one line. Rust says where it panicked in one line, why in the next, and then how to learn more. Node
+ * says what was thrown, where, and then its own version.
+ */
+export function inWords({ how, stderr }: Pick<Ending, "how" | "stderr">): string {
   const lines = stderr.trim().split("\n");
   const panicked = lines.findLastIndex((line) => line.includes(" panicked at "));
-  const words = panicked === -1 ? lines.at(-1) : lines.slice(panicked, panicked + 2).join(" ");
-  return words || how;
+  if (panicked !== -1) return lines.slice(panicked, panicked + 2).join(" ");
+  const thrown = lines.findLast((line) => /^(?:\w+Error|Error)\b.*: /.test(line));
+  const said = lines.filter((line) => !/^(?:Node\.js v\d|\s+at |\s*$)/.test(line));
+  return thrown?.replace(/^\w+(?: \[\w+\])?: /, "") ?? said.at(-1) ?? how;
 }
 
 async function waitUntilReady(

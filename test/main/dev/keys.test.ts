@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type DevChain, startEmbeddedChain } from "../../../src/main/dev/embedded/start-chain.ts";
+import { PlayKeys } from "../../../src/main/dev/keys.ts";
+
+let chain: DevChain;
+beforeAll(async () => {
+  chain = await startEmbeddedChain();
+});
+afterAll(() => chain.stop());
+
+function playing(own: { readonly chain?: DevChain | null; readonly send?: () => Promise<string> } = {}) {
+  const said: string[] = [];
+  let restarts = 0;
+  const keys = new PlayKeys({
+    chain: own.chain === undefined ? chain : own.chain,
+    blockTimeMs: 20,
+    send: own.send ?? (async () => "sent"),
+    restart: async () => {
+      restarts++;
+    },
+    say: (line) => said.push(line),
+  });
+  return { keys, said, restarts: () => restarts };
+}
+
+const height = async () => Number(await chain.rpc("eth_blockNumber"));
+const hashAt = async (number: number) =>
+  ((await chain.rpc("eth_getBlockByNumber", [`0x${number.toString(16)}`, false])) as { hash: string }).hash;
+
+describe("keys of dev, on a real chain", () => {
+  it("r replaces the last blocks by a longer branch, as often as it is pressed", async () => {
+    const { keys, said } = playing();
+    for (let round = 0; round < 2; round++) {
+      await chain.mine(3);
+      await keys.remember();
+      await chain.mine(3);
+      const before = await height();
+      const last = await hashAt(before);
+      await keys.press("r");
+      expect(await height()).toBe(before + 1);
+      expect(await hashAt(before)).not.toBe(last);
+      expect(said.at(-1)).toContain(`blocks ${before - 2} to ${before} were replaced`);
+    }
+  });
+
+  it("r says so where there is nothing to go back to", async () => {
+    const { keys, said } = playing();
+    await keys.press("r");
+    expect(said).toEqual(["reorg: there are too few blocks yet"]);
+  });
+
+  it("f raises the base fee of the next block fifty times", async () => {
+    const { keys, said } = playing();
+    const baseFee = async () =>
+      BigInt(((await chain.rpc("eth_getBlockByNumber", ["latest", false])) as { baseFeePerGas: string }).baseFeePerGas);
+    const before = await baseFee();
+    await keys.press("f");
+    await chain.mine();
+    expect(await baseFee()).toBe(50n * before);
+    expect(said[0]).toMatch(/^fee spike: the next block asks for \d+ gwei/);
+  });
+
+  it("p pauses mining and goes on", async () => {
+    const { keys, said } = playing();
+    await keys.press("p");
+    await keys.press("p");
+    await keys.press("p");
+    expect(said).toEqual([
+      "mining is paused: what is sent waits; p goes on",
+      "mining goes on",
+      "mining is paused: what is sent waits; p goes on",
+    ]);
+  });
+
+  it("k and s do what they say, and any other shows them all", async () => {
+    const { keys, said, restarts } = playing();
+    await keys.press("k");
+    await keys.press("s");
+    await keys.press("?");
+    expect(restarts()).toBe(1);
+    expect(said.slice(0, 2)).toEqual(["another node has taken over", "sent"]);
+    expect(said[2]).toMatch(/^Keys: s .*, r .*, f .*, p .*, k .*, q quit$/);
+  });
+
+  it("that fail are told in one line, and the next is heard", async () => {
+    const { keys, said } = playing({ send: () => Promise.reject(new Error("the node is away")) });
+    await keys.press("s");
+    await keys.press("k");
+    expect(said).toEqual(["send a transfer: the node is away", "another node has taken over"]);
+  });
+
+  it("leave a chain of the user's own alone", async () => {
+    const { keys, said } = playing({ chain: null });
+    await keys.press("r");
+    await keys.remember();
+    expect(said[0]).toMatch(/^Keys: s [^,]*, k [^,]*, q quit$/);
+  });
+});
