@@ -23,7 +23,11 @@ const members = {
         name: nullable(Type.String()),
         message: nullable(Type.String()),
         data: Hex,
-        args: Type.Optional(Type.Array(Type.Unknown(), { description: "Of an error of the `abi` that was given." })),
+        args: Type.Optional(
+          Type.Unsafe<readonly unknown[]>(
+            Type.Array(Type.Unknown(), { description: "Of an error of the `abi` that was given." }),
+          ),
+        ),
       },
       {
         description:
