@@ -38,7 +38,12 @@ export function lost(): never {
 
 export const silence = (): Promise<Response> => new Promise(() => undefined);
 
-export function problem(code: string, status: number, members: object = {}, headers: Record<string, string> = {}): Response {
+export function problem(
+  code: string,
+  status: number,
+  members: object = {},
+  headers: Record<string, string> = {},
+): Response {
   const body = { type: `/docs#${code}`, title: code, status, code, detail: "scripted", ...members };
   return Response.json(body, { status, headers });
 }
