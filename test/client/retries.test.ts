@@ -179,6 +179,18 @@ describe("several addresses", () => {
     expect(asked.map(({ base }) => base)).toEqual([A, B, B]);
   });
 
+  it("forget an owner that does not answer any more", async () => {
+    const { client, asked } = clientOf(
+      ({ base, body }, turn) => {
+        if (turn === 0) return problem("NOT_LEADER", 409, { ownerUrl: B });
+        return base === B && turn > 1 ? lost() : created(body);
+      },
+      { url: [A, B] },
+    );
+    for (const _ of ["told of the owner", "the owner is gone", "it is not asked again"]) await client.send(intent);
+    expect(asked.map(({ base }) => base)).toEqual([A, B, B, A, A]);
+  });
+
   it("do not include the owner: it is never asked, each of them is once, and the refusal names it", async () => {
     const ownerUrl = "http://evil.example:3000";
     const { client, asked } = clientOf(
