@@ -1,6 +1,8 @@
 import type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 import type { Transaction } from "../contract/transactions.ts";
-import type { CallOptions } from "./transport.ts";
+import { backOffMs, type CallOptions, pause, underDeadline } from "./deadline.ts";
+import { FencepostError } from "./error-classes.ts";
+import { mayRepeat } from "./failover.ts";
 
 /** Under the 30 s that a node allows, and under what most proxies cut. */
 const DEFAULT_WAIT_SECONDS = 20;
@@ -8,23 +10,82 @@ const DEFAULT_WAIT_SECONDS = 20;
 /** `epoch` is the one it was written in; `feedEpoch`, kept with `seq`, is what to go on with. */
 export type FollowedCompletion = Completion & { readonly feedEpoch: number };
 
+/** Everything up to `seq` was dealt with; `epoch` is the feed's. */
+export interface FeedPlace {
+  readonly seq: number;
+  readonly epoch: number;
+}
+
+/** Where a reader of the feed keeps its place: a row, a file, a key. */
+export interface FeedStore {
+  /** Null or undefined where nothing was saved yet. */
+  load(): Promise<FeedPlace | null | undefined> | FeedPlace | null | undefined;
+  save(place: FeedPlace): Promise<unknown> | unknown;
+}
+
+export interface FollowQuery extends CompletionsQuery {
+  /**
+   * The place is kept there: an item's when the next one is asked for, so that each is delivered at least once. With it a
+   * reader goes on by itself after a changed epoch and after any silence.
+   */
+  readonly store?: FeedStore;
+}
+
+type ReadPage = (query: CompletionsQuery, call: CallOptions) => Promise<CompletionsPage>;
+
 /** Follows `next`, and stays in the epoch it began in: the node refuses the first page of another one. */
 export async function* followCompletions(
-  readPage: (query: CompletionsQuery, call: CallOptions) => Promise<CompletionsPage>,
-  query: CompletionsQuery,
+  readPage: ReadPage,
+  { store, ...query }: FollowQuery,
   call: CallOptions,
-): AsyncGenerator<FollowedCompletion> {
-  let position: CompletionsQuery = { wait: DEFAULT_WAIT_SECONDS, ...query };
-  for (;;) {
-    const { epoch, items, next } = await readPage(position, call);
-    for (const item of items) yield { ...item, feedEpoch: epoch };
+): AsyncGenerator<FollowedCompletion, void, undefined> {
+  const saved = await store?.load();
+  let position: CompletionsQuery = {
+    wait: DEFAULT_WAIT_SECONDS,
+    ...query,
+    ...(saved && { after: saved.seq, epoch: saved.epoch }),
+  };
+  for (let failures = 0; ; ) {
+    let page: CompletionsPage;
+    try {
+      page = await readPage(position, call);
+      failures = 0;
+    } catch (error) {
+      if (store === undefined) throw error;
+      const moved = elsewhere(error);
+      if (moved !== null) {
+        position = { ...position, after: moved.seq, epoch: moved.epoch };
+        await store.save(moved);
+      }
+      await pause(moved !== null && failures === 0 ? 0 : backOffMs(failures), call.signal);
+      failures++;
+      continue;
+    }
+    const { epoch, items, next } = page;
+    let kept = position.after;
+    for (const item of items) {
+      yield { ...item, feedEpoch: epoch };
+      kept = item.seq;
+      await store?.save({ seq: kept, epoch });
+    }
+    // Past what this key may not see.
+    if (next > (kept ?? 0)) await store?.save({ seq: next, epoch });
     position = { ...position, epoch, after: next };
   }
 }
 
+/** Where the feed goes on in another epoch; null where the same is asked again. Throws what asking again does not help. */
+function elsewhere(error: unknown): FeedPlace | null {
+  if (!(error instanceof FencepostError)) throw error;
+  const { code, epoch, resumeAfter: seq } = error;
+  if (code === "EPOCH_CHANGED" && Number.isSafeInteger(epoch) && Number.isSafeInteger(seq)) {
+    return { seq: seq as number, epoch: epoch as number };
+  }
+  if (code === "TIMEOUT" || mayRepeat(error)) return null;
+  throw error;
+}
+
 export interface WaitOptions extends CallOptions {
-  /** Rejects with a TimeoutError after this long. Without it, only `signal` ends the wait. */
-  readonly timeoutMs?: number;
   /** The longest pause between two looks; they begin short and grow. */
   readonly pollIntervalMs?: number;
 }
@@ -32,38 +93,24 @@ export interface WaitOptions extends CallOptions {
 const FIRST_PAUSE_MS = 50;
 const DEFAULT_LONGEST_PAUSE_MS = 1_000;
 
-export async function waitForSettled(
-  get: (txId: string, call: CallOptions) => Promise<Transaction>,
+type Get = (txId: string, call: CallOptions) => Promise<Transaction>;
+
+/** Looks, again and again, until it is as asked. */
+export function lookUntil(
+  get: Get,
   txId: string,
-  options: WaitOptions,
+  { pollIntervalMs: longest = DEFAULT_LONGEST_PAUSE_MS, ...limits }: WaitOptions,
+  isThere: (transaction: Transaction) => boolean,
 ): Promise<Transaction> {
-  const call = callOf(options);
-  const longest = options.pollIntervalMs ?? DEFAULT_LONGEST_PAUSE_MS;
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
-    const transaction = await get(txId, call);
-    if (transaction.state === "CONFIRMED" || transaction.state === "FAILED_FINAL") return transaction;
-    await pause(Math.min(pauseMs, longest), call.signal);
-  }
-}
-
-function callOf({ signal, timeoutMs }: WaitOptions): CallOptions {
-  if (timeoutMs === undefined) return signal === undefined ? {} : { signal };
-  const timeout = AbortSignal.timeout(timeoutMs);
-  return { signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]) };
-}
-
-/** The SDK runs in the caller's process, not in ours: it has no clock port, and this is its only timer. */
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
-    const cut = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", cut);
-      resolve();
-    }, ms);
-    signal?.addEventListener("abort", cut, { once: true });
+  return underDeadline(`${txId} goes on, and was not there yet`, limits, async ({ signal }) => {
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
+      const transaction = await get(txId, { signal });
+      if (isThere(transaction)) return transaction;
+      await pause(Math.min(pauseMs, longest), signal);
+    }
   });
+}
+
+export function isSettled({ state }: Pick<Transaction, "state">): boolean {
+  return state === "CONFIRMED" || state === "FAILED_FINAL";
 }

@@ -1,29 +1,29 @@
-import type * as actions from "../contract/actions.ts";
-import type { ClusterNode, LaneLease } from "../contract/cluster.ts";
-import type { CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
-import type { BatchResults, CreatedTransaction, CreateTransaction } from "../contract/create.ts";
-import type { AddKey, Keys, NewKey, RevokedKey } from "../contract/keys.ts";
-import type { KillOrder, KillSwitchState } from "../contract/kill.ts";
-import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
-import type { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
-import type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
-import type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
-import { type FollowedCompletion, followCompletions, type WaitOptions, waitForSettled } from "./follow.ts";
-import { type Call, type CallOptions, type ClientOptions, createTransport } from "./transport.ts";
-import { type UsesNonce, withNonce } from "./with-nonce.ts";
+import type { LaneAction, TransactionAction } from "../contract/actions.ts";
+import type { BatchResults, CreatedTransaction } from "../contract/create.ts";
+import type { NonceReservation } from "../contract/nonces.ts";
+import type { SignerLane, SignerLanes } from "../contract/signers.ts";
+import type { Transaction } from "../contract/transactions.ts";
+import type { TransactionIntent } from "../contract/typed-payload.ts";
+import { type CallOptions, newRequestId } from "./deadline.ts";
+import { FencepostError, ofRequest } from "./error-classes.ts";
+import type { FencepostFace, Include } from "./face.ts";
+import { followCompletions, isSettled, lookUntil } from "./follow.ts";
+import { sendMany } from "./send-many.ts";
+import { SentTransaction } from "./sent-transaction.ts";
+import { type Call, type ClientOptions, createTransport, DEFAULT_TIMEOUT_MS, type Transport } from "./transport.ts";
+import { withNonce } from "./with-nonce.ts";
 
 export type {
   ApprovalOrder,
   LaneOrder,
   PricedOrder,
   RealignOrder,
-  ReplaceOrder,
   ResolveOrder,
   ResubmitOrder,
 } from "../contract/actions.ts";
 export type { ClusterNode, LaneLease } from "../contract/cluster.ts";
 export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
-export type { BatchResults, CreatedTransaction, CreateTransaction } from "../contract/create.ts";
+export type { BatchResults, CreatedTransaction } from "../contract/create.ts";
 export type { AddKey, Keys, NewKey, RevokedKey } from "../contract/keys.ts";
 export type { KillOrder, KillSwitchState } from "../contract/kill.ts";
 export type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
@@ -31,130 +31,124 @@ export type { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from ".
 export type { Problem } from "../contract/problem.ts";
 export type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
 export type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
-export { type ClientErrorCode, FencepostApiError } from "./api-error.ts";
-export type { FollowedCompletion, WaitOptions } from "./follow.ts";
-export type { CallOptions, ClientOptions } from "./transport.ts";
+export type {
+  TransactionIntent as CreateTransaction,
+  TypedReplaceOrder as ReplaceOrder,
+} from "../contract/typed-payload.ts";
+export type { CallOptions } from "./deadline.ts";
+export type { FencepostFace, Include, KillWish, ReadOptions, RequestName } from "./face.ts";
+export type { FeedPlace, FeedStore, FollowedCompletion, FollowQuery, WaitOptions } from "./follow.ts";
+export * from "./public-errors.ts";
+export { SentTransaction } from "./sent-transaction.ts";
+export type { ClientOptions } from "./transport.ts";
 export { type NonceUse, neverSent, type UsesNonce } from "./with-nonce.ts";
 
-export type Include = "history" | "confirmations";
-export type ReadOptions = CallOptions & { readonly include?: readonly Include[] };
-
-/** A node over HTTP. Nothing is retried and nothing is kept: every call is one request. Failures are FencepostApiErrors. */
-export interface FencepostClient {
-  /** Resolves once the intent is durable. Give a requestId: then a repeat after any failure is safe. */
-  send(transaction: CreateTransaction, options?: CallOptions): Promise<CreatedTransaction>;
-  /** One result per transaction, in order; look at each `status`. */
-  sendBatch(transactions: readonly CreateTransaction[], options?: CallOptions): Promise<BatchResults["results"]>;
-  get(txId: string, options?: ReadOptions): Promise<Transaction>;
-  getByRequest(request: RequestName, options?: ReadOptions): Promise<Transaction>;
-  /** Why it is not final yet, in plain words, and what would help. */
-  explain(txId: string, options?: CallOptions): Promise<Explanation>;
-  list(query?: TransactionListQuery, options?: CallOptions): Promise<TransactionPage>;
-  /** One page of the feed. */
-  completionsPage(query?: CompletionsQuery, options?: CallOptions): Promise<CompletionsPage>;
-  /**
-   * The feed from `after` on, for ever, one item at a time. Keep `seq` and `feedEpoch` of what you have dealt with; after a
-   * failure begin again from there. EPOCH_CHANGED tells the new epoch and `resumeAfter` in its problem.
-   */
-  completions(query?: CompletionsQuery, options?: CallOptions): AsyncGenerator<FollowedCompletion>;
-  /** Resolves when the transaction is CONFIRMED or FAILED_FINAL. A STUCK one may still move, and is waited for. */
-  waitFor(txId: string, options?: WaitOptions): Promise<Transaction>;
-  /** Keeps a nonce for you to sign with. Give a requestId: then a repeat after any failure is safe. */
-  reserveNonce(lane: ReserveNonce, options?: CallOptions): Promise<NonceReservation>;
-  reservation(reservationId: string, options?: CallOptions): Promise<NonceReservation>;
-  submitReserved(reservationId: string, rawTransaction: string, options?: CallOptions): Promise<CreatedTransaction>;
-  markUsed(reservationId: string, txHash: string, options?: CallOptions): Promise<CreatedTransaction>;
-  /** Only if nothing was signed with it. */
-  releaseNonce(reservationId: string, options?: CallOptions): Promise<NonceReservation>;
-  /**
-   * Reserves a nonce, lets the callback use it, and reports what it did. The callback returns `{ rawTransaction }`,
-   * `{ txHash }` or `neverSent()`; where it throws, nothing is released. Null where nothing was sent.
-   */
-  withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<CreatedTransaction | null>;
-  /** Every lane, read page by page. */
-  signers(options?: CallOptions): Promise<readonly SignerLane[]>;
-  signersPage(query?: SignersQuery, options?: CallOptions): Promise<SignersPage>;
-  /** One item per chain. `fresh` has the node ask the chain, instead of telling what it last heard. */
-  signer(address: string, options?: CallOptions & { readonly fresh?: boolean }): Promise<readonly SignerLane[]>;
-  /** Sends the stored bytes again, now. This and the four below answer with the transaction; CONFLICT says what was mined. */
-  resubmit(txId: string, order: actions.ResubmitOrder, options?: CallOptions): Promise<Transaction>;
-  /** Signs the same payload for more. */
-  reprice(txId: string, order: actions.PricedOrder, options?: CallOptions): Promise<Transaction>;
-  /** Uses the nonce up with nothing. The original may still be mined first: then it is CONFIRMED. */
-  cancel(txId: string, order: actions.PricedOrder, options?: CallOptions): Promise<Transaction>;
-  /** Puts another payload at the nonce. */
-  replace(txId: string, order: actions.ReplaceOrder, options?: CallOptions): Promise<Transaction>;
-  /** Asks the hook now, or applies the action given. */
-  resolve(txId: string, order: actions.ResolveOrder, options?: CallOptions): Promise<Transaction>;
-  /** Lets a transaction that waits for approval have its nonce. Takes a key with `approve` that did not make it, as below. */
-  approve(txId: string, order: actions.ApprovalOrder, options?: CallOptions): Promise<Transaction>;
-  /** Refuses it: FAILED_FINAL/REJECTED, without a nonce. */
-  reject(txId: string, order: actions.ApprovalOrder, options?: CallOptions): Promise<Transaction>;
-  /** What policies would say to this transaction now, and what it would be charged. Nothing is done. */
-  checkPolicy(check: PolicyCheck, options?: CallOptions): Promise<PolicyVerdict>;
-  /** What is in force on the node that answers. */
-  policies(options?: CallOptions): Promise<PoliciesInForce>;
-  /** What is used of this hour and day: of everybody, or of one key or signer. */
-  policyUsage(query?: { readonly key?: string; readonly signer?: string }, options?: CallOptions): Promise<PolicyUsage>;
-  /** Creates are accepted and wait; nothing is sent. */
-  suspend(signer: string, order: actions.LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
-  resume(signer: string, order: actions.LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
-  /** Lowers a cursor that a lying endpoint pushed too far; the answer shows how far it went. */
-  realign(signer: string, order: actions.RealignOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
-  /** Stops one signer, or everything, on all nodes: nothing is sent until it is ended. Look at `durable` and `nodes`. */
-  kill(order?: KillOrder & { readonly signer?: string }, options?: CallOptions): Promise<KillSwitchState>;
-  /** Ends that; resolves once it is durable. */
-  endKill(order?: KillOrder & { readonly signer?: string }, options?: CallOptions): Promise<KillSwitchState>;
-  /** API keys of the database. Takes a key with `admin`, as the two below. */
-  keys(options?: CallOptions): Promise<readonly Keys["items"][number][]>;
-  /** A new key, or a second secret of one on the same terms. The secret is told this once. */
-  addKey(key: AddKey, options?: CallOptions): Promise<NewKey>;
-  /** The key as a whole, or one of its secrets. */
-  revokeKey(name: string, options?: CallOptions & { readonly secretId?: string }): Promise<RevokedKey>;
-  /** Every node that is alive; each of them knows all others. */
-  nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
-  /** Which node acts for which lane; lanes without an owner are left out. */
-  leases(options?: CallOptions): Promise<readonly LaneLease[]>;
+/**
+ * A node over HTTP, or several. What is safe to repeat is repeated within the time of the call: reads, and whatever carries a
+ * request id or an idempotency key, which the SDK makes where you give none.
+ */
+export interface FencepostClient extends FencepostFace {
+  /** One request, and the results as they came; look at each `status`. `sendMany` takes any number, and makes handles. */
+  sendBatch(transactions: readonly TransactionIntent[], options?: CallOptions): Promise<BatchResults["results"]>;
 }
 
 const LARGEST_PAGE = 500;
 
-/** By the signer, or by the pool that was asked. */
-export type RequestName = ({ readonly signer: string } | { readonly pool: string }) & {
-  readonly requestId: string;
+export function createClient(options: ClientOptions): FencepostClient {
+  const transport = createTransport(options);
+  const face = { ...makingCalls(transport), ...readingCalls(transport), ...operatorsCalls(transport) };
+  const client: FencepostClient = {
+    ...face,
+    send: async (intent, call) => {
+      const item = withRequestId(intent);
+      const made = transport<CreatedTransaction>({ path: "/tx", body: item, lane: laneOf(item), ...call });
+      return new SentTransaction(client, await made.catch(rethrowOf(item)));
+    },
+    sendMany: async (intents, call = {}) => {
+      const limits = { timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS, ...call };
+      const results = await sendMany(face.sendBatch, intents.map(withRequestId), limits);
+      return results.map((each) => (each instanceof FencepostError ? each : new SentTransaction(client, each)));
+    },
+    handle: async (txId, call) => new SentTransaction(client, await client.get(txId, call)),
+    waitFor: (txId, wait = {}) => lookUntil(client.get, txId, wait, isSettled),
+    withNonce: (lane, callback) => withNonce(client, lane, callback),
+  };
+  return client;
+}
+
+interface Asked {
+  readonly requestId?: string;
+  readonly signer?: string;
   readonly chainId?: number;
 };
 
-export function createClient(options: ClientOptions): FencepostClient {
-  const transport = createTransport(options);
-  const post = <T>(path: string, body: unknown, call?: CallOptions) => transport<T>({ path, body, ...call });
+/** What is not even an object is the node's to refuse. */
+const withRequestId = <T extends Asked>(asked: T): T & { readonly requestId: string } =>
+  asked && { ...asked, requestId: asked.requestId ?? newRequestId() };
+
+const laneOf = (asked: Asked) => `${asked?.chainId ?? ""}${String(asked?.signer).toLowerCase()}`;
+
+/** A caller who gave no request id needs the one that was made. */
+const rethrowOf = (asked: Asked) => (error: unknown) => {
+  throw error instanceof FencepostError ? ofRequest(error, asked?.requestId) : error;
+};
+
+/** What takes a nonce, or gives it back. */
+function makingCalls(transport: Transport) {
+  return {
+    sendBatch: async (transactions, call) => {
+      const body = { transactions: transactions.map(withRequestId) };
+      return (await transport<BatchResults>({ path: "/tx/batch", body, ...call })).results;
+    },
+    reserveNonce: (lane, call) => {
+      const body = withRequestId(lane);
+      return transport<NonceReservation>({ path: "/nonces", body, lane: laneOf(body), ...call }).catch(rethrowOf(body));
+    },
+    // Twice is CONFLICT: after silence the caller looks at the reservation.
+    submitReserved: (id, rawTransaction, call) =>
+      transport({ path: `${noncePath(id)}/submit`, body: { rawTransaction }, once: true, ...call }),
+    markUsed: (id, txHash, call) => transport({ path: `${noncePath(id)}/used`, body: { txHash }, once: true, ...call }),
+    releaseNonce: (id, call) => transport({ path: `${noncePath(id)}/release`, body: {}, once: true, ...call }),
+  } satisfies Partial<FencepostClient>;
+}
+
+function readingCalls(transport: Transport) {
   const items = async <T>(call: Call) => (await transport<{ readonly items: readonly T[] }>(call)).items;
-  const act = (action: actions.TransactionAction) => (txId: string, body: object, call?: CallOptions) =>
-    post<Transaction>(`${transactionPath(txId)}/${action}`, body, call);
-  const onLane = (action: actions.LaneAction) => (signer: string, body: object, call?: CallOptions) =>
-    items<SignerLane>({ path: `${signerPath(signer)}/${action}`, body, ...call });
-  const client: FencepostClient = {
-    send: (transaction, call) => post("/tx", transaction, call),
-    sendBatch: async (transactions, call) => (await post<BatchResults>("/tx/batch", { transactions }, call)).results,
+  const completionsPage: FencepostClient["completionsPage"] = (query = {}, call) =>
+    transport({ path: "/tx/completions", query, heldMs: (query.wait ?? 0) * 1000, ...call });
+  const signersPage: FencepostClient["signersPage"] = (query = {}, call) =>
+    transport({ path: "/signers", query, ...call });
+  return {
     get: (txId, { include, ...call } = {}) =>
       transport({ path: transactionPath(txId), query: includes(include), ...call }),
     getByRequest: (name, { include, ...call } = {}) =>
       transport({ path: "/tx/by-request", query: { ...name, ...includes(include) }, ...call }),
     explain: (txId, call) => transport({ path: `${transactionPath(txId)}/explain`, ...call }),
     list: (query = {}, call) => transport({ path: "/tx", query, ...call }),
-    completionsPage: (query = {}, call) => transport({ path: "/tx/completions", query, ...call }),
-    completions: (query = {}, call = {}) => followCompletions(client.completionsPage, query, call),
-    waitFor: (txId, wait = {}) => waitForSettled(client.get, txId, wait),
-    reserveNonce: (lane, call) => post("/nonces", lane, call),
+    completionsPage,
+    completions: (query = {}, call = {}) => followCompletions(completionsPage, query, call),
     reservation: (id, call) => transport({ path: noncePath(id), ...call }),
-    submitReserved: (id, rawTransaction, call) => post(`${noncePath(id)}/submit`, { rawTransaction }, call),
-    markUsed: (id, txHash, call) => post(`${noncePath(id)}/used`, { txHash }, call),
-    releaseNonce: (id, call) => post(`${noncePath(id)}/release`, {}, call),
-    withNonce: (lane, callback) => withNonce(client, lane, callback),
-    signersPage: (query = {}, call) => transport({ path: "/signers", query, ...call }),
-    signers: (call) => everySigner(client.signersPage, call),
+    signersPage,
+    signers: (call) => everySigner(signersPage, call),
     signer: (address, { fresh, ...call } = {}) =>
       items({ path: signerPath(address), query: fresh === true ? { fresh: "true" } : {}, ...call }),
+    checkPolicy: (check, call) => transport({ path: "/policy/check", body: check, ...call }),
+    policies: (call) => transport({ path: "/policy", ...call }),
+    policyUsage: (query = {}, call) => transport({ path: "/policy/usage", query, ...call }),
+    keys: (call) => items({ path: "/keys", ...call }),
+    nodes: (call) => items({ path: "/nodes", ...call }),
+    leases: (call) => items({ path: "/leases", ...call }),
+  } satisfies Partial<FencepostClient>;
+}
+
+/** Under a key of its own each is done once, however often it is asked for. */
+function operatorsCalls(transport: Transport) {
+  const order = <T>(call: Call) => transport<T>({ idempotencyKey: newRequestId(), ...call });
+  const act = (action: TransactionAction) => (txId: string, body: object, call?: CallOptions) =>
+    order<Transaction>({ path: `${transactionPath(txId)}/${action}`, body, ...call });
+  const onLane = (action: LaneAction) => async (signer: string, body: object, call?: CallOptions) =>
+    (await order<SignerLanes>({ path: `${signerPath(signer)}/${action}`, body, ...call })).items;
+  return {
     resubmit: act("resubmit"),
     reprice: act("reprice"),
     cancel: act("cancel"),
@@ -162,22 +156,21 @@ export function createClient(options: ClientOptions): FencepostClient {
     resolve: act("resolve"),
     approve: act("approve"),
     reject: act("reject"),
-    checkPolicy: (check, call) => post("/policy/check", check, call),
-    policies: (call) => transport({ path: "/policy", ...call }),
-    policyUsage: (query = {}, call) => transport({ path: "/policy/usage", query, ...call }),
     suspend: onLane("suspend"),
     resume: onLane("resume"),
     realign: onLane("realign"),
-    kill: ({ signer, ...body } = {}, call) => transport({ path: killPath(signer), body, ...call }),
-    endKill: ({ signer, ...body } = {}, call) => transport({ path: killPath(signer), body, method: "DELETE", ...call }),
-    keys: (call) => items({ path: "/keys", ...call }),
-    addKey: (key, call) => post("/keys", key, call),
+    kill: ({ signer, ...body } = {}, call) => order({ path: killPath(signer), body, ...call }),
+    endKill: ({ signer, ...body } = {}, call) => order({ path: killPath(signer), body, method: "DELETE", ...call }),
+    addKey: (key, call) => transport({ path: "/keys", body: key, once: true, ...call }),
     revokeKey: (name, { secretId: secret, ...call } = {}) =>
-      transport({ method: "DELETE", path: `/keys/${encodeURIComponent(name)}`, query: { secret }, ...call }),
-    nodes: (call) => items({ path: "/nodes", ...call }),
-    leases: (call) => items({ path: "/leases", ...call }),
-  };
-  return client;
+      transport({
+        method: "DELETE",
+        path: `/keys/${encodeURIComponent(name)}`,
+        query: { secret },
+        once: true,
+        ...call,
+      }),
+  } satisfies Partial<FencepostClient>;
 }
 
 const transactionPath = (txId: string) => `/tx/${encodeURIComponent(txId)}`;

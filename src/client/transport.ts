@@ -1,71 +1,127 @@
 import type { Problem } from "../contract/problem.ts";
-import { fromProblem, unexpectedAnswer, unreachable } from "./api-error.ts";
+import { type CallOptions, type Deadline, pause, underDeadline } from "./deadline.ts";
+import { fromProblem, TimeoutError, unexpectedAnswer, unreachable } from "./error-classes.ts";
+import { type Errand, Journey, Ring } from "./failover.ts";
 
 export interface ClientOptions {
-  /** Where the node listens, with or without a path in front: `http://127.0.0.1:3000`. */
-  readonly url: string;
+  /**
+   * Where nodes listen, with or without a path in front: `http://127.0.0.1:3000`. Of several, another one is asked where one
+   * does not answer. The API key is sent to these and to no other address, whatever an answer says.
+   */
+  readonly url: string | readonly string[];
   readonly apiKey?: string;
   /** Another `fetch`, for proxies or tests. */
   readonly fetch?: typeof globalThis.fetch;
-}
-
-export interface CallOptions {
-  readonly signal?: AbortSignal;
+  /** Of each call as a whole, repeats and pauses included; 30,000 unless a call says otherwise. */
+  readonly timeoutMs?: number;
+  /** False: every call is one request, to the first address. For those who repeat what failed themselves. */
+  readonly repeat?: boolean;
 }
 
 type QueryValue = string | number | undefined;
 
-/** One call: path under /api/v1, what goes with it, and nothing retried. */
-export interface Call extends CallOptions {
+/** One call: path under /api/v1, and what goes with it. */
+export interface Call extends CallOptions, Errand {
   readonly path: string;
   readonly query?: { readonly [name: string]: QueryValue };
   readonly body?: unknown;
   /** Instead of POST where there is a body, and of GET where there is none. */
   readonly method?: "DELETE";
+  /** Sent as `Idempotency-Key`: the node does it once, however often it is asked. */
+  readonly idempotencyKey?: string;
+  /** The node may take this long before it answers, beside what any answer takes. */
+  readonly heldMs?: number;
 }
 
 export type Transport = <T>(call: Call) => Promise<T>;
 
+export const DEFAULT_TIMEOUT_MS = 30_000;
+/** A node that has been silent for this long is asked again, or another one: its connection may be dead. */
+const LONGEST_SILENCE_MS = 10_000;
+
 export function createTransport(options: ClientOptions): Transport {
-  const base = `${options.url.replace(/\/+$/, "")}/api/v1`;
+  const ring = new Ring([options.url].flat());
   const fetch = options.fetch ?? globalThis.fetch;
   const headers: Record<string, string> = { accept: "application/json" };
   if (options.apiKey !== undefined) headers.authorization = `Bearer ${options.apiKey}`;
 
   return async <T>(call: Call): Promise<T> => {
-    const url = `${base}${call.path}${queryString(call.query ?? {})}`;
-    const [status, text] = await exchange(fetch, url, requestOf(call, headers));
-    return read<T>(status, text);
+    const { heldMs = 0, signal, timeoutMs = (options.timeoutMs ?? DEFAULT_TIMEOUT_MS) + heldMs } = call;
+    const path = `/api/v1${call.path}${queryString(call.query ?? {})}`;
+    const request = requestOf(call, headers);
+    const isPatient = call.once || options.repeat === false;
+    const silence = isPatient ? Number.POSITIVE_INFINITY : LONGEST_SILENCE_MS + heldMs;
+    const ask = (base: string, deadline: Deadline) =>
+      exchange<T>((init) => fetch(base + path, { ...request, ...init }), base, { silence, ...deadline });
+    return underDeadline(`no answer to ${call.path}`, { timeoutMs, ...(signal && { signal }) }, (deadline) =>
+      options.repeat === false
+        ? ask(ring.bases[0] as string, deadline)
+        : persist(new Journey(ring, call), (base) => ask(base, deadline), deadline),
+    );
   };
 }
 
-function requestOf(call: Call, headers: Readonly<Record<string, string>>): RequestInit {
-  const abortable = call.signal === undefined ? {} : { signal: call.signal };
-  // Whether it is there, not what it is: sending undefined is a mistake to be told, not a question.
-  if (!("body" in call)) return { ...(call.method && { method: call.method }), headers, ...abortable };
-  return {
-    method: call.method ?? "POST",
-    headers: { ...headers, "content-type": "application/json" },
-    body: JSON.stringify(call.body ?? null, bigintAsDigits),
-    ...abortable,
-  };
-}
-
-async function exchange(fetch: typeof globalThis.fetch, url: string, init: RequestInit): Promise<[number, string]> {
-  try {
-    const response = await fetch(url, init);
-    return [response.status, await response.text()];
-  } catch (error) {
-    if (init.signal?.aborted) throw init.signal.reason;
-    throw unreachable(url, error);
+/** Asks until there is an answer that counts, or no time for another try. */
+async function persist<T>(
+  journey: Journey,
+  ask: (base: string) => Promise<T>,
+  { signal, leftMs }: Deadline,
+): Promise<T> {
+  for (;;) {
+    try {
+      const answer = await ask(journey.base);
+      journey.arrived();
+      return answer;
+    } catch (error) {
+      signal.throwIfAborted();
+      const waitMs = journey.onward(error);
+      if (waitMs >= leftMs()) throw error;
+      await pause(waitMs, signal);
+    }
   }
 }
 
-function read<T>(status: number, text: string): T {
+function requestOf(call: Call, common: Readonly<Record<string, string>>): RequestInit {
+  const { method, idempotencyKey } = call;
+  const headers = { ...common, ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }) };
+  // A redirect would be followed with the key in hand.
+  const request: RequestInit = { headers, redirect: "manual", ...(method && { method }) };
+  // Whether it is there, not what it is: sending undefined is a mistake to be told, not a question.
+  if (!("body" in call)) return request;
+  return {
+    ...request,
+    method: method ?? "POST",
+    headers: { ...headers, "content-type": "application/json" },
+    body: JSON.stringify(call.body ?? null, bigintAsDigits),
+  };
+}
+
+/** One request and its answer. Silence, and a connection that breaks, are UNREACHABLE. */
+async function exchange<T>(
+  fetch: (init: RequestInit) => Promise<Response>,
+  base: string,
+  { silence, signal }: Pick<Deadline, "signal"> & { readonly silence: number },
+): Promise<T> {
+  let answer: Response;
+  let text: string;
+  try {
+    [answer, text] = await underDeadline(`${base} was silent`, { timeoutMs: silence, signal }, async (each) => {
+      const response = await fetch({ signal: each.signal });
+      return [response, await response.text()] as const;
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw unreachable(base, error instanceof TimeoutError ? error.detail : error);
+  }
+  return read<T>(answer, text);
+}
+
+function read<T>({ status, headers }: Response, text: string): T {
   const body = parse(text);
   if (status >= 200 && status < 300 && body !== undefined) return body as T;
-  if (isProblem(body)) throw fromProblem(body);
-  throw unexpectedAnswer(status, text);
+  const error = isProblem(body) ? fromProblem(body) : unexpectedAnswer(status, text);
+  const seconds = Number(headers.get("retry-after") ?? Number.NaN);
+  throw seconds >= 0 ? Object.assign(error, { retryAfterSeconds: seconds }) : error;
 }
 
 function parse(text: string): unknown {

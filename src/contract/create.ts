@@ -8,9 +8,11 @@ import { closed, nullable, oneOf, optional } from "./shapes.ts";
 
 export const FeeType = oneOf(["legacy", "eip2930", "eip1559"]);
 
-const AccessList = Type.Array(Type.Object({ address: Address, storageKeys: Type.Array(Hash) }), {
-  description: "EIP-2930 access list.",
-});
+const AccessList = Type.Unsafe<readonly { readonly address: string; readonly storageKeys: readonly string[] }[]>(
+  Type.Array(Type.Object({ address: Address, storageKeys: Type.Array(Hash) }), {
+    description: "EIP-2930 access list.",
+  }),
+);
 
 const pricing = optional({
   value: Quantity,
@@ -22,8 +24,10 @@ const pricing = optional({
   type: FeeType,
 });
 
-const Abi = Type.Array(Type.Unknown(), { description: "JSON, or human-readable lines." });
-const Arguments = Type.Array(Type.Unknown());
+const Arguments = Type.Unsafe<readonly unknown[]>(Type.Array(Type.Unknown()));
+const Abi = Type.Unsafe<readonly unknown[]>(
+  Type.Array(Type.Unknown(), { description: "JSON, or human-readable lines." }),
+);
 
 const transfer = { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: "1000000000000000" };
 
@@ -32,12 +36,13 @@ const RawPayload = closed(
   { to: Address, data: Type.Optional(HexInput), ...pricing },
   { description: "A transfer, or a call whose data is already encoded.", examples: [transfer] },
 );
+export type RawPayload = Static<typeof RawPayload>;
 
 const CallPayload = closed(
   "CallPayload",
   {
     to: Address,
-    function: Type.Unsafe<string | unknown[]>({
+    function: Type.Unsafe<string | readonly unknown[]>({
       anyOf: [{ type: "string" }, { type: "array" }],
       description:
         "Human-readable signature, or an ABI in which exactly one function fits. Beside `abi`: the name of one of its functions, or the signature where there are several of that name.",
@@ -57,12 +62,14 @@ const CallPayload = closed(
     ],
   },
 );
+export type CallPayload = Static<typeof CallPayload>;
 
 const DeployPayload = closed(
   "DeployPayload",
   { bytecode: HexInput, ...optional({ abi: Abi, args: Arguments }), ...pricing },
   { description: "A contract creation.", examples: [{ bytecode: "0x600a600c600039600a6000f3602a60005260206000f3" }] },
 );
+export type DeployPayload = Static<typeof DeployPayload>;
 
 export const Payload = Type.Union([RawPayload, CallPayload, DeployPayload], { title: "Payload" });
 

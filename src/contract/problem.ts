@@ -19,8 +19,20 @@ const members = {
     path: Type.String({ description: "INVALID_REQUEST: the offending field, dotted from the body's root." }),
     reason: oneOf(REJECTION_REASONS, { description: "SUBMISSION_REJECTED: why." }),
     revert: Type.Object(
-      { name: nullable(Type.String()), message: nullable(Type.String()), data: Hex },
-      { description: "SUBMISSION_REJECTED with reason REVERT: what the contract said, decoded where possible." },
+      {
+        name: nullable(Type.String()),
+        message: nullable(Type.String()),
+        data: Hex,
+        args: Type.Optional(
+          Type.Unsafe<readonly unknown[]>(
+            Type.Array(Type.Unknown(), { description: "Of an error of the `abi` that was given." }),
+          ),
+        ),
+      },
+      {
+        description:
+          "SUBMISSION_REJECTED with reason REVERT: what the contract said, decoded where possible: Solidity's own errors always, others by the `abi` of the payload.",
+      },
     ),
     dependsOnPending: Type.Boolean({
       description: "SUBMISSION_REJECTED: transactions of the lane that are not mined yet may change this.",

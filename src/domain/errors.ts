@@ -36,12 +36,20 @@ export const REJECTION_REASONS = [
 ] as const;
 export type RejectionReason = (typeof REJECTION_REASONS)[number];
 
+interface RevertExtra {
+  readonly name: string | null;
+  readonly message: string | null;
+  readonly data: string;
+  /** Of an error of the ABI that came with the payload. */
+  readonly args?: readonly unknown[];
+}
+
 /** Members that a problem document may carry beside code, title and detail. */
 export interface ErrorExtras {
   /** Dotted path of the offending field, for INVALID_REQUEST. */
   readonly path?: string;
   readonly reason?: RejectionReason;
-  readonly revert?: { readonly name: string | null; readonly message: string | null; readonly data: string };
+  readonly revert?: RevertExtra;
   readonly dependsOnPending?: boolean;
   readonly retryAfterSeconds?: number;
   readonly ownerUrl?: string | null;

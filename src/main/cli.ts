@@ -88,7 +88,7 @@ function createActions(environment: Environment, output: Output, failpoint?: Fai
       const url = options.url ?? config.advertiseUrl ?? advertisedUrl(`http://${literalHost(host)}:${port}`);
       const apiKey = options.apiKey ?? mightiest(config.apiKeys)?.secret;
       output.hide(apiKey === undefined ? [] : [apiKey]);
-      return createClient(apiKey === undefined ? { url } : { url, apiKey });
+      return createClient({ url, repeat: false, ...(apiKey !== undefined && { apiKey }) });
     },
     async migrate(options) {
       const { config } = await load("migrate", options);

@@ -16,6 +16,8 @@ export interface Codec {
   functions(callee: Callee): readonly AbiFunction[];
   /** Throws `BadEncoding` where constructor and arguments do not fit. */
   encodeDeploy(bytecode: Hex, abi: readonly unknown[] | undefined, args: readonly unknown[]): Hex;
+  /** An error of the ABI that a contract reverted with, its arguments as JSON; null where none of the ABI's fits. Never throws. */
+  decodeError(abi: readonly unknown[], data: Hex): DecodedError | null;
   /** What a signed payload says, so that it can be signed again at another price. Rejects with `BadEncoding` (path "rawTransaction"). */
   decodeTransaction(rawTransaction: Hex): Promise<DecodedTransaction>;
 }
@@ -30,6 +32,12 @@ export interface AbiFunction {
   /** Four bytes. */
   readonly selector: Hex;
   readonly inputs: readonly { readonly name?: string | undefined; readonly type: string }[];
+}
+
+export interface DecodedError {
+  readonly name: string;
+  /** Integers that may outgrow a double are decimal digits. */
+  readonly args: readonly unknown[];
 }
 
 export interface DecodedTransaction {

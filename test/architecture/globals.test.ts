@@ -6,8 +6,10 @@ import { parseSource, readCode } from "./tree.ts";
 const AT_HOME = /^src\/(adapters\/system|main(?!\/dev\/embedded)|main\/dev\/embedded\/chain\/dev-chain-main\.ts$)\/?/;
 /** Runs in a browser, where it is given no clock port. */
 const PAGE = "src/adapters/dashboard/public/";
-/** The SDK runs in the caller's process and has no ports; it may wait, and nothing more. */
-const CLIENT_WAITS = ["src/client/follow.ts: setTimeout", "src/client/follow.ts: AbortSignal.timeout"];
+/** The SDK runs in the caller's process and has no ports; what it has of time and chance is in one file. */
+const CLIENT_WAITS = ["setTimeout", "performance", "Math.random", "crypto.randomUUID"].map(
+  (name) => `src/client/deadline.ts: ${name}`,
+);
 
 describe("time, chance, environment and output", () => {
   it("live in adapters/system and main alone", () => {

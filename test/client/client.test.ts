@@ -70,7 +70,7 @@ describe("send", () => {
     script.create = () => Promise.reject(invalid("payload.to", "is not an address"));
     const error = await failureOf(client.send(intent));
     expect(error).toMatchObject({
-      name: "FencepostApiError",
+      name: "InvalidRequestError",
       code: "INVALID_REQUEST" satisfies ClientErrorCode,
       status: 400,
       detail: "payload.to: is not an address",
@@ -275,8 +275,8 @@ describe("what is not Fencepost", () => {
   });
 
   it("no server at the address", async () => {
-    const error = await failureOf(createClient({ url: "http://127.0.0.1:9" }).send(intent));
-    expect(error).toMatchObject({ code: "UNREACHABLE", status: 0, problem: null });
+    const error = await failureOf(createClient({ url: "http://127.0.0.1:9", repeat: false }).send(intent));
+    expect(error).toMatchObject({ code: "UNREACHABLE", status: 0, problem: null, requestId: "order-42" });
     expect(error.cause).toBeDefined();
   });
 
@@ -290,7 +290,7 @@ describe("what is not Fencepost", () => {
     const proxy = createServer((_, response) => response.writeHead(status).end(body));
     await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
     const { port } = proxy.address() as AddressInfo;
-    const error = await failureOf(createClient({ url: `http://127.0.0.1:${port}` }).signers());
+    const error = await failureOf(createClient({ url: `http://127.0.0.1:${port}`, repeat: false }).signers());
     expect(error).toMatchObject({ code: "UNEXPECTED_ANSWER", status });
     proxy.close();
   });

@@ -39,7 +39,7 @@ describe("withNonce", () => {
     });
     expect(made).toMatchObject({ txId: "tx-1" });
     expect(asked).toEqual([
-      { path: "/api/v1/nonces", body: lane },
+      { path: "/api/v1/nonces", body: { ...lane, requestId: expect.any(String) } },
       { path: `/api/v1/nonces/r-1/${path}`, body: use },
     ]);
   });

@@ -71,7 +71,7 @@ describe("fencepost dev", () => {
     const dev = fencepost.run(DEV);
     const { url } = await dev.ready;
     expect(dev.stderr(), "no line for each account").not.toMatch(/0x[0-9a-f]{40}/i);
-    const client = createClient({ url });
+    const client = createClient({ url, repeat: false });
     const [lane] = await client.signers();
     const sent = await client.send({ signer: lane?.signer as string, payload: { to: RECIPIENT, value: "1" } });
     expect(await client.waitFor(sent.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
@@ -91,7 +91,7 @@ describe("fencepost dev", () => {
 
   it("whose chain panics ends in order, with one line that says why", async ({ seeded }) => {
     const dev = seeded.run(DEV);
-    const client = createClient({ url: (await dev.ready).url });
+    const client = createClient({ url: (await dev.ready).url, repeat: false });
     const [lane] = await client.signers();
     // Panic(2^256 − 1): a simulation cannot refuse it, because the EVM itself panics while it runs it.
     const bytecode = `0x634e487b7160e01b5f527f${"ff".repeat(32)}60045260245ffd`;
@@ -104,7 +104,7 @@ describe("fencepost dev", () => {
 
   it("starts a database that was killed again, says so, and loses nothing", async ({ seeded }) => {
     const dev = seeded.run(DEV);
-    const client = createClient({ url: (await dev.ready).url });
+    const client = createClient({ url: (await dev.ready).url, repeat: false });
     const [lane] = await client.signers();
     const signer = lane?.signer as string;
     const before = await client.send({ signer, payload: { to: RECIPIENT, value: "1" } });

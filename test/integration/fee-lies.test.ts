@@ -121,7 +121,7 @@ describe("a transfer of one wei", () => {
 
 describe("fees above the ceiling", () => {
   const OVER = { maxFeePerGas: String(MOST_PER_GAS + 1n), maxPriorityFeePerGas: String(2n * GWEI) };
-  const REFUSED = { code: "SUBMISSION_REJECTED", extras: { reason: "FEE_OVER_CEILING" } };
+  const REFUSED = { code: "SUBMISSION_REJECTED", reason: "FEE_OVER_CEILING" };
 
   async function signed(nonce: number): Promise<`0x${string}`> {
     const fees = { maxFeePerGas: MOST_PER_GAS + 1n, maxPriorityFeePerGas: 2n * GWEI };

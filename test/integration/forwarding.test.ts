@@ -84,7 +84,10 @@ describe("two nodes in processes of their own", () => {
     expect(codes).toEqual(["REQUEST_ID_REUSED", "SUBMISSION_REJECTED"]);
   });
 
-  it("in basic mode name the owner instead", async ({ edr, nodes }) => {
+  it("in basic mode name the owner instead, whom the SDK asks where it was given that address", async ({
+    edr,
+    nodes,
+  }) => {
     const basic = { FENCEPOST_MODE: "basic" };
     const pair = [await nodes.start(edr.url, basic), await nodes.start(edr.url, basic)];
     const owner = (await spread(pair)).get(SIGNER) as NodeProcess;
@@ -93,7 +96,9 @@ describe("two nodes in processes of their own", () => {
     expect(error).toBeInstanceOf(FencepostApiError);
     const { problem } = error as FencepostApiError;
     expect(problem).toMatchObject({ code: "NOT_LEADER", ownerUrl: owner.url });
-    expect(await createClient({ url: problem?.ownerUrl ?? "" }).send(transfer(1))).toMatchObject({ nonce: 0 });
+    expect(await createClient({ url: [stranger.url, owner.url] }).send(transfer(1))).toMatchObject({ nonce: 0 });
+    const other = createClient({ url: stranger.url }).send(transfer(2));
+    await expect(other).rejects.toMatchObject({ code: "NOT_LEADER", ownerUrl: owner.url });
   });
 });
 
@@ -118,7 +123,7 @@ describe("a node inside another process", () => {
       expect(urls.sort()).toEqual(["", service.url]);
       const value = 10n ** 15n;
       const { txId } = await embedded.send({ signer: SIGNER, payload: { to: RECIPIENT, value, gas: 21_000n } });
-      expect((await embedded.waitFor(txId)).payload.value).toBe(value);
+      expect((await embedded.waitFor(txId)).payload.value).toBe(String(value));
       expect(await service.client.send(transfer(1))).toMatchObject({ nonce: 1 });
     } finally {
       await embedded.close();

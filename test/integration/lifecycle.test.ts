@@ -22,8 +22,11 @@ async function refusalOf(sending: Promise<unknown>): Promise<FencepostApiError> 
 }
 
 async function deploy(client: FencepostClient, payload: { bytecode: string; args?: unknown[] }): Promise<Address> {
-  const abi = payload.args === undefined ? {} : { abi: [...SAMPLE_ABI] };
-  const { txId } = await client.send({ signer: SIGNER, payload: { ...payload, ...abi } });
+  const { bytecode, args } = payload;
+  const { txId } = await client.send({
+    signer: SIGNER,
+    payload: args === undefined ? { bytecode } : { bytecode, abi: SAMPLE_ABI as readonly unknown[], args },
+  });
   const { state, receipt } = await client.waitFor(txId);
   expect(state).toBe("CONFIRMED");
   return receipt?.contractAddress as Address;

@@ -111,7 +111,7 @@ describe("a reserved nonce", () => {
       rawTransaction: await sign(nonce),
     }));
     expect(theirs).toEqual({
-      ...{ txId: expect.any(String), chainId: 31_337, signer: SIGNER, requestId: null },
+      ...{ txId: expect.any(String), chainId: 31_337, signer: SIGNER, requestId: expect.any(String) },
       ...{ nonce: 0, state: "TRACKING" },
     });
     const fencepost = await createFencepost({
@@ -123,7 +123,7 @@ describe("a reserved nonce", () => {
       const made = await fencepost.withNonce({ signer: SIGNER }, async ({ nonce }) => ({
         rawTransaction: await sign(nonce),
       }));
-      expect(made).toEqual({ ...theirs, txId: expect.any(String), nonce: 1 });
+      expect(made).toEqual({ ...theirs, txId: expect.any(String), requestId: expect.any(String), nonce: 1 });
       expect(await fencepost.waitFor(made?.txId ?? "")).toMatchObject({ state: "CONFIRMED", nonce: 1 });
       expect(await fencepost.withNonce({ signer: SIGNER }, async () => neverSent())).toBeNull();
     } finally {

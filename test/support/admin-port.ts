@@ -20,7 +20,7 @@ export const SHARE = 10;
 export type Door = Required<Pick<Ready, "url" | "adminUrl">>;
 let serial = 0;
 
-export const operatorAt = ({ adminUrl }: Door) => createClient({ url: adminUrl, apiKey: OPS });
+export const operatorAt = ({ adminUrl }: Door) => createClient({ url: adminUrl, apiKey: OPS, repeat: false });
 
 async function post(url: string, secret: string, body: unknown) {
   const headers = { authorization: `Bearer ${secret}`, "content-type": "application/json" };

@@ -69,7 +69,7 @@ export function spawnStruckNode({ failpoint, passage, signal }: Stroke, options:
 
 export async function nodeOnceReady(child: FencepostProcess): Promise<NodeProcess> {
   const { url, nodeId } = await child.ready;
-  return { ...child, url, nodeId, client: createClient({ url }) };
+  return { ...child, url, nodeId, client: createClient({ url, repeat: false }) };
 }
 
 const alive = new Set<() => void>();

@@ -6,8 +6,9 @@ import {
   type FencepostClient,
   type KillSwitchState,
   type LaneLease,
+  type ReplaceOrder,
 } from "../../client/index.ts";
-import type { PricedOrder, ReplaceOrder } from "../../contract/actions.ts";
+import type { PricedOrder } from "../../contract/actions.ts";
 import { CommandFailed } from "./failure.ts";
 import { type Answer, actionReport, answerWith, type CommandOptions, type Output, table } from "./present.ts";
 

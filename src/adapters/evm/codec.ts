@@ -10,6 +10,7 @@ import {
 import type { Address, Hex } from "../../domain/lane.ts";
 import { BadEncoding, type Callee, type Codec } from "../../ports/codec.ts";
 import { type AbiParameter, parseAddress, toAbiValue } from "./abi-values.ts";
+import { decodeError } from "./decode-error.ts";
 import { decodeTransaction } from "./decode-transaction.ts";
 
 /** A parser of someone else's grammar meets callers' text: bounded, so that no signature is worth an attack. */
@@ -40,6 +41,7 @@ export function createCodec(): Codec {
         : encodeFitting(candidates(callee, bySignature), args),
     functions: (callee) => (typeof callee === "string" ? [bySignature(callee)] : candidates(callee, bySignature)),
     encodeDeploy,
+    decodeError,
     decodeTransaction,
   };
 }

@@ -3,8 +3,11 @@ import type {
   Created,
   KeyView,
   KillAnswer,
+  PolicyUsageView,
+  PolicyVerdict as PolicyVerdictOf,
   SignerView,
   TransactionView,
+  UsedView,
 } from "../../application/api.ts";
 import type { ClusterNode, LaneLease } from "../../contract/cluster.ts";
 import type { Completion, CompletionsPage } from "../../contract/completions.ts";
@@ -12,6 +15,7 @@ import type { CreatedTransaction } from "../../contract/create.ts";
 import type { Keys } from "../../contract/keys.ts";
 import type { KillSwitchState } from "../../contract/kill.ts";
 import type { NonceReservation } from "../../contract/nonces.ts";
+import type { PolicyUsage, PolicyVerdict } from "../../contract/policies.ts";
 import type { SignerLane, SignerLanes } from "../../contract/signers.ts";
 import type { Explanation, Transaction } from "../../contract/transactions.ts";
 import type { Checksum } from "../../domain/checksum.ts";
@@ -155,6 +159,26 @@ export function keysView(keys: readonly KeyView[], checksum: Checksum): Keys {
       return { ...keyTermsView(terms, checksum), createdAt: createdAt.toISOString(), secrets: secrets.map(plain) };
     }),
   };
+}
+
+export function policyVerdictView({ value, cost, ...verdict }: PolicyVerdictOf): PolicyVerdict {
+  return { ...verdict, value: `${value}`, cost: `${cost}` };
+}
+
+export function policyUsageView({ at, signers, keys }: PolicyUsageView, checksum: Checksum): PolicyUsage {
+  return {
+    at: at.toISOString(),
+    signers: signers.map(({ lane, ...used }) => ({ ...laneView(lane, checksum), ...usedView(used) })),
+    keys: keys.map(({ chainId, key, ...used }) => ({ chainId, key, ...usedView(used) })),
+  };
+}
+
+function usedView({ since, hour, day }: UsedView) {
+  const digits = (wei: bigint | null) => (wei === null ? null : wei.toString());
+  const window = ({ value, cost, maxValue, maxCost }: UsedView["hour"]) => {
+    return { value: `${value}`, cost: `${cost}`, maxValue: digits(maxValue), maxCost: digits(maxCost) };
+  };
+  return { since: since.toISOString(), hour: window(hour), day: window(day) };
 }
 
 /** Never negative: the database's clock and ours may differ. */

@@ -110,8 +110,8 @@ const isLane = (value: unknown): value is Lane => {
 
 const isRevert: Test = (value) => {
   if (typeof value !== "object" || value === null) return false;
-  const { name, message, data } = value as Fields;
-  return [name, message].every((each) => each === null || isText(each)) && isText(data);
+  const { name, message, data, args = [] } = value as Fields;
+  return [name, message].every((each) => each === null || isText(each)) && isText(data) && Array.isArray(args);
 };
 
 /** Only what the catalogue documents is passed on; a newer node's additions are not ours to promise. */

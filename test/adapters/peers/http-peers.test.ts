@@ -346,6 +346,13 @@ describe("problems of single creates", () => {
     },
   );
 
+  it("say what a contract reverted with, by name and arguments", async () => {
+    const revert = { name: "Short", message: "Short(1)", data: "0x01", args: ["1", { deep: [true] }] };
+    expect((await only(problem("SUBMISSION_REJECTED", { revert }))).extras).toEqual({ revert });
+    const none = { ...revert, args: "1" };
+    expect((await only(problem("SUBMISSION_REJECTED", { revert: none }))).extras).toEqual({});
+  });
+
   it("lose what this version does not know, and what is not of its kind", async () => {
     const extras = {
       mood: "bad",

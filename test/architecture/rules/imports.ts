@@ -76,6 +76,8 @@ interface Layer {
   /** Of these layers, types only. */
   readonly types?: readonly string[];
   readonly packages: readonly string[];
+  /** Of these packages, types only. */
+  readonly typesOf?: readonly string[];
 }
 
 const CORE = ["src/domain", "src/ports"];
@@ -91,7 +93,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/domain": { imports: [], packages: ["node:crypto"] },
   "src/ports": { imports: ["src/domain"], packages: [] },
   "src/application": { imports: CORE, packages: [] },
-  "src/contract": { imports: ["src/domain"], packages: ["typebox"] },
+  // What the compiler knows of an ABI, it knows by viem.
+  "src/contract": { imports: ["src/domain"], packages: ["typebox"], typesOf: ["viem"] },
   "src/client": { imports: [], types: ["src/contract"], packages: [] },
   "src/adapters/postgres": { ...DRIVEN, packages: ["node:*", "pg"] },
   "src/adapters/evm": { ...DRIVEN, packages: ["node:*", "viem", "undici", "@bitauth/libauth", "hash-wasm"] },
@@ -116,8 +119,9 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     imports: [...CORE, "src/application", "src/contract", "src/client", EVERY_ADAPTER, "src/main/dev/embedded"],
     // `pg` for the type of a caller's own client: `send(intent, { client })`.
     packages: ["node:*", "jiti", "pg"],
+    typesOf: ["typebox"],
   },
-  "src/index.ts": { imports: [...CORE, "src/application", "src/contract", "src/main"], packages: [] },
+  "src/index.ts": { imports: [...CORE, "src/application", "src/client", "src/contract", "src/main"], packages: [] },
 };
 
 const APPLICATION = "src/application";
@@ -171,7 +175,7 @@ export function wrongDirections(files: readonly SourceFile[]): readonly string[]
     const layer = name === null ? undefined : LAYERS[name];
     if (name === null || layer === undefined) return [`${file.path}: belongs to no layer`];
     return importsOf(file)
-      .filter((each) => !(each.isRelative ? mayImport({ name, ...layer }, each) : mayUse(layer, each.target)))
+      .filter((each) => !(each.isRelative ? mayImport({ name, ...layer }, each) : mayUse(layer, each)))
       .map((each) => `${each.from}:${each.line}: ${name} must not import ${each.target}`);
   });
 }
@@ -184,8 +188,9 @@ function mayImport({ name, imports, types = [] }: Layer & { readonly name: strin
   return target === name || within(imports) || (each.isTypeOnly && within(types));
 }
 
-function mayUse({ packages }: Layer, target: string): boolean {
+function mayUse({ packages, typesOf = [] }: Layer, { target, isTypeOnly }: Import): boolean {
   const name = packageOf(target);
+  if (isTypeOnly && typesOf.includes(name)) return true;
   return packages.includes(name) || (name.startsWith("node:") && packages.includes("node:*"));
 }
 

@@ -2,11 +2,17 @@
 import { keccak256 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { vi } from "vitest";
-import type { Created, TransactionView } from "../../../src/application/api.ts";
 import { isTaken } from "../../../src/domain/answers.ts";
-import { FencepostError } from "../../../src/domain/errors.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
-import { createFencepost, type Fencepost, type FencepostOptions, type TelemetryEvent } from "../../../src/index.ts";
+import {
+  createFencepost,
+  type Fencepost,
+  FencepostError,
+  type FencepostOptions,
+  type SentTransaction,
+  type TelemetryEvent,
+  type Transaction,
+} from "../../../src/index.ts";
 import { startEmbeddedChain } from "../../../src/main/dev/embedded/start-chain.ts";
 import { it as base, type Database, KEYS, SIGNER } from "../integration.ts";
 import { type ProxiedCall, type RpcProxy, type Rule, startRpcProxy, type Treatment } from "../rpc-proxy.ts";
@@ -100,7 +106,7 @@ export class Scene {
    * Has payload `number` executed: on the chain it counts under that number. Asked for like a good caller does: again
    * under the same request id, where the answer is that the outcome is unknown.
    */
-  async pay(number: number, { gas = 100_000n, fees = {} }: PayOptions = {}): Promise<Created> {
+  async pay(number: number, { gas = 100_000n, fees = {} }: PayOptions = {}): Promise<SentTransaction> {
     const price = { maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI, ...fees };
     const quantities = Object.fromEntries(Object.entries({ gas, ...price }).map(([name, wei]) => [name, String(wei)]));
     const payload = { to: TALLY, data: payloadData(number), ...quantities };
@@ -115,8 +121,8 @@ export class Scene {
     for (const number of numbers) await this.pay(number);
   }
 
-  view(number: number): Promise<TransactionView> {
-    return this.fencepost.get(this.txIdOf(number), ["history"]);
+  view(number: number): Promise<Transaction> {
+    return this.fencepost.get(this.txIdOf(number), { include: ["history"] });
   }
 
   txIdOf(number: number): string {

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { TransactionView } from "../../../src/application/api.ts";
+import type { Transaction } from "../../../src/index.ts";
 import { audit, untilAtRest, untilSettled } from "../audit.ts";
 import { SIGNER } from "../integration.ts";
 import type { Policy, Scene, Setting } from "./scene.ts";
@@ -97,7 +97,7 @@ async function expectEnd(scene: Scene, number: number, end: string): Promise<voi
   expect(await executions(scene.chain.node, number), `payload ${number} was executed`).toBe(expected);
 }
 
-function inWords({ state, subState }: TransactionView): string {
+function inWords({ state, subState }: Transaction): string {
   return subState === null ? state : `${state}/${subState}`;
 }
 

@@ -38,6 +38,7 @@ import { hear, type Naming, type NormalisePorts } from "../../requests/normalise
 import { WORTH_A_COMMIT } from "../../writer/batch.ts";
 import { allocate } from "../2-allocate/allocate.ts";
 import { Gathering } from "./gather.ts";
+import { withNamedRevert } from "./named-revert.ts";
 import { asksChain, prepare, prepareUnasked } from "./prepare.ts";
 import { type Entering, enterShares, hasShares } from "./queue-shares.ts";
 import type { RequestIds } from "./request-ids.ts";
@@ -121,7 +122,8 @@ export class Creates {
       else heard.push({ place, intent, request, queueShare: each.limits?.queueShare ?? each.queueShare ?? null });
     });
     const tell: Tell = (at, fate) => {
-      fates[(heard[at] as Heard).place] = fate;
+      const { place, request } = heard[at] as Heard;
+      fates[place] = withNamedRevert(intents.codec, request, fate);
     };
     const [single] = told.length === 1 && by === "caller" ? heard : [];
     // A create that must ask the chain may wait for it long: it does not join others, which would wait with it.

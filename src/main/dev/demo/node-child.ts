@@ -20,7 +20,7 @@ export async function startNodeChild(name: string, variables: Readonly<Record<st
     name,
     url,
     nodeId,
-    client: createClient({ url }),
+    client: createClient({ url, repeat: false }),
     /** False once it was killed or has ended. */
     alive: () => child.exitCode === null && child.signalCode === null,
     signal: (signal: NodeJS.Signals) => void child.kill(signal),

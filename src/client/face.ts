@@ -1,0 +1,123 @@
+import type * as actions from "../contract/actions.ts";
+import type { ClusterNode, LaneLease } from "../contract/cluster.ts";
+import type { CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
+import type { CreatedTransaction } from "../contract/create.ts";
+import type { AddKey, Keys, NewKey, RevokedKey } from "../contract/keys.ts";
+import type { KillOrder, KillSwitchState } from "../contract/kill.ts";
+import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
+import type { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
+import type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
+import type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
+import type { FunctionOf, SomeAbi, TransactionIntent, TypedReplaceOrder } from "../contract/typed-payload.ts";
+import type { CallOptions } from "./deadline.ts";
+import type { FencepostError } from "./error-classes.ts";
+import type { FollowedCompletion, FollowQuery, WaitOptions } from "./follow.ts";
+import type { SentTransaction } from "./sent-transaction.ts";
+import type { UsesNonce } from "./with-nonce.ts";
+
+export type Include = "history" | "confirmations";
+export type ReadOptions = CallOptions & { readonly include?: readonly Include[] };
+
+/** By the signer, or by the pool that was asked. */
+export type RequestName = ({ readonly signer: string } | { readonly pool: string }) & {
+  readonly requestId: string;
+  readonly chainId?: number;
+};
+
+export type KillWish = KillOrder & { readonly signer?: string };
+
+/**
+ * What Fencepost offers, whether the node is in this process (`createFencepost`) or elsewhere (`createClient`): the same
+ * types, the same answers, the same errors. Every call takes `signal` and `timeoutMs`.
+ */
+export interface FencepostFace<SendOptions extends CallOptions = CallOptions> {
+  /**
+   * Resolves once the intent is durable. Without a requestId it gets a UUID as one. With an ABI that the compiler knows
+   * (`as const`), `function` and `args` are checked against it.
+   */
+  send<const A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>>(
+    intent: TransactionIntent<A, F>,
+    options?: SendOptions,
+  ): Promise<SentTransaction>;
+  /** Any number at once. One result for each, in order: a bad one is an error in its place, and fails no other. */
+  sendMany(
+    intents: readonly TransactionIntent[],
+    options?: SendOptions,
+  ): Promise<readonly (SentTransaction | FencepostError)[]>;
+  /** The handle of a transaction that was sent before. */
+  handle(txId: string, options?: CallOptions): Promise<SentTransaction>;
+  get(txId: string, options?: ReadOptions): Promise<Transaction>;
+  getByRequest(request: RequestName, options?: ReadOptions): Promise<Transaction>;
+  /** Why it is not final yet, in plain words, and what would help. */
+  explain(txId: string, options?: CallOptions): Promise<Explanation>;
+  list(query?: TransactionListQuery, options?: CallOptions): Promise<TransactionPage>;
+  /** One page of the feed. */
+  completionsPage(query?: CompletionsQuery, options?: CallOptions): Promise<CompletionsPage>;
+  /**
+   * The feed from `after` on, for ever, one item at a time. With a `store` the place is kept there, and neither a lost
+   * connection nor a new epoch ends it. Without one, keep `seq` and `feedEpoch` of what you have dealt with yourself.
+   */
+  completions(query?: FollowQuery, options?: CallOptions): AsyncGenerator<FollowedCompletion, void, undefined>;
+  /** Resolves when the transaction is CONFIRMED or FAILED_FINAL. A STUCK one may still move, and is waited for. */
+  waitFor(txId: string, options?: WaitOptions): Promise<Transaction>;
+  /** Keeps a nonce for you to sign with. Without a requestId it gets a UUID as one. */
+  reserveNonce(lane: ReserveNonce, options?: CallOptions): Promise<NonceReservation>;
+  reservation(reservationId: string, options?: CallOptions): Promise<NonceReservation>;
+  submitReserved(reservationId: string, rawTransaction: string, options?: CallOptions): Promise<CreatedTransaction>;
+  markUsed(reservationId: string, txHash: string, options?: CallOptions): Promise<CreatedTransaction>;
+  /** Only if nothing was signed with it. */
+  releaseNonce(reservationId: string, options?: CallOptions): Promise<NonceReservation>;
+  /**
+   * Reserves a nonce, lets the callback use it, and reports what it did. The callback returns `{ rawTransaction }`,
+   * `{ txHash }` or `neverSent()`; where it throws, nothing is released. Null where nothing was sent.
+   */
+  withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<CreatedTransaction | null>;
+  /** Every lane, read page by page. */
+  signers(options?: CallOptions): Promise<readonly SignerLane[]>;
+  signersPage(query?: SignersQuery, options?: CallOptions): Promise<SignersPage>;
+  /** One item per chain. `fresh` has the node ask the chain, instead of telling what it last heard. */
+  signer(address: string, options?: CallOptions & { readonly fresh?: boolean }): Promise<readonly SignerLane[]>;
+  /** Sends the stored bytes again, now. This and the four below answer with the transaction; CONFLICT says what was mined. */
+  resubmit(txId: string, order: actions.ResubmitOrder, options?: CallOptions): Promise<Transaction>;
+  /** Signs the same payload for more: the market's price, or the fees given. */
+  reprice(txId: string, order: actions.PricedOrder, options?: CallOptions): Promise<Transaction>;
+  /** Uses the nonce up with nothing. The original may still be mined first: then it is CONFIRMED. */
+  cancel(txId: string, order: actions.PricedOrder, options?: CallOptions): Promise<Transaction>;
+  /** Puts another payload at the nonce. */
+  replace<const A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>>(
+    txId: string,
+    order: TypedReplaceOrder<A, F>,
+    options?: CallOptions,
+  ): Promise<Transaction>;
+  /** Asks the hook now, or applies the action given. */
+  resolve(txId: string, order: actions.ResolveOrder, options?: CallOptions): Promise<Transaction>;
+  /** Lets a transaction that waits for approval have its nonce. Takes a key with `approve` that did not make it, as below. */
+  approve(txId: string, order: actions.ApprovalOrder, options?: CallOptions): Promise<Transaction>;
+  /** Refuses it: FAILED_FINAL/REJECTED, without a nonce. */
+  reject(txId: string, order: actions.ApprovalOrder, options?: CallOptions): Promise<Transaction>;
+  /** What policies would say to this transaction now, and what it would be charged. Nothing is done. */
+  checkPolicy(check: PolicyCheck, options?: CallOptions): Promise<PolicyVerdict>;
+  /** What is in force on the node that answers. */
+  policies(options?: CallOptions): Promise<PoliciesInForce>;
+  /** What is used of this hour and day: of everybody, or of one key or signer. */
+  policyUsage(query?: { readonly key?: string; readonly signer?: string }, options?: CallOptions): Promise<PolicyUsage>;
+  /** Creates are accepted and wait; nothing is sent. */
+  suspend(signer: string, order: actions.LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
+  resume(signer: string, order: actions.LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
+  /** Lowers a cursor that a lying endpoint pushed too far; the answer shows how far it went. */
+  realign(signer: string, order: actions.RealignOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
+  /** Stops one signer, or everything, on all nodes: nothing is sent until it is ended. Look at `durable` and `nodes`. */
+  kill(order?: KillWish, options?: CallOptions): Promise<KillSwitchState>;
+  /** Ends that; resolves once it is durable. */
+  endKill(order?: KillWish, options?: CallOptions): Promise<KillSwitchState>;
+  /** API keys of the database. Takes a key with `admin`, as the two below. */
+  keys(options?: CallOptions): Promise<readonly Keys["items"][number][]>;
+  /** A new key, or a second secret of one on the same terms. The secret is told this once. */
+  addKey(key: AddKey, options?: CallOptions): Promise<NewKey>;
+  /** The key as a whole, or one of its secrets. */
+  revokeKey(name: string, options?: CallOptions & { readonly secretId?: string }): Promise<RevokedKey>;
+  /** Every node that is alive; each of them knows all others. */
+  nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
+  /** Which node acts for which lane; lanes without an owner are left out. */
+  leases(options?: CallOptions): Promise<readonly LaneLease[]>;
+}

@@ -1,0 +1,28 @@
+/** What both faces throw. */
+export {
+  type ClientErrorCode,
+  ConflictError,
+  EpochChangedError,
+  FeedTruncatedError,
+  FencepostError,
+  /** The name that the SDK had for it before both faces threw the same. */
+  FencepostError as FencepostApiError,
+  ForbiddenError,
+  InternalError,
+  InvalidRequestError,
+  MethodNotAllowedError,
+  NotFoundError,
+  NotLeaderError,
+  PayloadTooLargeError,
+  QueueFullError,
+  QuotaExceededError,
+  RequestIdReusedError,
+  SubmissionRejectedError,
+  TimeoutError,
+  UnauthenticatedError,
+  UnavailableError,
+  UnexpectedAnswerError,
+  UnknownChainError,
+  UnknownSignerError,
+  UnreachableError,
+} from "./error-classes.ts";

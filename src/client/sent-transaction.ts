@@ -1,0 +1,106 @@
+import type { PricedOrder, ResubmitOrder } from "../contract/actions.ts";
+import type { CreatedTransaction } from "../contract/create.ts";
+import type { Explanation, Transaction } from "../contract/transactions.ts";
+import type { FunctionOf, SomeAbi, TypedReplaceOrder } from "../contract/typed-payload.ts";
+import type { CallOptions } from "./deadline.ts";
+import { endedWithout } from "./error-classes.ts";
+import type { FencepostFace, ReadOptions } from "./face.ts";
+import { isSettled, lookUntil, type WaitOptions } from "./follow.ts";
+
+type Calls = Pick<FencepostFace, "get" | "explain" | "resubmit" | "reprice" | "cancel" | "replace">;
+
+/** Members of the create's answer; `nonce` and `state` are as they were last seen. */
+export interface SentTransaction extends CreatedTransaction {}
+
+/** A transaction that was sent. Nothing depends on keeping it: `handle(txId)` makes another. */
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor copies every member of the answer.
+export class SentTransaction implements AsyncIterable<Transaction> {
+  readonly #calls: Calls;
+  readonly #pollIntervalMs: number | undefined;
+
+  constructor(calls: Calls, created: CreatedTransaction, pollIntervalMs?: number) {
+    const { txId, chainId, signer, nonce, state, requestId } = created;
+    Object.assign(this, { txId, chainId, signer, nonce, state, requestId });
+    this.#calls = calls;
+    this.#pollIntervalMs = pollIntervalMs;
+  }
+
+  get id(): string {
+    return this.txId;
+  }
+
+  /** The hash of the newest attempt, as soon as one is signed. It may be repriced and mined under another: `mined()` tells. */
+  async hash(options?: WaitOptions): Promise<string> {
+    const { txHash, state, subState } = await this.#until((seen) => seen.txHash !== null || isSettled(seen), options);
+    if (txHash !== null) return txHash;
+    throw endedWithout(`${this.txId} ended as ${state}/${subState} before it was signed`);
+  }
+
+  /** With its receipt, success or not; without one where it ended and was never mined. A reorg may take it back until `final()`. */
+  mined(options?: WaitOptions): Promise<Transaction> {
+    return this.#until((seen) => seen.receipt !== null || isSettled(seen), options);
+  }
+
+  /** CONFIRMED or FAILED_FINAL: a failure is an outcome, not an error. */
+  final(options?: WaitOptions): Promise<Transaction> {
+    return this.#until(isSettled, options);
+  }
+
+  async get(options?: ReadOptions): Promise<Transaction> {
+    return this.#seen(await this.#calls.get(this.txId, options));
+  }
+
+  explain(options?: CallOptions): Promise<Explanation> {
+    return this.#calls.explain(this.txId, options);
+  }
+
+  async cancel(order: PricedOrder, options?: CallOptions): Promise<Transaction> {
+    return this.#seen(await this.#calls.cancel(this.txId, order, options));
+  }
+
+  async replace<const A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>>(
+    order: TypedReplaceOrder<A, F>,
+    options?: CallOptions,
+  ): Promise<Transaction> {
+    return this.#seen(await this.#calls.replace(this.txId, order, options));
+  }
+
+  async reprice(order: PricedOrder, options?: CallOptions): Promise<Transaction> {
+    return this.#seen(await this.#calls.reprice(this.txId, order, options));
+  }
+
+  async resubmit(order: ResubmitOrder, options?: CallOptions): Promise<Transaction> {
+    return this.#seen(await this.#calls.resubmit(this.txId, order, options));
+  }
+
+  /** How it is now, and then each change, until it is final. What lasted for less than a look is not seen: `history` has it. */
+  async *states(options?: WaitOptions): AsyncGenerator<Transaction, void, undefined> {
+    for (let before = ""; ; ) {
+      const seen = await this.#until((each) => signs(each) !== before, options);
+      yield seen;
+      if (isSettled(seen)) return;
+      before = signs(seen);
+    }
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<Transaction, void, undefined> {
+    return this.states();
+  }
+
+  #until(isThere: (seen: Transaction) => boolean, options: WaitOptions = {}): Promise<Transaction> {
+    const pollIntervalMs = options.pollIntervalMs ?? this.#pollIntervalMs;
+    const get = (_: string, call: CallOptions) => this.get(call);
+    return lookUntil(get, this.txId, { ...options, ...(pollIntervalMs && { pollIntervalMs }) }, isThere);
+  }
+
+  #seen(transaction: Transaction): Transaction {
+    const { nonce, state } = transaction;
+    Object.assign(this, { nonce, state });
+    return transaction;
+  }
+}
+
+/** What a change is told by. */
+function signs({ state, subState, txHash, receipt }: Transaction): string {
+  return [state, subState, txHash, receipt?.blockHash].join();
+}

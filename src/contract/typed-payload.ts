@@ -1,0 +1,69 @@
+import type { ContractConstructorArgs, ContractFunctionArgs, ContractFunctionName } from "viem";
+import type { ReplaceOrder } from "./actions.ts";
+import type { CallPayload, CreateTransaction, DeployPayload, RawPayload } from "./create.ts";
+
+/**
+ * What callers of the library and of the SDK give, stricter than JSON Schema can say it. With an ABI that the compiler knows
+ * (`as const`), `function` and `args` are checked against it, as viem does.
+ */
+
+/** Of an ABI that the compiler does not know. */
+export type SomeAbi = readonly unknown[];
+
+type Writing = "nonpayable" | "payable";
+export type FunctionOf<A extends SomeAbi> = ContractFunctionName<A, Writing>;
+
+/** No member of another kind of payload: without this, what is wrong for one kind would pass for another with more members. */
+type Alone<T> = T & { readonly [Name in Exclude<Telling, keyof T>]?: never };
+type Telling = "to" | "data" | "function" | "abi" | "args" | "bytecode";
+
+type CallBySignature = Omit<CallPayload, "abi">;
+
+interface CallByName<A extends SomeAbi, F extends FunctionOf<A>>
+  extends Omit<CallPayload, "abi" | "function" | "args"> {
+  readonly abi: A;
+  readonly function: F;
+  readonly args: ContractFunctionArgs<A, Writing, F>;
+}
+
+/** Where several functions of the ABI have one name, the signature says which. */
+interface CallByFullName<A extends SomeAbi> extends Omit<CallPayload, "abi" | "function"> {
+  readonly abi: A;
+  readonly function: `${string}(${string})`;
+}
+
+type BareDeploy = Omit<DeployPayload, "abi" | "args">;
+
+interface DeployWith<A extends SomeAbi> extends BareDeploy {
+  readonly abi: A;
+  readonly args: ContractConstructorArgs<A>;
+}
+
+/** A constructor that takes nothing, or none. */
+interface DeployWithout<A extends SomeAbi> extends BareDeploy {
+  readonly abi: ContractConstructorArgs<A> extends readonly [unknown, ...unknown[]] ? never : A;
+}
+
+export type TypedPayload<A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>> =
+  | Alone<RawPayload>
+  | Alone<CallBySignature>
+  | Alone<CallByName<A, F>>
+  | Alone<CallByFullName<A>>
+  | Alone<BareDeploy>
+  | Alone<DeployWith<A>>
+  | Alone<DeployWithout<A>>;
+
+type With<A extends SomeAbi, F extends FunctionOf<A>> = { readonly payload: TypedPayload<A, F> };
+
+/** What is asked for with POST /tx. */
+export type TransactionIntent<A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>> = Omit<
+  CreateTransaction,
+  "payload"
+> &
+  With<A, F>;
+
+export type TypedReplaceOrder<A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>> = Omit<
+  ReplaceOrder,
+  "payload"
+> &
+  With<A, F>;

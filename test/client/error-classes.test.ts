@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { fromProblem } from "../../src/client/error-classes.ts";
+import * as sdk from "../../src/client/index.ts";
+import type { Problem } from "../../src/contract/problem.ts";
+import { ERROR_CATALOGUE } from "../../src/domain/errors.ts";
+import * as library from "../../src/index.ts";
+
+const CODES = Object.keys(ERROR_CATALOGUE) as (keyof typeof ERROR_CATALOGUE)[];
+
+const problemOf = (code: string, members: object = {}): Problem =>
+  ({ type: "t", title: "t", status: 400, code, detail: "d", ...members }) as Problem;
+
+describe("a failure", () => {
+  it.each(CODES)("has a class of its own, of the same name in both faces: %s", (code) => {
+    const error = fromProblem(problemOf(code));
+    const name = `${code.toLowerCase().replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())}Error`;
+    const Class = (sdk as unknown as Record<string, typeof sdk.FencepostError>)[name];
+    expect(Class).toBeTypeOf("function");
+    expect((library as unknown as Record<string, unknown>)[name]).toBe(Class);
+    expect(error.constructor).toBe(Class);
+    expect(error).toBeInstanceOf(sdk.FencepostError);
+    expect(error).toMatchObject({ name, code, status: 400, detail: "d", message: `${code}: d` });
+  });
+
+  it("has the members of the problem, and the whole of it", () => {
+    const members = { reason: "REVERT", revert: { name: "Short", message: null, data: "0x", args: ["1"] } };
+    const error = fromProblem(problemOf("SUBMISSION_REJECTED", members));
+    expect(error).toMatchObject(members);
+    expect(error.problem).toMatchObject(members);
+  });
+
+  it("takes nothing of the problem for its own: neither its words, nor its stack, nor its prototype", () => {
+    const hostile =
+      '{"message":"m","stack":"s","name":"n","toString":"t","constructor":"c","__proto__":{"admin":true}}';
+    const error = fromProblem(problemOf("CONFLICT", JSON.parse(hostile) as object));
+    expect(error).toBeInstanceOf(sdk.ConflictError);
+    expect(error.message).toBe("CONFLICT: d");
+    expect(error.stack).toContain("error-classes.test.ts");
+    expect(error.name).toBe("ConflictError");
+    expect(String(error)).toBe("ConflictError: CONFLICT: d");
+    expect("admin" in error).toBe(false);
+  });
+
+  it.each(["NEWER_CODE", "toString", "__proto__"])("of a code that is not known is the base class: %s", (code) => {
+    expect(fromProblem(problemOf(code))).toMatchObject({ constructor: sdk.FencepostError, code });
+  });
+});

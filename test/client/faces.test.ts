@@ -1,0 +1,379 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, it } from "vitest";
+import { createHttpServer, type HttpServer } from "../../src/adapters/http/server.ts";
+import { systemClock } from "../../src/adapters/system/clock.ts";
+import type { FencepostApi, TransactionView } from "../../src/application/api.ts";
+import { createClient, type FencepostClient, type FencepostFace, SentTransaction } from "../../src/client/index.ts";
+import { FencepostError } from "../../src/domain/errors.ts";
+import { createMask } from "../../src/domain/mask.ts";
+import * as library from "../../src/index.ts";
+import { createFace } from "../../src/main/library/embedded-face.ts";
+import { httpOptions } from "../support/http-app.ts";
+import {
+  CHAIN_ID,
+  RECIPIENT_EIP55,
+  SIGNER,
+  SIGNER_EIP55,
+  sampleChecksum,
+  sampleCompletion,
+  sampleCreated,
+  sampleHash,
+  sampleInstance,
+  sampleLease,
+  sampleSigner,
+  sampleTransaction,
+  sampleTxId,
+  scriptedApi,
+} from "../support/scripted-api.ts";
+
+/** One scripted node, seen through both faces. */
+
+const script: { -readonly [Method in keyof FencepostApi]?: FencepostApi[Method] } = {};
+let server: HttpServer;
+let sdk: FencepostClient;
+let embedded: FencepostFace;
+const closing = new AbortController();
+
+beforeAll(async () => {
+  const unscripted = scriptedApi();
+  const api = new Proxy(unscripted, {
+    get: (_, method: keyof FencepostApi) => script[method] ?? unscripted[method],
+  });
+  server = createHttpServer(httpOptions({}, { api, clock: systemClock }));
+  const { url } = await server.listen("127.0.0.1", 0);
+  sdk = createClient({ url, repeat: false });
+  embedded = createFace({
+    api,
+    checksum: sampleChecksum,
+    mask: createMask([]),
+    clock: systemClock,
+    closing: closing.signal,
+    take: (intent) => api.create(intent),
+  });
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  for (const method of Object.keys(script) as (keyof FencepostApi)[]) delete script[method];
+});
+
+const TX = sampleTxId(1);
+const intent = { signer: SIGNER_EIP55, requestId: "order-42", payload: { to: RECIPIENT_EIP55, value: 1n } };
+const used = {
+  since: new Date(0),
+  hour: { value: 1n, cost: 2n, maxValue: null, maxCost: 3n },
+  day: { value: 1n, cost: 2n, maxValue: 4n, maxCost: null },
+};
+const reservation = {
+  reservationId: sampleTxId(9),
+  lane: { chainId: CHAIN_ID, signer: SIGNER },
+  nonce: 7,
+  requestId: "r",
+  owner: null,
+  expiresAt: new Date(0),
+  state: "RESERVED" as const,
+  ttlMs: 1,
+  txId: null,
+};
+const terms = {
+  name: "checkout",
+  scopes: ["read" as const],
+  signers: [SIGNER],
+  chains: null,
+  createsPerSecond: null,
+  queueShare: 0.5,
+};
+const history = {
+  ordinal: 1,
+  event: "amend" as const,
+  fromState: "ALLOCATED" as const,
+  state: "ALLOCATED" as const,
+  subState: null,
+  nodeId: "n",
+  token: 3,
+  reason: "r",
+  decision: { actor: "hook", audit: { why: 1 } },
+  count: 1,
+  firstAt: new Date(0),
+  lastAt: new Date(1),
+};
+
+/** What the node inside says, with members that are nobody's business outside. */
+const inside = <T>(value: T): T => ({ ...value, internal: { secret: 1n } });
+
+const everything: Partial<FencepostApi> = {
+  create: async () => sampleCreated(),
+  createBatch: async (requests) => requests.map(() => sampleCreated()),
+  transaction: async () =>
+    inside(
+      sampleTransaction({
+        payload: { to: SIGNER, data: "0x", value: 1n, accessList: [{ address: SIGNER, storageKeys: [] }] },
+      }),
+    ),
+  transactionByRequest: async () => inside(sampleTransaction({ history: [history], confirmations: [] } as object)),
+  transactions: async () => ({
+    items: [inside(sampleTransaction({ metadata: { order: { deep: 1 } } }))],
+    next: "more",
+  }),
+  explain: async () => ({
+    summary: "it waits",
+    causes: [{ code: "STUCK", text: "t", since: new Date(0) }],
+    help: [{ code: "WAIT", text: "wait" }],
+  }),
+  completions: async () => ({ epoch: 5, items: [inside(sampleCompletion())], next: 1 }),
+  signers: async () => ({ items: [inside(sampleSigner())], next: null }),
+  signer: async () => [inside(sampleSigner())],
+  actOnLane: async () => [inside(sampleSigner({ suspendedBy: "OPERATOR" }))],
+  act: async () => inside(sampleTransaction()),
+  reserveNonce: async () => ({ outcome: "created", reservation: inside(reservation) }),
+  reservation: async () => inside(reservation),
+  releaseNonce: async () => inside(reservation),
+  submitReserved: async () => sampleCreated(),
+  markUsed: async () => sampleCreated(),
+  checkPolicy: async () => inside({ allowed: false, rule: "signer.to", detail: "d", value: 1n, cost: 2n }),
+  policies: async () => inside({ hash: "0x01" as const, policies: { a: { b: 1 } } }),
+  policyUsage: async () => ({
+    at: new Date(0),
+    signers: [{ ...used, lane: { chainId: CHAIN_ID, signer: SIGNER } }],
+    keys: [{ ...used, chainId: CHAIN_ID, key: "k" }],
+  }),
+  nodes: async () => [inside(sampleInstance())],
+  leases: async () => [inside(sampleLease()), sampleLease({ owner: null })],
+  kill: async () => ({ durable: true, kills: [], nodes: [{ nodeId: "n", url: "u", told: true }] }),
+  endKill: async () => ({ durable: true, kills: [], nodes: [] }),
+  keys: async () => [{ ...terms, createdAt: new Date(0), secrets: [{ secretId: "abcdef01", createdAt: new Date(0) }] }],
+  addKey: async () => ({ ...terms, secret: "s", secretId: "abcdef01" }),
+  revokeKey: async () => undefined,
+};
+
+const reason = { reason: "r" };
+const CALLS: Readonly<Record<string, (face: FencepostFace) => Promise<unknown>>> = {
+  send: (face) => face.send(intent),
+  sendMany: (face) => face.sendMany([intent, intent]),
+  handle: (face) => face.handle(TX),
+  get: (face) => face.get(TX),
+  getByRequest: (face) =>
+    face.getByRequest({ signer: SIGNER_EIP55, requestId: "r" }, { include: ["history", "confirmations"] }),
+  explain: (face) => face.explain(TX),
+  list: (face) => face.list({ limit: 1, order: "oldest" }),
+  completionsPage: (face) => face.completionsPage({ after: 0, limit: 5 }),
+  completions: async (face) => (await face.completions({ wait: 0 }).next()).value,
+  reserveNonce: (face) => face.reserveNonce({ signer: SIGNER_EIP55 }),
+  reservation: (face) => face.reservation(reservation.reservationId),
+  submitReserved: (face) => face.submitReserved("r", "0x02"),
+  markUsed: (face) => face.markUsed("r", sampleHash(1)),
+  releaseNonce: (face) => face.releaseNonce("r"),
+  withNonce: (face) => face.withNonce({ signer: SIGNER_EIP55 }, async () => ({ rawTransaction: "0x02" })),
+  signers: (face) => face.signers(),
+  signersPage: (face) => face.signersPage({ limit: 3 }),
+  signer: (face) => face.signer(SIGNER_EIP55, { fresh: true }),
+  resubmit: (face) => face.resubmit(TX, reason),
+  reprice: (face) => face.reprice(TX, { ...reason, maxFeePerGas: 5n }),
+  cancel: (face) => face.cancel(TX, reason),
+  replace: (face) => face.replace(TX, { ...reason, payload: intent.payload }),
+  resolve: (face) => face.resolve(TX, { ...reason, action: "NOOP" }),
+  approve: (face) => face.approve(TX, reason),
+  reject: (face) => face.reject(TX, reason),
+  checkPolicy: (face) => face.checkPolicy({ ...intent, key: "k" }),
+  policies: (face) => face.policies(),
+  policyUsage: (face) => face.policyUsage({ key: "k" }),
+  suspend: (face) => face.suspend(SIGNER_EIP55, reason),
+  resume: (face) => face.resume(SIGNER_EIP55, reason),
+  realign: (face) => face.realign(SIGNER_EIP55, { ...reason, nonce: 3 }),
+  kill: (face) => face.kill({ signer: SIGNER_EIP55, reason: "r" }),
+  endKill: (face) => face.endKill(),
+  keys: (face) => face.keys(),
+  addKey: (face) => face.addKey({ name: "checkout" }),
+  revokeKey: (face) => face.revokeKey("checkout", { secretId: "abcdef01" }),
+  nodes: (face) => face.nodes(),
+  leases: (face) => face.leases(),
+};
+
+describe("the library and the SDK", () => {
+  it("are one interface, and each has a little more", () => {
+    expectTypeOf<FencepostClient>().toExtend<FencepostFace>();
+    expectTypeOf<library.Fencepost>().toExtend<FencepostFace>();
+    const shared = Object.keys(embedded).sort();
+    expect(Object.keys(sdk).sort()).toEqual([...shared, "sendBatch"].sort());
+    expect(shared.filter((name) => !(name in CALLS))).toEqual(["waitFor"]);
+  });
+
+  it.each(Object.keys(CALLS))("answer alike, and with nothing that the contract does not name: %s", async (name) => {
+    Object.assign(script, everything);
+    const call = CALLS[name] as (typeof CALLS)[string];
+    const [here, there] = [await call(embedded), await call(sdk)];
+    const ages = (text: string) => text.replace(/"oldestPendingAgeSeconds":\d+/g, "");
+    expect(ages(JSON.stringify(sorted(here)))).toBe(ages(JSON.stringify(sorted(there))));
+    expect(JSON.stringify(here) ?? "").not.toContain("internal");
+  });
+
+  it.each(Object.keys(CALLS).filter((name) => !["sendMany"].includes(name)))(
+    "fail alike, with the same class and members: %s",
+    async (name) => {
+      const failing = () =>
+        Promise.reject(new FencepostError("CONFLICT", "it was mined", { txHash: sampleHash(3), rule: "r" }));
+      for (const method of Object.keys(everything) as (keyof FencepostApi)[])
+        Object.assign(script, { [method]: failing });
+      const call = CALLS[name] as (typeof CALLS)[string];
+      const [here, there] = await Promise.all(
+        [embedded, sdk].map((face) => call(face).catch((error: unknown) => error)),
+      );
+      expect(here).toBeInstanceOf(library.ConflictError);
+      expect(there).toBeInstanceOf(library.ConflictError);
+      const members = ({ ...error }: Record<string, unknown>) => ({ ...error, cause: null, requestId: null });
+      expect(members(here as never)).toEqual(members(there as never));
+    },
+  );
+
+  it.each([
+    ["a limit that is none", (face: FencepostFace) => face.list({ limit: 0 }), "limit"],
+    ["a parameter that is none", (face: FencepostFace) => face.list({ singer: "x" } as object), "singer"],
+    ["a wait that is too long", (face: FencepostFace) => face.completionsPage({ wait: 99 }), "wait"],
+    ["a page that is too long", (face: FencepostFace) => face.signersPage({ limit: 9_999 }), "limit"],
+  ])("refuse alike what the compiler did not see: %s", async (_, call, path) => {
+    Object.assign(script, everything);
+    for (const face of [embedded, sdk]) {
+      await expect(call(face)).rejects.toMatchObject({ name: "InvalidRequestError", path });
+    }
+  });
+
+  it("give each of many its own fate, in order", async () => {
+    script.createBatch = async (requests) =>
+      requests.map((_, at) =>
+        at === 1 ? new FencepostError("UNKNOWN_SIGNER", "nobody") : sampleCreated({ txId: sampleTxId(at) }),
+      );
+    for (const face of [embedded, sdk]) {
+      const made = await face.sendMany([intent, { ...intent, requestId: "bad" }, intent]);
+      expect(made.map((each) => (each instanceof SentTransaction ? each.id : [each.code, each.requestId]))).toEqual([
+        sampleTxId(0),
+        ["UNKNOWN_SIGNER", "bad"],
+        sampleTxId(2),
+      ]);
+    }
+  });
+
+  it("end any call in time, and by the caller's own abort", async () => {
+    script.transaction = () => new Promise(() => undefined);
+    script.create = () => new Promise(() => undefined);
+    const mine = new Error("enough");
+    for (const face of [embedded, sdk]) {
+      await expect(face.get(TX, { timeoutMs: 20 })).rejects.toBeInstanceOf(library.TimeoutError);
+      await expect(face.send(intent, { timeoutMs: 20 })).rejects.toMatchObject({
+        code: "TIMEOUT",
+        requestId: "order-42",
+      });
+      await expect(face.send(intent, { signal: AbortSignal.abort(mine) })).rejects.toBe(mine);
+      await expect(face.waitFor(TX, { timeoutMs: 20 })).rejects.toBeInstanceOf(library.TimeoutError);
+    }
+  });
+});
+
+describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
+  const face = () => (which === "the SDK" ? sdk : embedded);
+  const mined = {
+    txHash: sampleHash(2),
+    blockNumber: 5,
+    blockHash: sampleHash(5),
+    transactionIndex: 0,
+    status: "success" as const,
+    gasUsed: 1n,
+    effectiveGasPrice: null,
+    contractAddress: null,
+  };
+  /** What is seen, look by look; the last for ever. */
+  const life = (...views: readonly Partial<TransactionView>[]) => {
+    let looks = 0;
+    script.create = async () => sampleCreated();
+    script.transaction = async () => sampleTransaction(views[Math.min(looks++, views.length - 1)]);
+  };
+
+  it("is the create's answer, and more", async () => {
+    life({});
+    const tx = await face().send(intent);
+    expect(tx).toBeInstanceOf(SentTransaction);
+    expect({ ...tx }).toEqual({
+      txId: TX,
+      chainId: CHAIN_ID,
+      signer: SIGNER_EIP55,
+      nonce: 7,
+      state: "ALLOCATED",
+      requestId: "order-42",
+    });
+    expect(tx.id).toBe(TX);
+    expect(JSON.parse(JSON.stringify(tx))).toEqual({ ...tx });
+  });
+
+  it("tells the hash once it is signed, the receipt once it is mined, and the end", async () => {
+    const fast = { pollIntervalMs: 1 };
+    life({ txHash: null, state: "ALLOCATED" }, {}, { receipt: mined, txHash: sampleHash(2) }, { state: "CONFIRMED" });
+    const tx = await face().send(intent);
+    expect(await tx.hash(fast)).toBe(sampleHash(1));
+    expect(tx.state).toBe("TRACKING");
+    expect((await tx.mined(fast)).receipt).toMatchObject({ txHash: sampleHash(2), gasUsed: "1" });
+    expect(await tx.final(fast)).toMatchObject({ state: "CONFIRMED" });
+    expect(tx.state).toBe("CONFIRMED");
+  });
+
+  it("has no hash where it ended unsigned, and says so; neither is an end an error", async () => {
+    life({ state: "FAILED_FINAL", subState: "REJECTED", txHash: null, nonce: null });
+    const tx = await face().send(intent);
+    await expect(tx.hash()).rejects.toMatchObject({
+      name: "ConflictError",
+      detail: expect.stringContaining("REJECTED"),
+    });
+    expect(await tx.mined()).toMatchObject({ state: "FAILED_FINAL", receipt: null });
+    expect(tx.nonce).toBeNull();
+  });
+
+  it("is iterated over: how it is, each change once, until the end", async () => {
+    life(
+      { state: "ALLOCATED", txHash: null },
+      { state: "ALLOCATED", txHash: null },
+      {},
+      {},
+      { receipt: mined },
+      { state: "CONFIRMED", receipt: mined },
+    );
+    const seen: string[] = [];
+    for await (const { state, txHash, receipt } of await face().send(intent)) {
+      seen.push([state, txHash === null ? "-" : "hash", receipt === null ? "-" : "receipt"].join(" "));
+    }
+    expect(seen).toEqual(["ALLOCATED - -", "TRACKING hash -", "TRACKING hash receipt", "CONFIRMED hash receipt"]);
+  });
+
+  it("acts on its own transaction", async () => {
+    const orders: unknown[] = [];
+    life({});
+    script.act = async ({ action, txId }) => {
+      orders.push([action, txId]);
+      return sampleTransaction({ state: "STUCK" });
+    };
+    script.explain = async () => ({ summary: "it waits", causes: [], help: [] });
+    const tx = await face().send(intent);
+    await tx.cancel(reason);
+    await tx.replace({ ...reason, payload: { to: RECIPIENT_EIP55 } });
+    await tx.reprice(reason);
+    await tx.resubmit(reason);
+    expect(orders).toEqual(["cancel", "replace", "reprice", "resubmit"].map((action) => [action, TX]));
+    expect(tx.state).toBe("STUCK");
+    expect(await tx.explain()).toMatchObject({ summary: "it waits" });
+  });
+
+  it("stops waiting when told to, and may be made again from the id", async () => {
+    life({});
+    const tx = await face().handle(TX);
+    await expect(tx.final({ timeoutMs: 20, pollIntervalMs: 1 })).rejects.toMatchObject({ code: "TIMEOUT" });
+    const mine = new Error("enough");
+    await expect(tx.mined({ signal: AbortSignal.abort(mine) })).rejects.toBe(mine);
+    await expect(tx.states({ timeoutMs: 20 }).next()).resolves.toMatchObject({ value: { txId: TX } });
+  });
+});
+
+/** Members by name: one face writes them as they come, the other by the schema. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, each]) => [name, sorted(each)]),
+  );
+}

@@ -1,0 +1,300 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import {
+  type ClientOptions,
+  createClient,
+  type FencepostError,
+  NotLeaderError,
+  TimeoutError,
+  UnavailableError,
+  UnexpectedAnswerError,
+  UnreachableError,
+} from "../../src/client/index.ts";
+import { type Answering, created, lost, problem, scriptedFetch, silence } from "../support/scripted-fetch.ts";
+
+const A = "http://a.example:3000";
+const B = "http://b.example:3000";
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const signer = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+const intent = { signer, payload: { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: 1n } };
+const TX_ID = "019a4b7e-0000-7000-8000-000000000001";
+
+function clientOf(answering: Answering, options: Partial<ClientOptions> = {}) {
+  const { fetch, asked } = scriptedFetch(answering);
+  return { client: createClient({ url: A, apiKey: "s3cret", fetch, ...options }), asked };
+}
+
+async function failureOf(call: Promise<unknown>): Promise<FencepostError> {
+  return call.then(
+    () => expect.fail("it should have failed"),
+    (error: FencepostError) => error,
+  );
+}
+
+/** Creates as a node does: one transaction for each request id. */
+function committing() {
+  const made = new Set<unknown>();
+  return {
+    made,
+    commit: (body: Readonly<Record<string, unknown>> | null) => {
+      made.add(body?.requestId);
+      return created(body);
+    },
+  };
+}
+
+describe("send", () => {
+  it("makes a request id, and sends the same one again after the answer was lost: one transaction", async () => {
+    const { made, commit } = committing();
+    const { client, asked } = clientOf(({ body }, turn) => {
+      const answer = commit(body);
+      return turn < 2 ? lost() : answer;
+    });
+    const tx = await client.send(intent);
+    expect(asked).toHaveLength(3);
+    expect([...made]).toEqual([expect.stringMatching(UUID)]);
+    expect(tx.requestId).toBe([...made][0]);
+  });
+
+  it("keeps the caller's request id, and makes another for each call without one", async () => {
+    const { client, asked } = clientOf(({ body }) => created(body));
+    await client.send({ ...intent, requestId: "order-42" });
+    await client.send(intent);
+    await client.send({ ...intent, requestId: undefined } as never);
+    const ids = asked.map(({ body }) => body?.requestId);
+    expect(ids[0]).toBe("order-42");
+    expect(new Set(ids).size).toBe(3);
+  });
+
+  it.each([
+    ["503 whose outcome is unknown", () => problem("UNAVAILABLE", 503, { outcome: "unknown" })],
+    ["503 of a node that is shutting down", () => problem("UNAVAILABLE", 503)],
+    ["429 of a full queue", () => problem("QUEUE_FULL", 429)],
+    ["502 of a proxy", () => new Response("<html>", { status: 502 })],
+    ["504 of a proxy", () => new Response("", { status: 504 })],
+  ])("is repeated under the same id after %s", async (_, refusal) => {
+    const { client, asked } = clientOf(({ body }, turn) => (turn === 0 ? refusal() : created(body)));
+    expect(await client.send(intent)).toMatchObject({ nonce: 7 });
+    expect(new Set(asked.map(({ body }) => body?.requestId)).size).toBe(1);
+    expect(asked).toHaveLength(2);
+  });
+
+  it.each([
+    ["INVALID_REQUEST", 400],
+    ["UNAUTHENTICATED", 401],
+    ["REQUEST_ID_REUSED", 409],
+    ["SUBMISSION_REJECTED", 422],
+    ["INTERNAL", 500],
+  ])("is not repeated after %s", async (code, status) => {
+    const { client, asked } = clientOf(() => problem(code, status));
+    expect(await failureOf(client.send({ ...intent, requestId: "r" }))).toMatchObject({ code, status, requestId: "r" });
+    expect(asked).toHaveLength(1);
+  });
+
+  it("waits as long as Retry-After says, and gives up at once where that is past the deadline", async () => {
+    const { client, asked } = clientOf(({ body }, turn) =>
+      turn === 0 ? problem("QUEUE_FULL", 429, {}, { "retry-after": "1" }) : created(body),
+    );
+    const startedMs = performance.now();
+    await client.send(intent);
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(990);
+    expect(asked).toHaveLength(2);
+    const hour = clientOf(() => problem("QUOTA_EXCEEDED", 429, { rule: "r" }, { "retry-after": "3600" }));
+    const error = await failureOf(hour.client.send(intent));
+    expect(error).toMatchObject({ code: "QUOTA_EXCEEDED", retryAfterSeconds: 3600, rule: "r" });
+    expect(hour.asked).toHaveLength(1);
+  });
+
+  it("tells the request id it made where it fails, so that the transaction can be looked for", async () => {
+    const { client, asked } = clientOf(lost, { timeoutMs: 300 });
+    const error = await failureOf(client.send(intent));
+    expect(error).toBeInstanceOf(UnreachableError);
+    expect(error.requestId).toBe(asked[0]?.body?.requestId);
+    expect(asked.length).toBeGreaterThan(1);
+  });
+
+  it("is one request, to the first address, where repeats are turned off", async () => {
+    const { client, asked } = clientOf(lost, { url: [A, B], repeat: false });
+    expect(await failureOf(client.send(intent))).toBeInstanceOf(UnreachableError);
+    expect(asked.map(({ base }) => base)).toEqual([A]);
+  });
+});
+
+describe("the deadline", () => {
+  it("ends a call that nobody answers, with a TimeoutError", async () => {
+    const { client } = clientOf(silence, { timeoutMs: 50 });
+    const error = await failureOf(client.send({ ...intent, requestId: "r" }));
+    expect(error).toBeInstanceOf(TimeoutError);
+    expect(error).toMatchObject({ name: "TimeoutError", code: "TIMEOUT", status: 0, requestId: "r" });
+    expect(error.message).toContain("/tx after 50 ms");
+  });
+
+  it("is of the whole call, however often it is repeated, and may be said for one call", async () => {
+    const { client, asked } = clientOf(() => problem("UNAVAILABLE", 503));
+    const startedMs = performance.now();
+    expect(await failureOf(client.get(TX_ID, { timeoutMs: 400 }))).toBeInstanceOf(UnavailableError);
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
+    expect(asked.length).toBeGreaterThan(1);
+  });
+
+  it("is later by what a node was asked to hold a page of the feed for", async () => {
+    const { client } = clientOf(silence, { timeoutMs: 50 });
+    expect((await failureOf(client.completionsPage({ wait: 0.2 }))).message).toContain("after 250 ms");
+  });
+
+  it("gives way to the caller's own abort, while a request is under way and between two", async () => {
+    const mine = new Error("enough");
+    const controller = new AbortController();
+    const { client } = clientOf(() => {
+      queueMicrotask(() => controller.abort(mine));
+      return silence();
+    });
+    await expect(client.send(intent, { signal: controller.signal })).rejects.toBe(mine);
+    const later = new AbortController();
+    const refusing = clientOf(() => {
+      setTimeout(() => later.abort(mine), 0);
+      return problem("UNAVAILABLE", 503, {}, { "retry-after": "20" });
+    });
+    await expect(refusing.client.send(intent, { signal: later.signal })).rejects.toBe(mine);
+    await expect(client.get(TX_ID, { signal: AbortSignal.abort(mine) })).rejects.toBe(mine);
+  });
+});
+
+describe("several addresses", () => {
+  it("are tried in turn where one does not answer, and the one that does is asked first from then on", async () => {
+    const { client, asked } = clientOf(({ base, body }) => (base === A ? lost() : created(body)), { url: [A, B] });
+    await client.send(intent);
+    await client.send(intent);
+    expect(asked.map(({ base }) => base)).toEqual([A, B, B]);
+  });
+
+  it("include the owner: it is asked at once, and remembered for that signer", async () => {
+    const { client, asked } = clientOf(
+      ({ base, body }) => (base === A ? problem("NOT_LEADER", 409, { ownerUrl: `${B}/` }) : created(body)),
+      { url: [A, B] },
+    );
+    await client.send(intent);
+    await client.send({ ...intent, signer: signer.toLowerCase() });
+    expect(asked.map(({ base }) => base)).toEqual([A, B, B]);
+  });
+
+  it("forget an owner that does not answer any more", async () => {
+    const { client, asked } = clientOf(
+      ({ base, body }, turn) => {
+        if (turn === 0) return problem("NOT_LEADER", 409, { ownerUrl: B });
+        return base === B && turn > 1 ? lost() : created(body);
+      },
+      { url: [A, B] },
+    );
+    for (const _ of ["told of the owner", "the owner is gone", "it is not asked again"]) await client.send(intent);
+    expect(asked.map(({ base }) => base)).toEqual([A, B, B, A, A]);
+  });
+
+  it("do not include the owner: it is never asked, each of them is once, and the refusal names it", async () => {
+    const ownerUrl = "http://evil.example:3000";
+    const { client, asked } = clientOf(
+      () => problem("NOT_LEADER", 409, { ownerUrl }, { "fencepost-owner": ownerUrl }),
+      { url: [A, B] },
+    );
+    const error = await failureOf(client.send(intent));
+    expect(error).toBeInstanceOf(NotLeaderError);
+    expect(error.ownerUrl).toBe(ownerUrl);
+    expect(new Set(asked.map(({ base }) => base))).toEqual(new Set([A, B]));
+    const one = clientOf(() => problem("NOT_LEADER", 409, { ownerUrl }));
+    expect(await failureOf(one.client.send(intent))).toBeInstanceOf(NotLeaderError);
+    expect(one.asked.map(({ base }) => base)).toEqual([A]);
+  });
+
+  it("that name each other as the owner are asked until one of them is, with pauses", async () => {
+    const { client, asked } = clientOf(
+      ({ base, body }, turn) =>
+        turn < 6 ? problem("NOT_LEADER", 409, { ownerUrl: base === A ? B : A }) : created(body),
+      { url: [A, B] },
+    );
+    expect(await client.send(intent)).toMatchObject({ nonce: 7 });
+    expect(asked).toHaveLength(7);
+  });
+
+  it("are at least one", () => {
+    expect(() => createClient({ url: [] })).toThrow("at least one url");
+  });
+});
+
+describe("an operator's action", () => {
+  const transaction = () => Response.json({ txId: TX_ID, state: "TRACKING", nonce: 7 }, { status: 202 });
+
+  it("is sent under a key of its own, and again under the same one after the answer was lost", async () => {
+    const { client, asked } = clientOf((_, turn) => (turn === 0 ? lost() : transaction()));
+    await client.cancel(TX_ID, { reason: "r" });
+    await client.cancel(TX_ID, { reason: "r" });
+    const keys = asked.map(({ headers }) => headers.get("idempotency-key"));
+    expect(keys).toEqual([expect.stringMatching(UUID), keys[0], expect.stringMatching(UUID)]);
+    expect(keys[2]).not.toBe(keys[0]);
+  });
+
+  it.each([
+    ["addKey", (client: ReturnType<typeof createClient>) => client.addKey({ name: "k" })],
+    ["revokeKey", (client: ReturnType<typeof createClient>) => client.revokeKey("k")],
+    ["submitReserved", (client: ReturnType<typeof createClient>) => client.submitReserved("r", "0x02")],
+    ["releaseNonce", (client: ReturnType<typeof createClient>) => client.releaseNonce("r")],
+  ])("that would be two things if it were done twice is repeated only where nothing was done: %s", async (_, call) => {
+    const silent = clientOf(lost);
+    expect(await failureOf(call(silent.client))).toBeInstanceOf(UnreachableError);
+    expect(silent.asked).toHaveLength(1);
+    const unknown = clientOf(() => problem("UNAVAILABLE", 503, { outcome: "unknown" }));
+    expect(await failureOf(call(unknown.client))).toBeInstanceOf(UnavailableError);
+    expect(unknown.asked).toHaveLength(1);
+    const proxy = clientOf(() => new Response("", { status: 503 }));
+    expect(await failureOf(call(proxy.client))).toBeInstanceOf(UnexpectedAnswerError);
+    expect(proxy.asked).toHaveLength(1);
+    const busy = clientOf((__, turn) => (turn === 0 ? problem("UNAVAILABLE", 503) : Response.json({})));
+    await call(busy.client);
+    expect(busy.asked).toHaveLength(2);
+  });
+});
+
+describe("the key", () => {
+  const servers: Server[] = [];
+  afterEach(() => servers.splice(0).forEach((server) => void server.close()));
+
+  async function listening(answer: Parameters<typeof createServer>[1]): Promise<string> {
+    const server = createServer(answer as never);
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  it.each([301, 302, 307, 308])(
+    "is not carried to where a redirect %i leads, on this host or another",
+    async (status) => {
+      const seen: unknown[] = [];
+      const elsewhere = await listening((request, response) => {
+        seen.push(request.headers.authorization);
+        response.end("{}");
+      });
+      const url = await listening((_, response) => {
+        response.writeHead(status, { location: `${elsewhere}/api/v1/tx` }).end();
+      });
+      const error = await failureOf(createClient({ url, apiKey: "s3cret" }).send(intent));
+      expect(error).toBeInstanceOf(UnexpectedAnswerError);
+      expect(error).toMatchObject({ status, detail: expect.stringContaining("redirect") });
+      expect(seen).toEqual([]);
+    },
+  );
+
+  it("is not carried to an owner that only an answer named", async () => {
+    const seen: unknown[] = [];
+    const ownerUrl = await listening((request, response) => {
+      seen.push(request.headers.authorization);
+      response.end("{}");
+    });
+    const url = await listening((_, response) => {
+      const body = { code: "NOT_LEADER", status: 409, detail: "ask there", ownerUrl };
+      response.writeHead(409, { "content-type": "application/problem+json", "fencepost-owner": ownerUrl });
+      response.end(JSON.stringify(body));
+    });
+    expect(await failureOf(createClient({ url, apiKey: "s3cret" }).send(intent))).toMatchObject({ ownerUrl });
+    expect(seen).toEqual([]);
+  });
+});
