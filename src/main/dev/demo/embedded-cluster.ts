@@ -1,0 +1,59 @@
+/** Nodes in processes of their own, on one database and one chain: what `demo`, `bench` and `chaos` stand on. */
+import { systemClock } from "../../../adapters/system/clock.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../embedded/postgres.ts";
+import { type DevChain, startEmbeddedChain } from "../embedded/start-chain.ts";
+import { type NodeChild, startNodeChild } from "./node-child.ts";
+
+export type EmbeddedCluster = Awaited<ReturnType<typeof startCluster>>;
+
+export interface ClusterPlan {
+  readonly nodes: number;
+  /** Where the database lives. */
+  readonly directory: string;
+  /** How what was begun is ended, the last first. */
+  readonly undo: (() => Promise<unknown>)[];
+  readonly signal: AbortSignal;
+}
+
+const SIGNERS = 6;
+export const LEASE_MS = 4_000;
+const BLOCK_MS = 200;
+
+/** Every part that is up when it is interrupted is taken down again, last first. */
+export async function startCluster({ nodes: count, directory, undo, signal }: ClusterPlan) {
+  const postgres = await startEmbeddedPostgres({ directory, clock: systemClock, log: () => undefined });
+  undo.unshift(() => postgres.stop());
+  const chain = await startEmbeddedChain({ blockTimeMs: BLOCK_MS });
+  undo.unshift(() => chain.stop());
+  const nodes: NodeChild[] = [];
+  undo.unshift(() => Promise.all(nodes.filter((node) => node.alive()).map((node) => node.stop())));
+  const start = (n: number): Promise<NodeChild> => startNodeChild(`node-${n}`, variables(n, postgres, chain));
+  for (let n = 1; n <= count && !signal.aborted; n++) nodes.push(await start(n));
+  const signers = chain.accounts.slice(0, SIGNERS).map(({ address }) => address);
+  /** In the place of one that has ended. */
+  const restart = async (index: number): Promise<void> => {
+    nodes[index] = await start(index + 1);
+  };
+  return { chain, nodes, signers, restart };
+}
+
+function variables(n: number, postgres: EmbeddedPostgres, chain: DevChain): Readonly<Record<string, string>> {
+  return {
+    FENCEPOST_DATABASE_URL: postgres.url,
+    FENCEPOST_RPC_URL: chain.url,
+    FENCEPOST_PRIVATE_KEYS: chain.accounts
+      .slice(0, SIGNERS)
+      .map(({ privateKey }) => privateKey)
+      .join(","),
+    FENCEPOST_AUTH: "none",
+    FENCEPOST_PORT: "0",
+    FENCEPOST_NODE_ID: `node-${n}`,
+    FENCEPOST_CONFIRMATIONS: "2",
+    FENCEPOST_POLL_INTERVAL: "200ms",
+    FENCEPOST_LEASE_DURATION: `${LEASE_MS}ms`,
+    FENCEPOST_LEASE_RENEW_INTERVAL: "1s",
+    FENCEPOST_CLOCK_SKEW_ALLOWANCE: "500ms",
+    FENCEPOST_DRAIN_TIMEOUT: "1s",
+    FENCEPOST_LOG_LEVEL: "error",
+  };
+}
