@@ -45,7 +45,7 @@ async function readProfiles(file: string): Promise<Profiles> {
 /** None of its text is repeated: there are keys in it. */
 function parse(text: string, file: string): Profiles {
   try {
-    const { current = null, profiles = {} } = JSON.parse(text) as Partial<Profiles>;
+    const { current = null, profiles } = JSON.parse(text) as Profiles;
     const isRight = Object.entries(profiles).every(([name, each]) => PROFILE_NAME.test(name) && isProfile(each));
     if (isRight && (current === null || typeof current === "string")) return { current, profiles };
   } catch {

@@ -16,7 +16,6 @@ export interface OpenDatabase {
   /** As `server_version_num`. */
   readonly version: number;
   readonly standby: boolean;
-  readonly readOnly: boolean;
   readonly synchronousCommit: string;
   readonly fsync: boolean;
   readonly encoding: string;
@@ -54,7 +53,6 @@ const SERVER = `
   SELECT
     current_setting('server_version_num')::integer AS version,
     pg_is_in_recovery() AS standby,
-    current_setting('default_transaction_read_only') = 'on' AS "readOnly",
     current_setting('synchronous_commit') AS "synchronousCommit",
     current_setting('fsync') = 'on' AS fsync,
     current_setting('server_encoding') AS encoding,

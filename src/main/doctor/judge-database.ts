@@ -48,7 +48,7 @@ function judgeRefusal({ code, message }: RefusedDatabase): Finding {
 }
 
 function judgeServer(database: OpenDatabase): Finding {
-  const { version, standby, readOnly, synchronousCommit, fsync, encoding } = database;
+  const { version, standby, synchronousCommit, fsync, encoding } = database;
   const major = Math.floor(version / 10_000);
   if (standby)
     return mistake(
@@ -57,13 +57,6 @@ function judgeServer(database: OpenDatabase): Finding {
       "use the primary's address in FENCEPOST_DATABASE_URL",
     );
   if (version < OLDEST_VERSION) return mistake("DATABASE_VERSION", `PostgreSQL ${major} is too old`, "use 15 or newer");
-  if (readOnly) {
-    return mistake(
-      "DATABASE_READ_ONLY",
-      "transactions are read-only unless told otherwise",
-      "set default_transaction_read_only to off for this role and database",
-    );
-  }
   if (synchronousCommit === "off") {
     return mistake(
       "SYNCHRONOUS_COMMIT",
