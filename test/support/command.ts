@@ -1,5 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { type CliActions, runCli } from "../../src/adapters/cli/run-cli.ts";
 import type { CliIo, Screen } from "../../src/adapters/cli/terminal.ts";
+import { systemClock } from "../../src/adapters/system/clock.ts";
 
 const refuse = async () => {
   throw new Error("this command should not have run");
@@ -30,17 +32,22 @@ export interface CommandWorld {
   readonly screen?: Screen;
   /** By path; `-` is standard input. */
   readonly files?: Readonly<Record<string, string>>;
+  /** A node that runs is asked: time is the clock's, and no id is used twice. */
+  readonly real?: true;
   /** The reader of standard output leaves after so many looks at it. */
   readonly looks?: number;
 }
 
-/** Runs a command in memory. Time passes only while it sleeps. */
+/** Runs a command in this process. In memory, time passes only while it sleeps. */
 export async function runCommand(argv: readonly string[], world: CommandWorld = {}) {
-  const { actions = {}, screen = null, files = {}, looks = 1 } = world;
+  const { actions = {}, screen = null, files = {}, looks = 1, real = false } = world;
   let stdout = "";
   let stderr = "";
   let nowMs = Date.parse("2026-01-01T00:00:00.000Z");
   let looked = 0;
+  const advance = async (ms: number): Promise<void> => {
+    nowMs += ms;
+  };
   const io: CliIo = {
     version: "1.2.3",
     stdout: (text) => {
@@ -51,11 +58,9 @@ export async function runCommand(argv: readonly string[], world: CommandWorld = 
     },
     screen: () => screen,
     readerLeft: () => ++looked > looks,
-    now: () => new Date(nowMs),
-    sleep: async (ms) => {
-      nowMs += ms;
-    },
-    newId: () => "made-up",
+    now: real ? systemClock.now : () => new Date(nowMs),
+    sleep: real ? systemClock.sleep : advance,
+    newId: () => (real ? randomUUID() : "made-up"),
     read: async (path) => {
       const text = files[path];
       if (text === undefined) throw new Error(`${path}: there is no such file`);

@@ -107,17 +107,19 @@ function historyTable(history: NonNullable<Transaction["history"]>, paint: Paint
   return listing(["when", "event", "state", "node", "who and why"], rows, paint, colourOf);
 }
 
-/** `explain` as prose: what is so, why, and what would help. */
+/** `explain` as prose: what is so, why, and what would help. What the summary says already is not said twice. */
 export function explanationInWords({ summary, causes, blockedBy, help }: Explanation, paint: Paint): string {
-  const why = causes.map(({ code, text, since }) => {
+  const said = causes.filter(({ text }) => summary.includes(text)).map(({ code }) => paint("grey", code));
+  const others = causes.filter(({ text }) => !summary.includes(text));
+  const why = others.map(({ code, text, since }) => {
     const when = since === undefined ? "" : ` (since ${since})`;
     return `  • ${inert(text)}${when} ${paint("grey", code)}\n`;
   });
   const before = blockedBy === undefined ? "" : `\nIt waits for nonce ${blockedBy.nonce}${idOf(blockedBy)}.\n`;
   const what = help.map(({ code, text }) => `  → ${inert(text)} ${paint("grey", code)}\n`);
   return [
-    `${paint("bold", inert(summary))}\n`,
-    why.length === 0 ? "" : `\nWhy:\n${why.join("")}`,
+    `${[paint("bold", inert(summary)), ...said].join(" ")}\n`,
+    why.length === 0 ? "" : `\n${said.length === 0 ? "Why" : "Also"}:\n${why.join("")}`,
     before,
     what.length === 0 ? "" : `\nWhat would help:\n${what.join("")}`,
   ].join("");

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import type { FencepostClient, Transaction } from "../../client/index.ts";
 import { given } from "./answer.ts";
 import { type Asking, duration, onNode, type RemoteOptions } from "./remote.ts";
-import { coloured, colourOf, short, statusOf } from "./show-transaction.ts";
+import { coloured, short, statusOf } from "./show-transaction.ts";
 import { inert, listing } from "./table.ts";
 import { CLEARED, type CliIo, type Paint, painterFor, redrawn, type Screen } from "./terminal.ts";
 
@@ -68,16 +68,24 @@ function fitted(open: readonly Transaction[], io: CliIo, { screen, paint }: { sc
   if (open.length === 0) return "nothing: everything is final\n";
   const room = Math.max(1, screen.rows - LINES_AROUND);
   const left = open.length - room;
-  return `${openTable(open.slice(0, room), io, paint)}${left > 0 ? `… and ${left} more\n` : ""}`;
+  const shown = open.slice(0, room);
+  const [heads = "", ...lines] = openTable(shown, io).trimEnd().split("\n");
+  // Cut before it is coloured: a line that wraps would push the others off the screen.
+  const cut = (line: string): string => line.slice(0, screen.columns);
+  const rows = lines.map((line, at) => {
+    const status = statusOf(shown[at] as Transaction);
+    return cut(line).replace(status, () => coloured(paint, status));
+  });
+  return `${[paint("bold", cut(heads)), ...rows].join("\n")}\n${left > 0 ? `… and ${left} more\n` : ""}`;
 }
 
-function openTable(open: readonly Transaction[], io: CliIo, paint: Paint): string {
+function openTable(open: readonly Transaction[], io: CliIo): string {
   const rows = open.map((each) => [
     ...[age(each, io), statusOf(each), String(each.chainId), short(each.signer), String(each.nonce ?? "-")],
     ...[String(each.attempts.length), short(each.txHash), each.txId, (each.requestId ?? "-").slice(0, 24)],
   ]);
   const heads = ["age", "state", "chain", "signer", "nonce", "attempts", "hash", "transaction", "request id"];
-  return listing(heads, rows, paint, colourOf);
+  return listing(heads, rows);
 }
 
 function age({ createdAt }: Transaction, io: CliIo): string {

@@ -107,6 +107,15 @@ What would help:
   });
 });
 
+describe("fencepost explain of what its summary says", () => {
+  it("says it once", async () => {
+    const text = "mined in block 36 and final";
+    const explain = async () => ({ summary: `CONFIRMED: ${text}`, causes: [{ code: "CONFIRMED", text }], help: [] });
+    const client = { get: async () => transaction, explain } as unknown as Partial<FencepostClient>;
+    expect((await run(["explain", "x"], client)).stdout).toBe(`CONFIRMED: ${text} CONFIRMED\n`);
+  });
+});
+
 describe("fencepost list", () => {
   it("prints a page and how to get the next, or all of them", async () => {
     const asked: TransactionListQuery[] = [];

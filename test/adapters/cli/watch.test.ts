@@ -27,6 +27,8 @@ async function watch(argv: readonly string[], looks: readonly (readonly Transact
   return runCommand(["watch", ...argv], { ...world, actions, looks: looks.length - 1 });
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what moves a cursor, or colours it.
+const ESCAPES = /\u001b\[[0-9;]*[A-Za-z]/g;
 const SCREEN = { columns: 120, rows: 7, colours: false };
 
 describe("fencepost watch", () => {
@@ -75,6 +77,12 @@ describe("fencepost watch", () => {
     expect(first).toMatch(/^10s +TRACKING\/PENDING/m);
     expect(first).toContain("… and 2 more");
     expect(first.split("\n").length).toBeLessThanOrEqual(SCREEN.rows);
+    const narrow = await watch([], [many], { screen: { ...SCREEN, columns: 40, colours: true } });
+    const widths = narrow.stdout
+      .split("\n")
+      .slice(2)
+      .map((line) => line.replace(ESCAPES, "").length);
+    expect(Math.max(...widths)).toBe(40);
     expect(second).toContain("nothing: everything is final");
   });
 

@@ -6,7 +6,6 @@ import { type DatabaseFacts, examineDatabase, type OpenDatabase } from "../../..
 import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { anInstance } from "../../support/lane-samples.ts";
-import { NO_PGBOUNCER, pgbouncerPath, startPgBouncer } from "../../support/pgbouncer.ts";
 import { connectClient } from "./postgres-subject.ts";
 
 const examine = (url: URL | string) =>
@@ -16,8 +15,6 @@ function opened(facts: DatabaseFacts): OpenDatabase {
   if (facts.kind === "refused") throw new Error(facts.message);
   return facts;
 }
-
-if (pgbouncerPath === undefined) process.stderr.write(`${NO_PGBOUNCER}\n`);
 
 describe("what the doctor is told of a database", () => {
   let admin: pg.Client;
@@ -118,12 +115,5 @@ describe("what the doctor is told of a database", () => {
     const { nodes } = opened(await examine(url));
     expect(nodes).toMatchObject([{ nodeId: instance.nodeId, url: instance.url, version: instance.version }]);
     await store.close();
-  });
-
-  it.skipIf(pgbouncerPath === undefined)("is that a pooler stands before it", async () => {
-    const url = await migrated();
-    const pooler = await startPgBouncer(url.href);
-    expect(await examine(pooler.url)).toMatchObject({ pooled: true });
-    await pooler.stop();
   });
 });
