@@ -44,9 +44,8 @@ describe("the file of profiles", () => {
     expect(await profilesIn(file).readProfiles()).toMatchObject({ current: null, profiles: {} });
   });
 
-  it.each([0o640, 0o604, 0o644, 0o660])("is refused where others can read it (mode %o)", async (mode) => {
-    written(JSON.stringify(PROFILES), mode);
-    const octal = `0${mode.toString(8)}`;
+  it.each(["0640", "0604", "0644", "0660"])("is refused where others can read it (mode %s)", async (octal) => {
+    written(JSON.stringify(PROFILES), Number.parseInt(octal, 8));
     await expect(profilesIn(file).readProfiles()).rejects.toThrow(
       `${file}: holds API keys and is open to other users (mode ${octal}): chmod 600 ${file}`,
     );

