@@ -12,7 +12,12 @@ interface Subject {
   readonly client: FencepostClient;
   readonly signers: readonly string[];
   readonly to: string;
+  /** Given where it is known: then creates are measured, and not how fast the chain estimates. */
+  readonly gas?: string;
 }
+
+/** What a transfer to an account without code takes. */
+const TRANSFER_GAS = "21000";
 
 interface BenchPorts {
   /** The node that is named. */
@@ -39,7 +44,7 @@ export async function bench(options: BenchOptions, ports: BenchPorts): Promise<B
     const { nodes, signers, chain } = await startCluster({ ...place, nodes: 1 });
     const { client } = nodes[0] as NodeChild;
     const recipient = (chain.accounts.at(-1) as { address: string }).address;
-    return measure({ name: "embedded", client, signers, to: recipient }, options, ports);
+    return measure({ name: "embedded", client, signers, to: recipient, gas: TRANSFER_GAS }, options, ports);
   });
 }
 
@@ -48,7 +53,8 @@ async function measure(
   { transactions, callers }: BenchOptions,
   ports: BenchPorts,
 ): Promise<BenchReport> {
-  const { client, signers, to } = subject;
+  const { client, signers, to, gas } = subject;
+  const payload = { to, value: "0", ...(gas !== undefined && { gas }) };
   const run = ports.newId();
   const latencies: number[] = [];
   const txIds: string[] = [];
@@ -57,7 +63,7 @@ async function measure(
   const caller = async (): Promise<void> => {
     for (let n = next++; n < transactions; n = next++) {
       const signer = signers[n % signers.length] as string;
-      const intent: CreateTransaction = { signer, requestId: `bench-${run}-${n}`, payload: { to, value: "0" } };
+      const intent: CreateTransaction = { signer, requestId: `bench-${run}-${n}`, payload };
       const beganMs = systemClock.monotonicMs();
       const sent = await client.send(intent).catch((error: unknown) => void failures.push(error));
       latencies.push(systemClock.monotonicMs() - beganMs);
@@ -65,8 +71,7 @@ async function measure(
     }
   };
   // The first of a lane pays for what is then known: its nonce, the fees, code that is compiled.
-  for (const signer of signers)
-    await client.send({ signer, requestId: `bench-${run}-warm`, payload: { to, value: "0" } });
+  for (const signer of signers) await client.send({ signer, requestId: `bench-${run}-warm`, payload });
   ports.say(`sending ${transactions} creates, ${callers} at a time`);
   const startedMs = systemClock.monotonicMs();
   await Promise.all(Array.from({ length: callers }, caller));
