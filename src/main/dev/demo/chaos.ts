@@ -47,7 +47,10 @@ async function perform(
     await sendAll({ transactions: count, from, signers, recipient, nodes }, (one) => {
       accepted.push(one);
       show();
-      if (blow === null && accepted.length >= from + count / 2) blow = strike(cluster, wave, { done, progress });
+      if (blow !== null || accepted.length < from + count / 2) return;
+      blow = strike(cluster, wave, { done, progress });
+      // Where it fails that is told behind the wave; an interruption ends both, and nobody waits for it then.
+      blow.catch(() => undefined);
     });
     await (blow as Promise<void> | null);
   }

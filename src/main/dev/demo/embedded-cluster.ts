@@ -29,9 +29,19 @@ export async function startCluster({ nodes: count, directory, undo, signal }: Cl
   const chain = await startEmbeddedChain({ blockTimeMs: BLOCK_MS }).catch(nameWhatIsMissing);
   undo.unshift(() => chain.stop());
   const nodes: NodeChild[] = [];
-  undo.unshift(() => Promise.all(nodes.filter((node) => node.alive()).map((node) => node.stop())));
-  const start = (n: number): Promise<NodeChild> =>
-    startNodeChild(`node-${n}`, variables(n, postgres, chain), directory);
+  const started: Promise<NodeChild>[] = [];
+  // One that is just being started is waited for: nobody else would end it.
+  undo.unshift(async () => {
+    const known = (await Promise.allSettled(started)).flatMap((each) =>
+      each.status === "fulfilled" ? [each.value] : [],
+    );
+    await Promise.all(known.filter((node) => node.alive()).map((node) => node.stop()));
+  });
+  const start = (n: number): Promise<NodeChild> => {
+    const starting = startNodeChild(`node-${n}`, variables(n, postgres, chain), directory);
+    started.push(starting);
+    return starting;
+  };
   for (let n = 1; n <= count && !signal.aborted; n++) nodes.push(await start(n));
   const signers = chain.accounts.slice(0, SIGNERS).map(({ address }) => address);
   /** In the place of one that has ended. */
