@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { FencepostApiError, type FencepostClient, type Transaction } from "../../../src/client/index.ts";
+import {
+  type CreateTransaction,
+  FencepostApiError,
+  type FencepostClient,
+  type Transaction,
+} from "../../../src/client/index.ts";
 import * as examples from "../../../src/contract/examples.ts";
 import { type CommandWorld, runCommand } from "../../support/command.ts";
 
@@ -16,15 +21,15 @@ interface Script extends Omit<CommandWorld, "actions"> {
 async function run(argv: readonly string[], { states = [], failure, ...world }: Script = {}) {
   const sent: unknown[] = [];
   let looks = 0;
-  const client: Partial<FencepostClient> = {
-    send: async (intent) => {
+  const client = {
+    send: async (intent: CreateTransaction) => {
       sent.push(intent);
       if (failure !== undefined) throw failure;
       return { ...examples.created, requestId: intent.requestId ?? null };
     },
     get: async () => ({ ...examples.transaction, ...states[Math.min(looks++, states.length - 1)] }),
   };
-  const connect = async () => client as FencepostClient;
+  const connect = async () => client as unknown as FencepostClient;
   return { ...(await runCommand(["send", ...argv], { ...world, actions: { connect } })), sent };
 }
 
@@ -178,13 +183,13 @@ describe("fencepost send of several", () => {
   it("gives each a request id of its own, and says which were refused", async () => {
     const asked: unknown[] = [];
     const problem = { type: "/docs", title: "t", status: 422, code: "UNKNOWN_SIGNER" as const, detail: "nobody" };
-    const client: Partial<FencepostClient> = {
-      sendBatch: async (transactions) => {
+    const client = {
+      sendBatch: async (transactions: readonly CreateTransaction[]) => {
         asked.push(...transactions.map(({ requestId }) => requestId));
         return [{ status: 202, ...examples.created }, problem];
       },
     };
-    const actions = { connect: async () => client as FencepostClient };
+    const actions = { connect: async () => client as unknown as FencepostClient };
     const argv = ["send", "--file", "many.json", "--request-id", "payday"];
     const { code, stdout, stderr } = await runCommand(argv, { actions, files: { "many.json": many } });
     expect(asked).toEqual(["payday-1", "payday-2"]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { FencepostClient } from "../../../src/client/index.ts";
+import type { CreateTransaction, FencepostClient } from "../../../src/client/index.ts";
 import * as examples from "../../../src/contract/examples.ts";
 import { bench } from "../../../src/main/dev/demo/bench.ts";
 
@@ -9,15 +9,15 @@ const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 /** A node that refuses every `nth` create. */
 function ports(nth = Number.POSITIVE_INFINITY) {
   const sent: unknown[] = [];
-  const client: Partial<FencepostClient> = {
-    send: async (intent) => {
+  const client = {
+    send: async (intent: CreateTransaction) => {
       sent.push(intent);
       if (sent.length % nth === 0) throw new Error("refused");
       return { ...examples.created, txId: `tx-${sent.length}` };
     },
     waitFor: async () => examples.transaction,
   };
-  return { sent, say: () => undefined, newId: () => "run", connect: async () => client as FencepostClient };
+  return { sent, say: () => undefined, newId: () => "run", connect: async () => client as unknown as FencepostClient };
 }
 
 describe("a measurement", () => {
