@@ -60,8 +60,16 @@ export function explainRefusal(error: unknown): never {
   throw new CommandFailed([lineOf(error)], exitCodeOf(error), { cause: error });
 }
 
-function exitCodeOf({ code }: FencepostApiError): number {
-  if (code === "UNREACHABLE") return EXIT_CODES.notReached;
+/** By what the client calls it: nobody answered, or not in time. */
+const UNANSWERED: ReadonlySet<string> = new Set(["UNREACHABLE", "TIMEOUT"]);
+
+export function isUnanswered({ code }: FencepostApiError): boolean {
+  return UNANSWERED.has(code);
+}
+
+function exitCodeOf(error: FencepostApiError): number {
+  const { code } = error;
+  if (isUnanswered(error)) return EXIT_CODES.notReached;
   return code === "UNAVAILABLE" || code === "UNEXPECTED_ANSWER" ? EXIT_CODES.failed : EXIT_CODES.refused;
 }
 

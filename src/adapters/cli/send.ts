@@ -13,7 +13,7 @@ import { tell } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
 import { type IntentOptions, intentsOf } from "./intent.ts";
 import { feeOptions } from "./operate.ts";
-import { type Asking, chainIdOption, json, onNode, type RemoteOptions } from "./remote.ts";
+import { type Asking, chainIdOption, isUnanswered, json, onNode, type RemoteOptions } from "./remote.ts";
 import { wholeTransaction } from "./show-transaction.ts";
 import { inert } from "./table.ts";
 import type { CliIo } from "./terminal.ts";
@@ -94,9 +94,9 @@ function plain({ txId, chainId, signer, nonce, state, requestId }: CreatedTransa
 /** No answer is not a no: it may have been taken. */
 function sayHowToRepeat(error: unknown, requestId: string): never {
   if (!(error instanceof FencepostApiError)) throw error;
-  const isUnknown = error.code === "UNREACHABLE" || error.problem?.outcome === "unknown";
+  const isUnknown = isUnanswered(error) || error.problem?.outcome === "unknown";
   if (!isUnknown) throw error;
-  const code = error.code === "UNREACHABLE" ? EXIT_CODES.notReached : EXIT_CODES.failed;
+  const code = isUnanswered(error) ? EXIT_CODES.notReached : EXIT_CODES.failed;
   const how = `whether it was taken is not known; repeat it with --request-id ${requestId}, and it is sent once`;
   throw new CommandFailed([`${error.detail}: ${how}`], code, { cause: error });
 }
