@@ -78,15 +78,16 @@ export function createClient(options: ClientOptions): FencepostClient {
 
 interface Asked {
   readonly requestId?: string;
-  readonly signer?: string;
+  /** An address, or the pool that chooses one. */
+  readonly signer?: unknown;
   readonly chainId?: number;
-};
+}
 
 /** What is not even an object is the node's to refuse. */
 const withRequestId = <T extends Asked>(asked: T): T & { readonly requestId: string } =>
   asked && { ...asked, requestId: asked.requestId ?? newRequestId() };
 
-const laneOf = (asked: Asked) => `${asked?.chainId ?? ""}${String(asked?.signer).toLowerCase()}`;
+const laneOf = (asked: Asked) => `${asked?.chainId ?? ""}${JSON.stringify(asked?.signer)}`.toLowerCase();
 
 /** A caller who gave no request id needs the one that was made. */
 const rethrowOf = (asked: Asked) => (error: unknown) => {

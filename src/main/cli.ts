@@ -2,48 +2,53 @@
  * The command line put together: environment in, exit code out. Each command loads what it needs when it runs, so that
  * `--help` and `config` import neither database driver nor chain library; `config` asks endpoints for their chain's id.
  */
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
+import type { CommandOptions } from "../adapters/cli/answer.ts";
+import type { DiagnosticActions } from "../adapters/cli/diagnose.ts";
 import { CommandFailed, EXIT_CODES } from "../adapters/cli/failure.ts";
 import type { KeyActions } from "../adapters/cli/keys.ts";
-import type { CommandOptions } from "../adapters/cli/present.ts";
-import { type CliActions, type CliIo, runCli, type ServeOptions } from "../adapters/cli/run-cli.ts";
+import { type CliActions, runCli, type ServeOptions } from "../adapters/cli/run-cli.ts";
 import type { KeystoreSource } from "../adapters/evm/signers/keystore.ts";
 import type { StoredKey } from "../adapters/evm/signers/keystore-files.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { type Environment, readEnvironment } from "../adapters/system/environment.ts";
 import type { Logger } from "../adapters/system/logger.ts";
 import { createMask } from "../domain/mask.ts";
-import { USUAL_SCOPES } from "../domain/principal.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { type Command, type Config, ConfigurationError } from "./config/config.ts";
-import type { ApiKey } from "./config/credentials.ts";
 import { loadConfig } from "./config/load.ts";
 import type { Resolution } from "./config/resolve.ts";
 import { secretsOfVariables } from "./config/secrets.ts";
-import { version } from "./version.ts";
+import { remoteActions } from "./node-to-ask.ts";
+import { createOutput, type ProcessOutput } from "./process-output.ts";
+import { profileFileOf, profilesIn } from "./profile-file.ts";
 
 const STANDARD_ERROR = 2;
 
 /** Only a test gives a failpoint, to strike a node as it is shipped at one of its steps. */
 export async function main(argv: readonly string[], failpoint?: Failpoints): Promise<number> {
-  const output = createOutput();
   const environment = readEnvironment();
+  const output = createOutput(environment);
   output.hide(secretsOfVariables(environment.variables));
   return runCli(argv, createActions(environment, output, failpoint), output);
 }
 
-function createActions(environment: Environment, output: Output, failpoint?: Failpoints): CliActions {
+function createActions(environment: Environment, output: ProcessOutput, failpoint?: Failpoints): CliActions {
   const { variables, workingDirectory } = environment;
-  const load = async <C extends Command>(command: C, { port, config: configPath }: ServeOptions) => {
+  const loadRaw = async <C extends Command>(command: C, { port, config: configPath }: ServeOptions) => {
     const flags = port === undefined ? {} : { port };
     const request = { command, variables, workingDirectory, configPath, flags, nodeId: defaultNodeId(environment) };
-    const loaded = await loadConfig(request).catch(explainMistakes);
+    const loaded = await loadConfig(request);
     output.hide(loaded.config.secrets);
     return loaded;
   };
+  const load = <C extends Command>(command: C, options: ServeOptions) =>
+    loadRaw(command, options).catch(explainMistakes);
+  const profiles = profilesIn(profileFileOf(environment));
+  const remote = remoteActions({ load: (options) => load("config", options), ...profiles }, output.hide);
   return {
     async dev(options, ready) {
       const { config } = await load("dev", options);
@@ -75,20 +80,7 @@ function createActions(environment: Environment, output: Output, failpoint?: Fai
     },
     async demo(options) {
       const { demo } = await import("./dev/demo/demo.ts");
-      const isTerminal = process.stdout.isTTY === true && options.json !== true;
-      const write = options.json === true ? output.stderr : output.stdout;
-      return demo(Number(options.transactions), { isTerminal, write });
-    },
-    async connect(options) {
-      const { config } = await load("config", options);
-      const { createClient } = await import("../client/index.ts");
-      const { advertisedUrl, literalHost } = await import("./advertised-url.ts");
-      // Operators find everything where they come in.
-      const { host, port } = config.admin ?? config;
-      const url = options.url ?? config.advertiseUrl ?? advertisedUrl(`http://${literalHost(host)}:${port}`);
-      const apiKey = options.apiKey ?? mightiest(config.apiKeys)?.secret;
-      output.hide(apiKey === undefined ? [] : [apiKey]);
-      return createClient({ url, repeat: false, ...(apiKey !== undefined && { apiKey }) });
+      return demo(Number(options.transactions), progressOn(output, options));
     },
     async migrate(options) {
       const { config } = await load("migrate", options);
@@ -102,6 +94,11 @@ function createActions(environment: Environment, output: Output, failpoint?: Fai
       await refuseBadPolicies(config);
       return showEffective(resolution);
     },
+    ...profiles,
+    ...remote,
+    ...createDiagnostics({ output, workingDirectory, connect: remote.connect }, async (command, options) => {
+      return (await loadRaw(command, options)).config;
+    }),
     ...createKeyActions(async (options) => keystoreOf((await load("config", options)).config)),
   };
 }
@@ -118,10 +115,40 @@ async function refuseBadPolicies({ policies }: Config): Promise<void> {
   await loadPolicies({ policies }).catch(explainMistakes);
 }
 
-/** The one with the most scopes, the first of several: what an operator asks for takes more than what a caller does. */
-function mightiest(keys: Config["apiKeys"]): ApiKey | undefined {
-  const scopesOf = ({ scopes = USUAL_SCOPES }: ApiKey): number => scopes.length;
-  return keys === "none" ? undefined : keys.toSorted((a, b) => scopesOf(b) - scopesOf(a))[0];
+interface DiagnosticPorts extends Pick<CliActions, "connect"> {
+  readonly output: ProcessOutput;
+  readonly workingDirectory: string;
+}
+
+/** On a terminal with bars; with `--json` standard output is for the answer. */
+function progressOn(output: ProcessOutput, { json }: CommandOptions) {
+  const isTerminal = output.screen() !== null && json !== true;
+  return { isTerminal, write: json === true ? output.stderr : output.stdout };
+}
+
+function createDiagnostics(
+  { output, workingDirectory, connect }: DiagnosticPorts,
+  load: (command: "start" | "config", options: CommandOptions) => Promise<Config>,
+): DiagnosticActions {
+  return {
+    async doctor(options) {
+      const { doctor } = await import("./doctor/doctor.ts");
+      return doctor((command) => load(command, options));
+    },
+    async bench(options) {
+      const { bench } = await import("./dev/demo/bench.ts");
+      const say = (line: string) => output.stderr(`${line}\n`);
+      return bench(options, { connect: () => connect(options), say, newId: randomUUID });
+    },
+    async chaos(options) {
+      const { chaos } = await import("./dev/demo/chaos.ts");
+      return chaos(options, progressOn(output, options));
+    },
+    async init({ config }) {
+      const { writeConfig } = await import("./write-config.ts");
+      return writeConfig(workingDirectory, config);
+    },
+  };
 }
 
 function createKeyActions(source: (options: CommandOptions) => Promise<KeystoreSource>): KeyActions {
@@ -172,25 +199,4 @@ const LONGEST_HOST_NAME = 64;
 function defaultNodeId({ hostname, pid }: Environment): string {
   const host = hostname.replace(/[^\w.-]+/g, "-").slice(0, LONGEST_HOST_NAME);
   return `${host}-${pid}-${randomBytes(3).toString("hex")}`;
-}
-
-interface Output extends CliIo {
-  /** From here on these texts are masked: an error may quote what it was given. */
-  hide(secrets: readonly string[]): void;
-}
-
-function createOutput(): Output {
-  let hidden: readonly string[] = [];
-  let mask = createMask(hidden);
-  // A reader that went away (`fencepost config | head -1`) is no error of ours.
-  process.stdout.on("error", () => undefined);
-  return {
-    version,
-    stdout: (text) => void process.stdout.write(text),
-    stderr: (text) => void process.stderr.write(mask(text)),
-    hide: (secrets) => {
-      hidden = [...hidden, ...secrets];
-      mask = createMask(hidden);
-    },
-  };
 }

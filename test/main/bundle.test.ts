@@ -69,6 +69,11 @@ describe("the bundled command line", () => {
   it("loads neither database driver, nor server, nor chain library for its help", () => {
     expect(loadedBy("cli.js").flatMap((path) => packageAt(path) ?? [])).toEqual(["commander"]);
   });
+
+  it("loads none of them for a command that asks a node either", () => {
+    const client = files.find(({ text }) => text.includes("// src/client/index.ts\n"))?.name ?? "";
+    expect(loadedBy(client).flatMap((path) => packageAt(path) ?? [])).toEqual([]);
+  });
 });
 
 /** The modules of a file, and of all that it imports at once. */

@@ -110,6 +110,26 @@ describe("main", () => {
     expect(stderr).not.toContain(PASSWORD);
   });
 
+  it("doctor says what to mend, without the password, and ends with 1", async () => {
+    const { code, stdout, stderr } = await run(["doctor", "--json"], {
+      FENCEPOST_DATABASE_URL: `postgres://app:${PASSWORD}@127.0.0.1:1/app`,
+      FENCEPOST_PORT: "0",
+    });
+    const { findings } = JSON.parse(stdout) as { findings: { sign: string; code: string; fix: string | null }[] };
+    const mistakes = findings.filter(({ sign }) => sign === "mistake");
+    expect(new Set(mistakes.map((finding) => finding.code))).toEqual(
+      new Set(["CONFIGURATION", "DATABASE_UNREACHABLE"]),
+    );
+    for (const { fix } of mistakes) expect(fix).toMatch(/./);
+    expect([code, stdout.includes(PASSWORD), stderr.split("\n").length]).toEqual([1, false, 2]);
+  });
+
+  it("init writes a configuration that config reads, and writes over none", async () => {
+    expect(await run(["init"])).toMatchObject({ code: 0, stdout: expect.stringContaining("fencepost.config.ts") });
+    expect(await run(["config"])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^port +3000 +file$/m) });
+    expect(await run(["init"])).toMatchObject({ code: 1, stderr: expect.stringContaining("left as it is") });
+  });
+
   it("reads the file that --config names", async () => {
     writeFileSync(join(directory, "other.json"), '{ "prot": 1 }');
     expect(await run(["config", "--config", "other.json"])).toEqual({

@@ -52,6 +52,14 @@ export const EXIT_CODES = {
   failed: 1,
   /** The command line or the configuration is wrong: it will fail the same way until it is changed. */
   misused: 2,
+  /** A node said no: the request, the key or the transaction's state does not allow it. */
+  refused: 3,
+  /** No node answered: nothing is known, also not whether it was taken. */
+  notReached: 4,
+  /** What was waited for is final, and the caller's payload was not executed. */
+  transactionFailed: 5,
+  /** What was waited for was not final in the time given; it goes on. */
+  stillWaiting: 6,
   /** Ctrl-C, or SIGTERM, a second time before it had ended; what was in hand is picked up by the next start. */
   interrupted: 130,
   terminated: 143,

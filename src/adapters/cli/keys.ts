@@ -1,8 +1,9 @@
 /** `fencepost keys`: the encrypted key files of the configured directory; `keys api`: the API keys of the database, over a node. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { AddKey, Keys, NewKey, RevokedKey } from "../../client/index.ts";
-import { answerWith, type CommandOptions, table } from "./present.ts";
+import { answerWith, type CommandOptions } from "./answer.ts";
 import { type Asking, askNode } from "./remote.ts";
+import { listing, table } from "./table.ts";
 
 export interface ImportOptions extends CommandOptions {
   /** The file that holds the key; `-` is standard input. */
@@ -120,5 +121,5 @@ function keysTable({ items }: { readonly items: readonly Keys["items"][number][]
     const limits = [signers?.join(" ") ?? "all", chains?.join(" ") ?? "all", ...quotas];
     return [name, scopes.join("+"), ...limits, secrets.map(({ secretId }) => secretId).join(" "), createdAt];
   });
-  return table([["name", "scopes", "signers", "chains", "rate", "queue share", "secrets", "created"], ...rows]);
+  return listing(["name", "scopes", "signers", "chains", "rate", "queue share", "secrets", "created"], rows);
 }

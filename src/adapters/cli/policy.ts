@@ -1,8 +1,8 @@
 /** `fencepost policy`: what is in force, what it would say, and what is used. */
 import { type Command, Option } from "commander";
 import type { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../../client/index.ts";
-import { table } from "./present.ts";
-import { type Asking, askNode, json } from "./remote.ts";
+import { type Asking, askNode, chainIdOption, json } from "./remote.ts";
+import { listing } from "./table.ts";
 
 export function addPolicy(program: Command, asking: Asking): void {
   const policy = program.command("policy").description("what signers and API keys may do, and up to how much");
@@ -18,7 +18,7 @@ export function addPolicy(program: Command, asking: Asking): void {
     .addOption(
       new Option("--payload <json>", 'as in POST /tx: {"to":"0x…","value":"1"}').argParser(json).makeOptionMandatory(),
     )
-    .addOption(new Option("--chain-id <number>", "where several chains are configured").argParser(Number))
+    .addOption(chainIdOption())
     .addOption(new Option("--key <name>", "ask for another API key"));
   const usage = policy.command("usage").description("print what is used of this hour and day");
   askNode(usage, asking, { ask: (client) => client.policyUsage(wanted(usage)), show: usageTable })
@@ -60,5 +60,5 @@ function usageTable({ at, signers, keys }: PolicyUsage): string {
     ...[of(day.value, day.maxValue), of(day.cost, day.maxCost)],
   ]);
   if (rows.length === 0) return `nothing is used at ${at}\n`;
-  return table([["who", "chain", "value, hour", "cost, hour", "value, day", "cost, day"], ...rows]);
+  return listing(["who", "chain", "value, hour", "cost, hour", "value, day", "cost, day"], rows);
 }

@@ -1,42 +1,5 @@
-/** What commands print on standard output: for people, or with `--json` for programs. */
-import type { Command } from "commander";
-import type { Transaction } from "../../contract/transactions.ts";
-
-export interface Output {
-  stdout(text: string): void;
-}
-
-export interface CommandOptions {
-  /** Instead of the file in the working directory. */
-  readonly config?: string;
-  readonly json?: boolean;
-  readonly verbose?: boolean;
-}
-
-/** How a command that ends with one answer gets it, and how people read it. */
-export interface Answer<From, T> {
-  readonly ask: (from: From) => Promise<T>;
-  readonly show: (answer: T) => string;
-  /** Throws where the command failed all the same; it is printed by then. */
-  readonly judge?: (answer: T) => void;
-}
-
-export function answerWith<O extends CommandOptions, T>(command: Command, io: Output, how: Answer<O, T>): void {
-  command.action(async () => {
-    const options = command.optsWithGlobals<O>();
-    const answer = await how.ask(options);
-    io.stdout(options.json === true ? `${JSON.stringify(answer, null, 2)}\n` : how.show(answer));
-    how.judge?.(answer);
-  });
-}
-
-/** Columns as wide as their widest cell, two blanks between, nothing at the end of a line. */
-export function table(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (row: readonly string[]): string =>
-    row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ");
-  return rows.map((row) => `${line(row).trimEnd()}\n`).join("");
-}
+/** What the commands print that run nodes, and those that look at this machine's own configuration. */
+import { table } from "./table.ts";
 
 export interface ReadyNode {
   /** Where operators come in; null: in the same place. */
@@ -126,11 +89,4 @@ export function configTable(rows: readonly ConfigRow[]): string {
       return [key, value, origin === "environment" ? (variable ?? origin) : origin];
     }),
   );
-}
-
-/** What an action did to a transaction, and what is tracked of it now. */
-export function actionReport(action: string, { txId, nonce, state, subState, attempts }: Transaction): string {
-  const status = subState === null ? state : `${state}/${subState}`;
-  const lines = attempts.map(({ ordinal, kind, txHash }) => `  attempt ${ordinal}  ${kind.padEnd(11)}  ${txHash}\n`);
-  return `${action}: transaction ${txId} (nonce ${nonce ?? "-"}) is ${status}\n${lines.join("")}`;
 }

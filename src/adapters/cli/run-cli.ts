@@ -1,11 +1,25 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { answerWith, type CommandOptions } from "./answer.ts";
+import { addClusterCommands, addKillSwitch } from "./cluster.ts";
+import { addCompletions } from "./completions.ts";
+import { addDiagnostics, type DiagnosticActions } from "./diagnose.ts";
 import { CommandFailed, describeFailure, describeWhole, EXIT_CODES } from "./failure.ts";
 import { addKeys, type KeyActions } from "./keys.ts";
+import { addNonces } from "./nonces.ts";
+import { addOperating } from "./operate.ts";
 import { addPolicy } from "./policy.ts";
 import * as present from "./present.ts";
-import { addClusterCommands, addKillSwitch, addOperating, type RemoteActions } from "./remote.ts";
+import { addProbes } from "./probes.ts";
+import { addProfiles, type ProfileActions } from "./profiles.ts";
+import type { RemoteActions } from "./remote.ts";
+import { addSend } from "./send.ts";
+import { addCompletion } from "./shell-completion.ts";
+import { addSigners } from "./signers.ts";
+import type { CliIo } from "./terminal.ts";
+import { addTransactions } from "./transactions.ts";
+import { addWatch } from "./watch.ts";
 
-export interface ServeOptions extends present.CommandOptions {
+export interface ServeOptions extends CommandOptions {
   readonly port?: string;
 }
 
@@ -14,7 +28,7 @@ export interface StartOptions extends ServeOptions {
   readonly workers?: string;
 }
 
-export interface DemoOptions extends present.CommandOptions {
+export interface DemoOptions extends CommandOptions {
   readonly transactions: string;
 }
 
@@ -24,22 +38,17 @@ export interface DevOptions extends ServeOptions {
   readonly dataDir: string;
 }
 
-export interface MigrateOptions extends present.CommandOptions {
+export interface MigrateOptions extends CommandOptions {
   readonly grant?: string;
 }
 
 /** What the commands do. `dev` and `start` call `ready` once and resolve when the node has stopped. */
-export interface CliActions extends RemoteActions, KeyActions {
+export interface CliActions extends RemoteActions, KeyActions, ProfileActions, DiagnosticActions {
   dev(options: DevOptions, ready: (node: present.ReadyDevNode) => void): Promise<void>;
   start(options: StartOptions, ready: (node: present.ReadyNode) => void): Promise<void>;
   demo(options: DemoOptions): Promise<present.DemoReport>;
   migrate(options: MigrateOptions): Promise<{ readonly applied: readonly string[] }>;
-  config(options: present.CommandOptions): Promise<readonly present.ConfigRow[]>;
-}
-
-export interface CliIo extends present.Output {
-  readonly version: string;
-  stderr(text: string): void;
+  config(options: CommandOptions): Promise<readonly present.ConfigRow[]>;
 }
 
 /** Runs one command; resolves with the exit code and never rejects. */
@@ -49,7 +58,7 @@ export async function runCli(argv: readonly string[], actions: CliActions, io: C
     await program.parseAsync([...argv], { from: "user" });
     return EXIT_CODES.ok;
   } catch (error) {
-    return report(error, io, program.opts<present.CommandOptions>().verbose === true);
+    return report(error, io, program.opts<CommandOptions>().verbose === true);
   }
 }
 
@@ -65,14 +74,35 @@ function createProgram(actions: CliActions, io: CliIo): Command {
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ writeOut: io.stdout, writeErr: io.stderr, outputError: () => undefined })
     .exitOverride();
+  addInGroups(program, actions, io);
+  return program;
+}
+
+/** Forty commands in one list are read by nobody. */
+function addInGroups(program: Command, actions: CliActions, io: CliIo): void {
+  const asking = { actions, io };
+  program.commandsGroup("Run nodes:");
   addServing(program, actions, io);
   addOneShot(program, actions, io);
-  addOperating(program, { actions, io });
-  addClusterCommands(program, { actions, io });
-  addKillSwitch(program, { actions, io });
-  addPolicy(program, { actions, io });
-  addKeys(program, { actions, io });
-  return program;
+  program.commandsGroup("Set up and check:");
+  addDiagnostics(program, asking);
+  addKeys(program, asking);
+  addProfiles(program, asking);
+  addCompletion(program, io);
+  program.commandsGroup("Send and follow:");
+  addSend(program, asking);
+  addTransactions(program, asking);
+  addWatch(program, asking);
+  addCompletions(program, asking);
+  addNonces(program, asking);
+  program.commandsGroup("Act on a transaction:");
+  addOperating(program, asking);
+  program.commandsGroup("Signers, policies and nodes:");
+  addSigners(program, asking);
+  addPolicy(program, asking);
+  addClusterCommands(program, asking);
+  addKillSwitch(program, asking);
+  addProbes(program, asking);
 }
 
 const port = () => new Option("--port <number>", "port to listen on");
@@ -107,7 +137,7 @@ function addOneShot(program: Command, actions: CliActions, io: CliIo): void {
       "run three nodes, kill one and freeze another in the middle of a thousand transfers, and count what was lost",
     )
     .addOption(new Option("--transactions <number>", "how many transfers").default("1000").argParser(wholeNumber));
-  present.answerWith(demo, io, {
+  answerWith(demo, io, {
     ask: (options: DemoOptions) => actions.demo(options),
     show: present.demoTable,
     judge: refuseLosses,
@@ -116,14 +146,14 @@ function addOneShot(program: Command, actions: CliActions, io: CliIo): void {
     .command("migrate")
     .description("bring the database's schema up to this version")
     .option("--grant <role>", "let this role run nodes on it, without the right to change a table");
-  present.answerWith(migrate, io, {
+  answerWith(migrate, io, {
     ask: async (options: MigrateOptions) => ({ applied: (await actions.migrate(options)).applied }),
     show: present.migrationReport,
   });
   const config = program
     .command("config")
     .description("print the effective configuration and where each value comes from; secrets are masked");
-  present.answerWith(config, io, { ask: (options) => actions.config(options), show: present.configTable });
+  answerWith(config, io, { ask: (options) => actions.config(options), show: present.configTable });
 }
 
 function refuseLosses({ lost, duplicate, gaps }: present.DemoReport): void {

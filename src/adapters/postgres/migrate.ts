@@ -96,6 +96,30 @@ export async function migrate(options: SchemaOptions): Promise<{ readonly applie
   });
 }
 
+export interface SchemaState {
+  /** How many migrations the database has; 0: no schema yet. */
+  readonly applied: number;
+  /** What `migrate` would apply. */
+  readonly pending: readonly string[];
+  /** Why it would not; null: it would. */
+  readonly problem: string | null;
+}
+
+/** What `migrate` would do; nothing is done. */
+export async function schemaState(options: SchemaOptions): Promise<SchemaState> {
+  const migrations = options.migrations ?? (await shippedMigrations());
+  return withClient(options, async (client) => {
+    const ledger = await ledgerIfAny(client);
+    try {
+      const pending = pendingOf(migrations, ledger).map(({ name }) => name);
+      return { applied: ledger.size, pending, problem: null };
+    } catch (error) {
+      if (!(error instanceof SchemaMismatch)) throw error;
+      return { applied: ledger.size, pending: [], problem: error.message };
+    }
+  });
+}
+
 const FOLDER = new URL("./migrations/", import.meta.url);
 
 async function shippedNames(): Promise<readonly string[]> {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { EXIT_CODES } from "../../../src/adapters/cli/failure.ts";
 import type { RemoteOptions } from "../../../src/adapters/cli/remote.ts";
-import { type CliActions, runCli } from "../../../src/adapters/cli/run-cli.ts";
 import { FencepostApiError, type FencepostClient, type Transaction } from "../../../src/client/index.ts";
 import { cancelling } from "../../../src/contract/examples.ts";
+import { runCommand } from "../../support/command.ts";
 
 const { txId } = cancelling;
 
@@ -29,12 +30,8 @@ async function run(argv: readonly string[], answer: () => Promise<Transaction> =
       connected.push(options);
       return client;
     },
-  } as Partial<CliActions> as CliActions;
-  const out: string[] = [];
-  const err: string[] = [];
-  const io = { version: "1.2.3", stdout: (text: string) => out.push(text), stderr: (text: string) => err.push(text) };
-  const code = await runCli(argv, actions, io);
-  return { code, stdout: out.join(""), stderr: err.join(""), calls, connected };
+  };
+  return { ...(await runCommand(argv, { actions })), calls, connected };
 }
 
 describe("operator commands", () => {
@@ -77,11 +74,11 @@ describe("operator commands", () => {
     expect(connected).toMatchObject([{ url: "http://n:1", apiKey: "k" }]);
   });
 
-  it("losing the race is one line and exit code 1", async () => {
+  it("losing the race is one line and exit code 3", async () => {
     const detail = `transaction ${txId} is CONFIRMED: it was mined in block 12`;
     const conflict = () => Promise.reject(new FencepostApiError({ code: "CONFLICT", status: 409, detail }));
     const { code, stderr } = await run(["cancel", txId, "--reason", "r"], conflict);
-    expect(code).toBe(1);
+    expect(code).toBe(EXIT_CODES.refused);
     expect(stderr).toBe(`fencepost: CONFLICT: ${detail}\n`);
   });
 

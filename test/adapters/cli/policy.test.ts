@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type CliActions, runCli } from "../../../src/adapters/cli/run-cli.ts";
 import type { FencepostClient, PolicyVerdict } from "../../../src/client/index.ts";
+import { runCommand } from "../../support/command.ts";
 
 const signer = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 const window = { value: "5", cost: "9", maxValue: "10", maxCost: null };
@@ -19,11 +19,9 @@ async function run(argv: readonly string[], verdict: Partial<PolicyVerdict> = {}
       return { at: "2026-11-17T10:30:00.000Z", signers: [{ signer, ...used }], keys: [{ key: "payments", ...used }] };
     },
   };
-  const actions = { connect: async () => client as FencepostClient } as Partial<CliActions> as CliActions;
-  const out: string[] = [];
-  const write = (text: string): void => void out.push(text);
-  const code = await runCli(argv, actions, { version: "1.2.3", stdout: write, stderr: write });
-  return { code, text: out.join(""), asked };
+  const connect = async () => client as FencepostClient;
+  const { code, stdout, stderr } = await runCommand(argv, { actions: { connect } });
+  return { code, text: stdout + stderr, asked };
 }
 
 describe("fencepost policy", () => {

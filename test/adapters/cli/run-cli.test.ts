@@ -1,32 +1,13 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { CommandFailed, EXIT_CODES } from "../../../src/adapters/cli/failure.ts";
-import { type CliActions, runCli } from "../../../src/adapters/cli/run-cli.ts";
+import type { CliActions } from "../../../src/adapters/cli/run-cli.ts";
 import { FencepostApiError, type FencepostClient } from "../../../src/client/index.ts";
+import { runCommand } from "../../support/command.ts";
 
 const node = { url: "http://127.0.0.1:3000", nodeId: "n-1" };
 const devNode = { ...node, chainId: 31337, signers: ["0xAaaa", "0xBbbb"], needsKey: false };
-const refuse = async () => {
-  throw new Error("this command should not have run");
-};
-
-async function run(argv: string[], actions: Partial<CliActions> = {}) {
-  let stdout = "";
-  let stderr = "";
-  const io = {
-    version: "1.2.3",
-    stdout: (text: string) => {
-      stdout += text;
-    },
-    stderr: (text: string) => {
-      stderr += text;
-    },
-  };
-  const keys = { newKey: refuse, importKey: refuse, listKeys: refuse };
-  const none = { dev: refuse, start: refuse, demo: refuse, migrate: refuse, config: refuse, connect: refuse, ...keys };
-  const all = { ...none, ...actions };
-  return { code: await runCli(argv, all, io), stdout, stderr };
-}
+const run = (argv: readonly string[], actions: Partial<CliActions> = {}) => runCommand(argv, { actions });
 
 const throwing = (error: unknown): Partial<CliActions> => ({
   migrate: async () => {
@@ -316,16 +297,22 @@ describe("asking a running node", () => {
   });
 
   it.each([
-    ["UNREACHABLE", "http://x does not answer: start a node, or name another with --url"],
+    ["UNREACHABLE", 4, "http://x does not answer: start a node, or name another with --url or --profile"],
     [
       "UNAUTHENTICATED",
-      "the node wants a key: run this where FENCEPOST_API_KEYS is set as it is for the node, or give --api-key",
+      3,
+      "the node wants a key: run this where FENCEPOST_API_KEYS is set as it is for the node, or give --api-key or --profile",
     ],
-    ["UNAVAILABLE", "UNAVAILABLE: http://x does not answer"],
-  ] as const)("says in one line what to do about %s", async (code, line) => {
+    ["UNAVAILABLE", 1, "UNAVAILABLE: http://x does not answer"],
+    ["QUEUE_FULL", 3, "QUEUE_FULL: http://x does not answer"],
+  ] as const)("says in one line what to do about %s, with code %i", async (code, exitCode, line) => {
     const nodes = async () =>
       Promise.reject(new FencepostApiError({ code, status: 0, detail: "http://x does not answer" }));
-    expect(await run(["nodes"], answering({ nodes }))).toEqual({ code: 1, stdout: "", stderr: `fencepost: ${line}\n` });
+    expect(await run(["nodes"], answering({ nodes }))).toEqual({
+      code: exitCode,
+      stdout: "",
+      stderr: `fencepost: ${line}\n`,
+    });
   });
 
   it("is asked of whom --url names", async () => {
@@ -343,33 +330,29 @@ describe("docs/cli.md", () => {
   const text = readFileSync("docs/cli.md", "utf8");
   const column = (pattern: RegExp) => [...text.matchAll(pattern)].map((match) => match[1] ?? "").sort();
 
+  /** Of a command: those below it, and its options. */
+  const readHelp = async (path: readonly string[]) => {
+    const { stdout } = await run([...path, "--help"]);
+    const usage = stdout.slice(0, stdout.indexOf("\n"));
+    const words = [...stdout.matchAll(/^ {2}([a-z]\w*)/gm)].map((match) => match[1] ?? "");
+    const options = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map((match) => match[1] ?? "");
+    const commands = usage.includes("[command]") ? words.filter((word) => !["help", "txId"].includes(word)) : [];
+    return { commands, options };
+  };
+  const everyHelp = async (path: readonly string[] = []): Promise<{ path: readonly string[]; options: string[] }[]> => {
+    const { commands, options } = await readHelp(path);
+    const below = await Promise.all(commands.map((command) => everyHelp([...path, command])));
+    return [{ path, options }, ...below.flat()];
+  };
+
   it("lists every command, and no other", async () => {
-    const { stdout } = await run(["--help"]);
-    const commands = stdout.slice(stdout.indexOf("Commands:")).matchAll(/^ {2}(\w+)/gm);
-    const actual = [...commands].map((match) => match[1] ?? "").filter((name) => name !== "help");
-    expect(column(/^\| `fencepost (\w+)` \|/gm)).toEqual(actual.sort());
+    const { commands } = await readHelp([]);
+    expect(commands.length).toBeGreaterThan(30);
+    expect(column(/^\| `fencepost (\w+)` \|/gm)).toEqual(commands.sort());
   });
 
   it("lists every option, and no other", async () => {
-    const names = [
-      "dev",
-      "start",
-      "demo",
-      "nodes",
-      "cancel",
-      "replace",
-      "resubmit",
-      "reprice",
-      "keys import",
-      "keys api new",
-      "keys api revoke",
-    ];
-    const helps = await Promise.all(
-      [["--help"], ...names.map((name) => [...name.split(" "), "--help"])].map((argv) => run(argv)),
-    );
-    const actual = helps.flatMap(({ stdout }) =>
-      [...stdout.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map((match) => match[1]),
-    );
+    const actual = (await everyHelp()).flatMap(({ options }) => options);
     expect(column(/^\| `(--[\w-]+)[^`]*` \|/gm)).toEqual([...new Set(actual)].sort());
   });
 

@@ -1,5 +1,6 @@
 /** The store's contracts once more, behind PgBouncer in transaction mode. */
 import { describe, expect, it } from "vitest";
+import { examineDatabase } from "../../../src/adapters/postgres/examine.ts";
 import { PostgresSessionLock } from "../../../src/adapters/postgres/session-lock.ts";
 import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
@@ -34,6 +35,15 @@ if (pgbouncerPath === undefined) process.stderr.write(`${NO_PGBOUNCER}\n`);
 describe.skipIf(pgbouncerPath === undefined)("behind PgBouncer", () => {
   leaseStoreContract("PgBouncer", createPooledSubject);
   laneStoreContract("PgBouncer", createPooledSubject);
+
+  it("is told to the doctor", async () => {
+    const { url, close } = await createPostgresSubject();
+    const pooler = await startPgBouncer(url);
+    const facts = await examineDatabase({ databaseUrl: pooler.url, schema: "fencepost", clock: systemClock });
+    expect(facts).toMatchObject({ kind: "open", pooled: true });
+    await pooler.stop();
+    await close();
+  });
 
   it("holds no session lock, says so, and tells of none", async () => {
     const { url, close } = await createPostgresSubject();

@@ -4,6 +4,8 @@ import type { NodeChild } from "./node-child.ts";
 
 export interface LoadPlan {
   readonly transactions: number;
+  /** The number of the first one; each has its own. */
+  readonly from?: number;
   readonly signers: readonly string[];
   readonly recipient: string;
   readonly nodes: readonly NodeChild[];
@@ -19,9 +21,10 @@ const AGAIN_MS = 100;
 
 /** Callers that hand in every transfer exactly once: after a failure, the same request id again, at the next node. */
 export async function sendAll(plan: LoadPlan, onAccepted: (accepted: Accepted) => void): Promise<void> {
-  let next = 0;
+  const { from = 0 } = plan;
+  let next = from;
   const caller = async (): Promise<void> => {
-    for (let number = next++; number < plan.transactions; number = next++) {
+    for (let number = next++; number < from + plan.transactions; number = next++) {
       onAccepted({ ...(await sendSurely(plan, number)), atMs: systemClock.monotonicMs() });
     }
   };

@@ -4,12 +4,16 @@ import { createClient } from "../../../client/index.ts";
 
 export type NodeChild = Awaited<ReturnType<typeof startNodeChild>>;
 
-/** A node of the demonstration: a real process that can be killed and paused like any other. */
-export async function startNodeChild(name: string, variables: Readonly<Record<string, string>>) {
+/**
+ * A node of the demonstration: a real process that can be killed and paused like any other. It runs in a directory of its own:
+ * a configuration file where the command was given is another node's.
+ */
+export async function startNodeChild(name: string, variables: Readonly<Record<string, string>>, directory: string) {
   const { PATH = "", HOME = "" } = process.env;
   // The launcher that this process was started by starts a node, too.
   const launcher = process.argv[1] as string;
   const child = spawn(process.execPath, [...inherited(process.execArgv), launcher, "start"], {
+    cwd: directory,
     env: { PATH, HOME, ...variables },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -1,0 +1,78 @@
+/** Arguments of a call as a shell gives them, all of them text, as the JSON that a node encodes. */
+import { InvalidArgumentError } from "commander";
+import { wei } from "./amounts.ts";
+
+/** `transfer(address to, uint256 amount)` → `["address", "uint256"]`; null where it is a bare name, or cannot be read. */
+export function parameterTypes(signature: string): readonly string[] | null {
+  const from = signature.indexOf("(");
+  const to = closingAt(signature, from);
+  if (from < 0 || to < 0) return null;
+  const inside = signature.slice(from + 1, to).trim();
+  return inside === "" ? [] : splitAtTop(inside).map(typeOf);
+}
+
+/** `(uint256 a, bool b)[] orders` is a list; `uint256 amount` is its first word. */
+function typeOf(parameter: string): string {
+  const text = parameter.trim();
+  const end = /^(tuple\s*)?\(/.test(text) ? closingAt(text, text.indexOf("(")) + 1 : 0;
+  return text.slice(0, end) + (/^\S*/.exec(text.slice(end))?.[0] ?? "");
+}
+
+function closingAt(text: string, open: number): number {
+  let depth = 0;
+  for (let at = open; at >= 0 && at < text.length; at++) {
+    if (text[at] === "(") depth++;
+    if (text[at] === ")" && --depth === 0) return at;
+  }
+  return -1;
+}
+
+function splitAtTop(text: string): readonly string[] {
+  const parts = [""];
+  let depth = 0;
+  for (const letter of text) {
+    if (letter === "(") depth++;
+    if (letter === ")") depth--;
+    if (letter === "," && depth === 0) parts.push("");
+    else parts.push(`${parts.pop() ?? ""}${letter}`);
+  }
+  return parts;
+}
+
+/** `types` null: they are in an ABI, so that only the text itself can tell what it is. */
+export function toArguments(texts: readonly string[], types: readonly string[] | null): readonly unknown[] {
+  if (types !== null && types.length !== texts.length) {
+    const takes = `takes ${types.length} arguments (${types.join(", ")})`;
+    throw new InvalidArgumentError(
+      `the function ${takes}, and ${texts.length} ${texts.length === 1 ? "is" : "are"} given`,
+    );
+  }
+  return texts.map((text, at) => toArgument(text, types?.[at] ?? null));
+}
+
+function toArgument(text: string, type: string | null): unknown {
+  if (type === null) return /^[[{]/.test(text) ? list(text) : (TRUTH.get(text) ?? text);
+  if (/\]$|^\(|^tuple/.test(type)) return list(text);
+  if (type === "bool") return TRUTH.get(text) ?? text;
+  // Token amounts have their own decimals; a unit that is written out is meant.
+  return /^u?int\d*$/.test(type) && /^[\d.]+\s*[a-z]+$/i.test(text) && !text.startsWith("0x") ? wei(text) : text;
+}
+
+const TRUTH: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["false", false],
+]);
+
+/** JSON whose numbers stay as they are written: as numbers of JavaScript they would be rounded above 2^53. */
+function list(text: string): unknown {
+  const exact = text.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token) =>
+    token.startsWith('"') ? token : `"${token}"`,
+  );
+  try {
+    return JSON.parse(exact);
+  } catch {
+    throw new InvalidArgumentError(
+      `A list or a tuple is written as JSON, such as '["0x…", "1"]'; this is not: ${text}`,
+    );
+  }
+}

@@ -1,0 +1,68 @@
+/** `fencepost completions`: the feed of outcomes, a page of it or for ever. */
+import { type Command, Option } from "commander";
+import type { Completion, CompletionsPage, FencepostClient } from "../../client/index.ts";
+import { given, tell } from "./answer.ts";
+import { type Asking, count, onNode, type RemoteOptions } from "./remote.ts";
+import { coloured, colourOf, short, statusOf } from "./show-transaction.ts";
+import { inert, listing } from "./table.ts";
+import { type CliIo, type Paint, painterFor } from "./terminal.ts";
+
+interface FeedOptions extends RemoteOptions {
+  readonly after?: number;
+  readonly epoch?: number;
+  readonly limit?: number;
+  readonly follow?: true;
+}
+
+/** Under the 30 s that a node allows, and under what most proxies cut. */
+const WAIT_SECONDS = 20;
+
+export function addCompletions(program: Command, asking: Asking): void {
+  const command = program
+    .command("completions")
+    .description("print the feed of outcomes in order, from the beginning or from a place in it");
+  onNode<FeedOptions>(command, asking, (client, options) =>
+    options.follow === true ? follow(client, options, asking.io) : printPage(client, options, asking.io),
+  )
+    .addOption(new Option("--after <seq>", "begin behind this one").argParser(count))
+    .addOption(new Option("--epoch <number>", "refuse a feed of another epoch than this").argParser(count))
+    .addOption(new Option("--limit <number>", "so many at once, up to 1000").argParser(count))
+    .addOption(new Option("--follow", "go on for ever, one line each; Ctrl-C ends it"));
+}
+
+async function printPage(client: FencepostClient, options: FeedOptions, io: CliIo): Promise<void> {
+  const { after, epoch, limit } = options;
+  const page = await client.completionsPage(given({ after, epoch, limit }));
+  tell(page, io, { json: options.json === true, show: pageTable });
+}
+
+function pageTable({ items, next, epoch, filtered }: CompletionsPage, paint: Paint): string {
+  if (items.length === 0) return `nothing behind ${next} (epoch ${epoch})\n`;
+  const rows = items.map((item) => [
+    ...[String(item.seq), item.at, statusOf(item), String(item.chainId), short(item.signer)],
+    ...[String(item.nonce ?? "-"), item.txId, item.requestId ?? "-"],
+  ]);
+  const heads = ["seq", "at", "state", "chain", "signer", "nonce", "transaction", "request id"];
+  const others = filtered === true ? "; the gaps are of signers that this key may not see" : "";
+  return `${listing(heads, rows, paint, colourOf)}next: --after ${next} --epoch ${epoch}${others}\n`;
+}
+
+async function follow(client: FencepostClient, options: FeedOptions, io: CliIo): Promise<void> {
+  const paint = painterFor(io.screen());
+  const { limit } = options;
+  let { after, epoch } = options;
+  while (!io.readerLeft()) {
+    const page = await client.completionsPage({ wait: WAIT_SECONDS, ...given({ after, epoch, limit }) });
+    for (const item of page.items) {
+      io.stdout(options.json === true ? `${JSON.stringify({ ...item, feedEpoch: page.epoch })}\n` : line(item, paint));
+    }
+    ({ epoch, next: after } = page);
+  }
+}
+
+function line(item: Completion, paint: Paint): string {
+  const { seq, at, chainId, signer, nonce, txId, requestId } = item;
+  const who = `${short(signer)} nonce ${nonce ?? "-"} on chain ${chainId}`;
+  const named = requestId === null ? "" : ` (${inert(requestId)})`;
+  return `${seq}  ${at}  ${coloured(paint, statusOf(item))}  ${who}  ${txId}${named}\n`;
+}

@@ -1,0 +1,74 @@
+/** What an operator does to one transaction. */
+import { type Command, Option } from "commander";
+import type { FencepostClient, PricedOrder, ReplaceOrder, ResolveOrder } from "../../client/index.ts";
+import { wei } from "./amounts.ts";
+import { given } from "./answer.ts";
+import { type Asking, askNode, json, type RemoteOptions } from "./remote.ts";
+import { actionReport } from "./show-transaction.ts";
+
+const amount = (flag: string, what: string) =>
+  new Option(`${flag} <amount>`, `${what}: wei, or as in 20gwei`).argParser(wei);
+export const feeOptions = (): readonly Option[] => [
+  amount("--max-fee-per-gas", "fee cap"),
+  amount("--max-priority-fee-per-gas", "tip"),
+  amount("--gas-price", "price of a legacy transaction"),
+];
+
+export const reasonOption = (): Option =>
+  new Option("--reason <text>", "why; kept in the history").makeOptionMandatory();
+const payloadOption = (): Option =>
+  new Option("--payload <json>", 'as in POST /tx: {"to":"0x…","value":"1"}').argParser(json);
+const auditOption = (): Option =>
+  new Option("--audit <json>", "an object that is kept beside the decision").argParser(json);
+
+/** By the names that the client has for it. */
+type Operation = "cancel" | "replace" | "resubmit" | "reprice" | "approve" | "reject" | "resolve";
+
+export function addOperating(program: Command, asking: Asking): void {
+  const add = (command: Command, description: string, options: readonly Option[] = []) =>
+    addOperation(command.description(description), options, asking);
+  const cancelling = "use a transaction's nonce up with nothing; whichever payload is mined decides";
+  const repricing = "sign a transaction's payload again for more: the market's price, or the one given";
+  add(program.command("cancel"), cancelling, feeOptions());
+  add(program.command("replace"), "put another payload at a transaction's nonce", [
+    payloadOption().makeOptionMandatory(),
+  ]);
+  add(program.command("resubmit"), "send a transaction's stored bytes again, now");
+  add(program.command("reprice"), repricing, feeOptions());
+  add(program.command("resolve"), "ask the hook about a stuck transaction now, or apply the action given", [
+    new Option("--action <what>", "without it, the hook decides").choices(["NOOP", "CANCEL", "REPLACE", "PLACEHOLDER"]),
+    new Option("--then <what>", "what it is afterwards").choices(["track", "stuck", "manual"]),
+    payloadOption(),
+    new Option("--raw-transaction <hex>", "signed bytes for REPLACE, instead of a payload"),
+    ...feeOptions(),
+  ]);
+  add(program.command("approve"), "let a transaction that waits for approval have its nonce; takes a second API key");
+  add(program.command("reject"), "refuse a transaction that waits for approval; takes a second API key");
+}
+
+type OrderOptions = RemoteOptions & Partial<PricedOrder & ReplaceOrder & ResolveOrder> & { readonly reason: string };
+
+/** The options of the command are the order. */
+function addOperation(command: Command, options: readonly Option[], asking: Asking): void {
+  const action = command.name() as Operation;
+  askNode(command, asking, {
+    ask: (client) => {
+      const { url: _, apiKey: __, profile: ___, ...order } = command.opts<OrderOptions>();
+      return act(client, action, command.args[0] ?? "", order);
+    },
+    show: (transaction, paint) => actionReport(action, transaction, paint),
+  })
+    .argument("<txId>", "its id")
+    .addOption(reasonOption())
+    .addOption(auditOption());
+  for (const option of options) command.addOption(option);
+}
+
+type Order = Omit<OrderOptions, keyof RemoteOptions>;
+
+function act(client: FencepostClient, action: Operation, txId: string, order: Order) {
+  if (action !== "resolve") return client[action](txId, order as Order & ReplaceOrder);
+  const { maxFeePerGas, maxPriorityFeePerGas, gasPrice, ...rest } = order;
+  const fees = given({ maxFeePerGas, maxPriorityFeePerGas, gasPrice });
+  return client.resolve(txId, { ...rest, ...(Object.keys(fees).length > 0 && { fees }) });
+}

@@ -1,0 +1,118 @@
+/** `signers`, and what an operator does to a lane. */
+import { type Command, Option } from "commander";
+import type { RealignOrder, SignerLane, SignersPage } from "../../client/index.ts";
+import { roughly } from "./amounts.ts";
+import { given } from "./answer.ts";
+import { reasonOption } from "./operate.ts";
+import { type Asking, askNode, chainIdOption, count } from "./remote.ts";
+import { statusOf } from "./show-transaction.ts";
+import { listing, table } from "./table.ts";
+import type { Paint } from "./terminal.ts";
+
+interface Paging {
+  readonly fresh?: true;
+  readonly limit?: number;
+  readonly after?: string;
+}
+
+export function addSigners(program: Command, asking: Asking): void {
+  const signers = program
+    .command("signers")
+    .description("list every signer's lanes; with an address, all that is known of one");
+  askNode<SignersPage>(signers, asking, {
+    ask: async (client) => {
+      const [address] = signers.args;
+      const { fresh = false, limit, after } = signers.opts<Paging>();
+      if (address !== undefined) return { items: [...(await client.signer(address, { fresh }))], next: null };
+      if (limit !== undefined || after !== undefined) return client.signersPage(given({ limit, after }));
+      return { items: [...(await client.signers())], next: null };
+    },
+    show: ({ items, next }, paint) =>
+      signers.args.length > 0 ? items.map((lane) => wholeLane(lane, paint)).join("\n") : lanesTable(items, next, paint),
+  })
+    .argument("[signer]", "its address")
+    .addOption(new Option("--fresh", "of one signer: ask the chain now for its counts and the balance"))
+    .addOption(new Option("--limit <number>", "one page of so many, instead of all").argParser(count))
+    .addOption(new Option("--after <cursor>", "the page behind this one"));
+  addLaneActions(program, asking);
+}
+
+function addLaneActions(program: Command, asking: Asking): void {
+  const add = (command: Command, action: "suspend" | "resume" | "realign", description: string) =>
+    askNode<{ readonly items: readonly SignerLane[] }>(command.description(description), asking, {
+      ask: async (client) => {
+        const { reason, chainId, nonce } = command.opts<RealignOrder>();
+        return { items: await client[action](command.args[0] ?? "", { reason, ...given({ chainId, nonce }) }) };
+      },
+      show: ({ items }, paint) => items.map((lane) => wholeLane(lane, paint)).join("\n"),
+    })
+      .argument("<signer>", "its address")
+      .addOption(reasonOption())
+      .addOption(chainIdOption());
+  add(program.command("suspend"), "suspend", "send nothing more from a signer; creates are accepted and wait");
+  add(program.command("resume"), "resume", "send again from a signer that was suspended");
+  add(
+    program.command("realign"),
+    "realign",
+    "lower a signer's next nonce that a lying endpoint pushed too far",
+  ).addOption(new Option("--nonce <number>", "where to go down to; without it, as far as it goes").argParser(count));
+}
+
+function lanesTable(items: readonly SignerLane[], next: string | null, paint: Paint): string {
+  if (items.length === 0) return "there is no signer\n";
+  const rows = items.map((lane) => [
+    ...[lane.signer, String(lane.chainId), String(lane.cursor ?? "-"), String(lane.pending), String(lane.stuck)],
+    ...[String(lane.confirmed), String(lane.failed), String(lane.holes.length)],
+    ...[lane.balance === null ? "-" : roughly(lane.balance), lane.owner?.nodeId ?? "-", troubleOf(lane)],
+  ]);
+  const heads = [
+    "signer",
+    "chain",
+    "next",
+    "pending",
+    "stuck",
+    "confirmed",
+    "failed",
+    "holes",
+    "ether",
+    "node",
+    "state",
+  ];
+  const more = next === null ? "" : `more: fencepost signers --after ${next}\n`;
+  return `${listing(heads, rows, paint, (cell) => (/^(suspended|away|no lease)/.test(cell) ? "red" : null))}${more}`;
+}
+
+function troubleOf({ suspended, suspendedBy, signerAway }: SignerLane): string {
+  if (suspended) return `suspended (${suspendedBy ?? "OPERATOR"})`;
+  return signerAway === null ? "ok" : `away: ${signerAway.reason}`;
+}
+
+function wholeLane(lane: SignerLane, paint: Paint): string {
+  const { headOfLine: head, chainCounts: counts, lease, owner } = lane;
+  const facts: readonly (readonly [string, string | null])[] = [
+    ["signer", lane.signer],
+    ["chain", String(lane.chainId)],
+    ["state", troubleOf(lane)],
+    ["next nonce", lane.cursor === null ? "(unused)" : String(lane.cursor)],
+    ["chain counts", counts === null ? null : `${counts.latest} mined, ${counts.pending ?? "-"} with pending`],
+    ["balance", lane.balance === null ? null : `${roughly(lane.balance)} ether`],
+    [
+      "transactions",
+      `${lane.pending} pending, ${lane.stuck} stuck, ${lane.confirmed} confirmed, ${lane.failed} failed`,
+    ],
+    ["reserved", lane.reserved === 0 ? null : `${lane.reserved} nonces`],
+    ["oldest pending", lane.oldestPendingAgeSeconds === null ? null : `${Math.round(lane.oldestPendingAgeSeconds)} s`],
+    [
+      "head of line",
+      head === null ? null : `nonce ${head.nonce}, ${statusOf({ ...head, subState: null })}, ${head.txId}`,
+    ],
+    ["node", owner === null ? "(nobody acts for it)" : `${owner.nodeId} ${owner.url}`.trimEnd()],
+    ["lease", lease === null ? null : `token ${lease.fencingToken}, until ${lease.expiresAt}`],
+    ...lane.holes.map(({ nonce, detail }) => ["hole", `nonce ${nonce}: ${detail}`] as const),
+    ...(lane.decisions ?? []).map(
+      ({ at, action, actor, reason }) => ["decided", `${at} ${action}, ${actor}: ${reason}`] as const,
+    ),
+  ];
+  const told = facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
+  return table(told, paint, (_, column) => (column === 0 ? "grey" : null));
+}

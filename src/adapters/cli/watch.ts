@@ -1,0 +1,118 @@
+/** `fencepost watch`: what is not final, live. A table that is drawn again on a terminal; a line for each change elsewhere. */
+import { type Command, Option } from "commander";
+import type { FencepostClient, Transaction } from "../../client/index.ts";
+import { given } from "./answer.ts";
+import { type Asking, duration, onNode, type RemoteOptions } from "./remote.ts";
+import { coloured, short, statusOf } from "./show-transaction.ts";
+import { inert, listing } from "./table.ts";
+import { CLEARED, type CliIo, type Paint, painterFor, redrawn, type Screen } from "./terminal.ts";
+
+interface WatchOptions extends RemoteOptions {
+  readonly signer?: string;
+  /** Milliseconds. */
+  readonly interval: number;
+  readonly once?: true;
+}
+
+const OPEN_STATES = ["STUCK", "TRACKING", "ALLOCATED", "CREATED"] as const;
+const MOST_OF_A_STATE = 200;
+const DEFAULT_INTERVAL_MS = 1_000;
+
+export function addWatch(program: Command, asking: Asking): void {
+  const command = program.command("watch").description("show what is not final, live; Ctrl-C ends it");
+  onNode<WatchOptions>(command, asking, (client, options) => watch(client, options, asking.io))
+    .addOption(new Option("--signer <address>", "only of this signer"))
+    .addOption(
+      new Option("--interval <duration>", "how often to look").argParser(duration).default(DEFAULT_INTERVAL_MS, "1s"),
+    )
+    .addOption(new Option("--once", "show it once, and end"));
+}
+
+async function watch(client: FencepostClient, options: WatchOptions, io: CliIo): Promise<void> {
+  const screen = io.screen();
+  const isLive = screen !== null && options.json !== true && options.once !== true;
+  const show = isLive ? drawTable(io, options) : printChanges(client, options, io);
+  for (;;) {
+    await show(await openTransactions(client, options.signer));
+    if (options.once === true || io.readerLeft()) return;
+    await io.sleep(options.interval);
+  }
+}
+
+/** The oldest of each state: what waits longest is what people look for. */
+async function openTransactions(client: FencepostClient, signer: string | undefined): Promise<readonly Transaction[]> {
+  const pages = OPEN_STATES.map((state) =>
+    client.list({ state, order: "oldest", limit: MOST_OF_A_STATE, ...given({ signer }) }),
+  );
+  return (await Promise.all(pages)).flatMap(({ items }) => items);
+}
+
+type Show = (open: readonly Transaction[]) => void | Promise<void>;
+
+function drawTable(io: CliIo, { signer }: WatchOptions): Show {
+  io.stdout(CLEARED);
+  return (open) => {
+    const screen = io.screen();
+    if (screen === null) return;
+    const paint = painterFor(screen);
+    const whose = signer === undefined ? "" : ` of ${signer}`;
+    const title = `${open.length} not final${whose}, ${io.now().toISOString()}  (Ctrl-C ends this)\n\n`;
+    io.stdout(redrawn(`${paint("bold", title)}${fitted(open, io, { screen, paint })}`));
+  };
+}
+
+/** Title, blank, headline and the last line, where the cursor rests. */
+const LINES_AROUND = 5;
+
+function fitted(open: readonly Transaction[], io: CliIo, { screen, paint }: { screen: Screen; paint: Paint }): string {
+  if (open.length === 0) return "nothing: everything is final\n";
+  const room = Math.max(1, screen.rows - LINES_AROUND);
+  const left = open.length - room;
+  const shown = open.slice(0, room);
+  const [heads = "", ...lines] = openTable(shown, io).trimEnd().split("\n");
+  // Cut before it is coloured: a line that wraps would push the others off the screen.
+  const cut = (line: string): string => line.slice(0, screen.columns);
+  const rows = lines.map((line, at) => {
+    const status = statusOf(shown[at] as Transaction);
+    return cut(line).replace(status, () => coloured(paint, status));
+  });
+  return `${[paint("bold", cut(heads)), ...rows].join("\n")}\n${left > 0 ? `… and ${left} more\n` : ""}`;
+}
+
+function openTable(open: readonly Transaction[], io: CliIo): string {
+  const rows = open.map((each) => [
+    ...[age(each, io), statusOf(each), String(each.chainId), short(each.signer), String(each.nonce ?? "-")],
+    ...[String(each.attempts.length), short(each.txHash), each.txId, (each.requestId ?? "-").slice(0, 24)],
+  ]);
+  const heads = ["age", "state", "chain", "signer", "nonce", "attempts", "hash", "transaction", "request id"];
+  return listing(heads, rows);
+}
+
+function age({ createdAt }: Transaction, io: CliIo): string {
+  const seconds = Math.max(0, Math.round((io.now().getTime() - new Date(createdAt).getTime()) / 1_000));
+  if (seconds < 120) return `${seconds}s`;
+  return seconds < 7_200 ? `${Math.floor(seconds / 60)}m` : `${Math.floor(seconds / 3_600)}h`;
+}
+
+/** What was open and no longer is was decided: how, is asked. */
+function printChanges(client: FencepostClient, options: WatchOptions, io: CliIo): Show {
+  let known = new Map<string, string>();
+  const paint = painterFor(io.screen());
+  const line = (each: Transaction): string => {
+    if (options.json === true) return JSON.stringify(each);
+    const named = each.requestId === null ? "" : ` (${inert(each.requestId)})`;
+    const where = `${short(each.signer)} nonce ${each.nonce ?? "-"} on chain ${each.chainId}`;
+    return `${each.updatedAt}  ${coloured(paint, statusOf(each))}  ${where}  ${each.txId}${named}`;
+  };
+  const print = (each: Transaction): void => io.stdout(`${line(each)}\n`);
+  return async (open) => {
+    const seen = new Map(open.map((each) => [each.txId, `${statusOf(each)} ${each.txHash} ${each.submitAttempts}`]));
+    for (const each of open) if (known.get(each.txId) !== seen.get(each.txId)) print(each);
+    const gone = [...known.keys()].filter((txId) => !seen.has(txId));
+    for (const txId of gone) print(await client.get(txId));
+    if (known.size + seen.size === 0 && options.once === true && options.json !== true) {
+      io.stdout("nothing: everything is final\n");
+    }
+    known = seen;
+  };
+}

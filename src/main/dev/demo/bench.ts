@@ -1,0 +1,109 @@
+/** `fencepost bench`: how many creates a second, and how long one takes: of a node of its own, or of the one that is named. */
+import type { BenchOptions, BenchReport } from "../../../adapters/cli/diagnose.ts";
+import { CommandFailed, EXIT_CODES } from "../../../adapters/cli/failure.ts";
+import { systemClock } from "../../../adapters/system/clock.ts";
+import type { CreateTransaction, FencepostClient } from "../../../client/index.ts";
+import { startCluster } from "./embedded-cluster.ts";
+import { inTemporaryDirectory } from "./in-temporary-directory.ts";
+import type { NodeChild } from "./node-child.ts";
+
+interface Subject {
+  readonly name: string;
+  readonly client: FencepostClient;
+  readonly signers: readonly string[];
+  readonly to: string;
+  /** Given where it is known: then creates are measured, and not how fast the chain estimates. */
+  readonly gas?: string;
+}
+
+/** What a transfer to an account without code takes. */
+const TRANSFER_GAS = "21000";
+
+interface BenchPorts {
+  /** The node that is named. */
+  connect(): Promise<FencepostClient>;
+  say(line: string): void;
+  newId(): string;
+}
+
+/** Nothing is measured on a chain that costs money unless a node is named, and a signer with it. */
+export async function bench(options: BenchOptions, ports: BenchPorts): Promise<BenchReport> {
+  const { url, profile, signer, to } = options;
+  const name = url ?? profile;
+  if (name !== undefined) {
+    if (signer === undefined) {
+      throw new CommandFailed(
+        ["--signer is missing: whose transactions are measured? Each costs its gas"],
+        EXIT_CODES.misused,
+      );
+    }
+    return measure({ name, client: await ports.connect(), signers: [signer], to: to ?? signer }, options, ports);
+  }
+  return inTemporaryDirectory(async (place) => {
+    ports.say("starting PostgreSQL, an EVM chain and a node");
+    const { nodes, signers, chain } = await startCluster({ ...place, nodes: 1 });
+    const { client } = nodes[0] as NodeChild;
+    const recipient = (chain.accounts.at(-1) as { address: string }).address;
+    return measure({ name: "embedded", client, signers, to: recipient, gas: TRANSFER_GAS }, options, ports);
+  });
+}
+
+async function measure(
+  subject: Subject,
+  { transactions, callers }: BenchOptions,
+  ports: BenchPorts,
+): Promise<BenchReport> {
+  const { client, signers, to, gas } = subject;
+  const payload = { to, value: "0", ...(gas !== undefined && { gas }) };
+  const run = ports.newId();
+  const latencies: number[] = [];
+  const txIds: string[] = [];
+  const failures: unknown[] = [];
+  let next = 0;
+  const caller = async (): Promise<void> => {
+    for (let n = next++; n < transactions; n = next++) {
+      const signer = signers[n % signers.length] as string;
+      const intent: CreateTransaction = { signer, requestId: `bench-${run}-${n}`, payload };
+      const beganMs = systemClock.monotonicMs();
+      const sent = await client.send(intent).catch((error: unknown) => void failures.push(error));
+      latencies.push(systemClock.monotonicMs() - beganMs);
+      if (sent !== undefined) txIds.push(sent.txId);
+    }
+  };
+  // The first of a lane pays for what is then known: its nonce, the fees, code that is compiled.
+  for (const signer of signers) await client.send({ signer, requestId: `bench-${run}-warm`, payload });
+  ports.say(`sending ${transactions} creates, ${callers} at a time`);
+  const startedMs = systemClock.monotonicMs();
+  await Promise.all(Array.from({ length: callers }, caller));
+  const seconds = (systemClock.monotonicMs() - startedMs) / 1_000;
+  if (txIds.length === 0) throw failures[0];
+  ports.say("waiting until they are final");
+  const isFinal = await allFinal(client, txIds);
+  return {
+    node: subject.name,
+    accepted: txIds.length,
+    failed: failures.length,
+    seconds,
+    createsPerSecond: txIds.length / seconds,
+    latencyMs: percentiles(latencies),
+    confirmedSeconds: isFinal ? (systemClock.monotonicMs() - startedMs) / 1_000 : null,
+  };
+}
+
+const PATIENCE_MS = 120_000;
+
+async function allFinal(client: FencepostClient, txIds: readonly string[]): Promise<boolean> {
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  try {
+    for (const txId of txIds) await client.waitFor(txId, { signal });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function percentiles(latencies: readonly number[]): BenchReport["latencyMs"] {
+  const sorted = latencies.toSorted((a, b) => a - b);
+  const at = (part: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };
+}

@@ -1,0 +1,89 @@
+/**
+ * `fencepost chaos`: transfers in waves, and in the middle of each wave a node is killed, or frozen past its lease and woken
+ * again. A killed one is started anew. In the end database and chain are compared, as `demo` does.
+ */
+import type { ChaosReport } from "../../../adapters/cli/diagnose.ts";
+import { systemClock } from "../../../adapters/system/clock.ts";
+import { audit } from "./audit.ts";
+import { type Accepted, sendAll } from "./callers.ts";
+import { followConfirmed, untilConfirmed } from "./confirmed.ts";
+import { type EmbeddedCluster, LEASE_MS, startCluster } from "./embedded-cluster.ts";
+import { inTemporaryDirectory } from "./in-temporary-directory.ts";
+import type { NodeChild } from "./node-child.ts";
+import { createProgress, type Progress, type ProgressOutput } from "./progress.ts";
+
+export interface ChaosPlan {
+  readonly transactions: number;
+  readonly kills: number;
+}
+
+const NODES = 3;
+const PAST_THE_LEASE_MS = LEASE_MS + 1_000;
+
+export function chaos({ transactions, kills }: ChaosPlan, output: ProgressOutput): Promise<ChaosReport> {
+  const progress = createProgress(transactions, output);
+  return inTemporaryDirectory(async (place) => {
+    progress.say(`starting PostgreSQL, an EVM chain and ${NODES} nodes`);
+    return perform({ transactions, kills }, await startCluster({ ...place, nodes: NODES }), progress);
+  });
+}
+
+async function perform(
+  { transactions, kills }: ChaosPlan,
+  cluster: EmbeddedCluster,
+  progress: Progress,
+): Promise<ChaosReport> {
+  const { chain, nodes, signers } = cluster;
+  const startedMs = systemClock.monotonicMs();
+  const accepted: Accepted[] = [];
+  const confirmed = followConfirmed(nodes);
+  const show = () => progress.update(accepted.length, confirmed.count());
+  const recipient = (chain.accounts.at(-1) as { address: string }).address;
+  const done = { kills: 0, freezes: 0, restarts: 0 };
+  for (let wave = 0; wave < kills; wave++) {
+    const from = Math.floor((wave * transactions) / kills);
+    const count = Math.floor(((wave + 1) * transactions) / kills) - from;
+    let blow: Promise<void> | null = null;
+    await sendAll({ transactions: count, from, signers, recipient, nodes }, (one) => {
+      accepted.push(one);
+      show();
+      if (blow !== null || accepted.length < from + count / 2) return;
+      blow = strike(cluster, wave, { done, progress });
+      // Where it fails that is told behind the wave; an interruption ends both, and nobody waits for it then.
+      blow.catch(() => undefined);
+    });
+    await (blow as Promise<void> | null);
+  }
+  await untilConfirmed(transactions, confirmed, show);
+  show();
+  confirmed.stop();
+  const survivor = nodes.find((node) => node.alive()) as NodeChild;
+  const seconds = (systemClock.monotonicMs() - startedMs) / 1_000;
+  return { ...(await audit(survivor.client, chain, accepted)), ...done, seconds };
+}
+
+interface Tally {
+  readonly done: { kills: number; freezes: number; restarts: number };
+  readonly progress: Progress;
+}
+
+/** Of four, three are killed and one is frozen; which node, chance decides. */
+async function strike({ nodes, restart }: EmbeddedCluster, wave: number, { done, progress }: Tally): Promise<void> {
+  const index = Math.floor(Math.random() * nodes.length);
+  const node = nodes[index] as NodeChild;
+  if (wave % 4 === 3) {
+    node.signal("SIGSTOP");
+    progress.say(`froze ${node.name} past its lease (SIGSTOP)`);
+    await systemClock.sleep(PAST_THE_LEASE_MS);
+    node.signal("SIGCONT");
+    done.freezes++;
+    progress.say(`woke ${node.name} again`);
+    return;
+  }
+  node.signal("SIGKILL");
+  done.kills++;
+  progress.say(`killed ${node.name} (kill -9)`);
+  await restart(index);
+  done.restarts++;
+  progress.say(`started ${node.name} again`);
+}

@@ -1,0 +1,56 @@
+/** The process's own streams, as the command line uses them. */
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import { CommandFailed, EXIT_CODES } from "../adapters/cli/failure.ts";
+import type { CliIo, Screen } from "../adapters/cli/terminal.ts";
+import { systemClock } from "../adapters/system/clock.ts";
+import type { Environment } from "../adapters/system/environment.ts";
+import { createMask } from "../domain/mask.ts";
+import { version } from "./version.ts";
+
+export interface ProcessOutput extends CliIo {
+  /** From here on these texts are masked: an error may quote what it was given. */
+  hide(secrets: readonly string[]): void;
+}
+
+export function createOutput({ variables }: Pick<Environment, "variables">): ProcessOutput {
+  let hidden: readonly string[] = [];
+  let mask = createMask(hidden);
+  let readerLeft = false;
+  // A reader that went away (`fencepost config | head -1`) is no error of ours.
+  process.stdout.on("error", () => {
+    readerLeft = true;
+  });
+  return {
+    version,
+    stdout: (said) => void process.stdout.write(said),
+    stderr: (said) => void process.stderr.write(mask(said)),
+    screen: () => screenOf(process.stdout, variables),
+    readerLeft: () => readerLeft,
+    now: () => systemClock.now(),
+    sleep: (ms) => systemClock.sleep(ms),
+    newId: randomUUID,
+    read: readText,
+    hide: (secrets) => {
+      hidden = [...hidden, ...secrets];
+      mask = createMask(hidden);
+    },
+  };
+}
+
+/** NO_COLOR: https://no-color.org, set to anything but nothing. */
+export function screenOf(
+  { isTTY, columns = 80, rows = 24 }: Partial<Pick<NodeJS.WriteStream, "isTTY" | "columns" | "rows">>,
+  { NO_COLOR: noColour = "", TERM: terminal = "" }: Environment["variables"],
+): Screen | null {
+  return isTTY === true ? { columns, rows, colours: noColour === "" && terminal !== "dumb" } : null;
+}
+
+async function readText(path: string): Promise<string> {
+  if (path === "-") return text(process.stdin);
+  return readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
+    const why = cause.code === "ENOENT" ? "there is no such file" : `it cannot be read (${cause.code})`;
+    throw new CommandFailed([`${path}: ${why}`], EXIT_CODES.misused, { cause });
+  });
+}

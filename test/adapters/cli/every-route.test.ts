@@ -1,0 +1,123 @@
+/** Whatever the API can do, the command line can do. */
+import { describe, expect, it } from "vitest";
+import { ROUTES } from "../../../src/contract/routes.ts";
+import { runCommand } from "../../support/command.ts";
+import { recordedNode } from "../../support/recorded-node.ts";
+
+const ID = "019a4b7e-0000-7000-8000-000000000001";
+const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+const HASH = `0x${"ab".repeat(32)}`;
+const because = ["--reason", "ticket 4711"];
+const payload = ["--payload", `{"to":"${SIGNER}"}`];
+
+/** By the route's name: the command that asks it, and what it says there. */
+const COMMANDS: Readonly<Record<string, readonly string[]>> = {
+  createTransaction: ["send", "--signer", SIGNER, "--to", SIGNER],
+  createTransactions: ["send", "--file", "many.json"],
+  getTransaction: ["tx", ID],
+  explainTransaction: ["explain", ID],
+  getTransactionByRequest: ["tx", "--signer", SIGNER, "--request-id", "order-42"],
+  listTransactions: ["list"],
+  reserveNonce: ["nonces", "reserve", "--signer", SIGNER],
+  getReservation: ["nonces", "show", ID],
+  submitReserved: ["nonces", "submit", ID, "0x02"],
+  useReserved: ["nonces", "used", ID, HASH],
+  releaseReserved: ["nonces", "release", ID],
+  listCompletions: ["completions"],
+  listSigners: ["signers"],
+  getSigner: ["signers", SIGNER],
+  resubmitTransaction: ["resubmit", ID, ...because],
+  repriceTransaction: ["reprice", ID, ...because],
+  cancelTransaction: ["cancel", ID, ...because],
+  replaceTransaction: ["replace", ID, ...because, ...payload],
+  resolveTransaction: ["resolve", ID, ...because],
+  approveTransaction: ["approve", ID, ...because],
+  rejectTransaction: ["reject", ID, ...because],
+  suspendSigner: ["suspend", SIGNER, ...because],
+  resumeSigner: ["resume", SIGNER, ...because],
+  realignSigner: ["realign", SIGNER, ...because],
+  listKeys: ["keys", "api", "list"],
+  addKey: ["keys", "api", "new", "checkout"],
+  revokeKey: ["keys", "api", "revoke", "checkout"],
+  checkPolicy: ["policy", "check", "--signer", SIGNER, ...payload],
+  getPolicies: ["policy", "show"],
+  getPolicyUsage: ["policy", "usage"],
+  listNodes: ["nodes"],
+  listLeases: ["leases"],
+  killEverything: ["kill"],
+  endKillOfEverything: ["unkill"],
+  killSigner: ["kill", SIGNER],
+  endKillOfSigner: ["unkill", SIGNER],
+  getHealth: ["health"],
+  getReadiness: ["ready"],
+  getMetrics: ["metrics"],
+  getOpenApi: ["openapi"],
+  getDocs: ["openapi", "--html"],
+};
+
+const files = {
+  "many.json": JSON.stringify([
+    { signer: SIGNER, payload: {} },
+    { signer: SIGNER, payload: {} },
+  ]),
+};
+
+async function ask(argv: readonly string[]) {
+  const { asked, actions } = recordedNode();
+  const ended = await runCommand(argv, { files, ...(actions && { actions }) });
+  return { ...ended, asked };
+}
+
+/** Of the API: JSON-RPC is for wallets, which bring tools of their own. */
+const REACHED = ROUTES.map(({ operationId, path }) => ({ operationId, path })).filter(
+  ({ path }) => !path.startsWith("/rpc"),
+);
+
+describe("every route of the API", () => {
+  it.each(REACHED.map(({ operationId }) => operationId))("%s is reached by a command", async (operationId) => {
+    const { asked, code, stderr } = await ask(COMMANDS[operationId] ?? []);
+    expect(
+      asked.map(({ route }) => route.operationId),
+      stderr,
+    ).toContain(operationId);
+    // A batch whose example has a refused item is told as one.
+    expect(code, stderr).toBe(operationId === "createTransactions" ? 3 : 0);
+  });
+
+  it.each(REACHED.map(({ operationId }) => operationId))("%s is answered in JSON with --json", async (operationId) => {
+    if (operationId === "getDocs") return;
+    const { stdout } = await ask([...(COMMANDS[operationId] ?? []), "--json"]);
+    expect(JSON.parse(stdout)).toBeTypeOf("object");
+  });
+
+  const orderOf = async (argv: readonly string[]) => (await ask(argv)).asked.at(-1);
+
+  it("gets the orders that its command gives", async () => {
+    const fees = ["--max-fee-per-gas", "20gwei", "--max-priority-fee-per-gas", "1gwei"];
+    const resolving = ["resolve", ID, ...because, "--action", "REPLACE", "--then", "manual", ...payload, ...fees];
+    const { body: resolved } = (await orderOf(resolving)) ?? {};
+    expect(resolved).toHaveProperty("then", "manual");
+    expect(resolved).toMatchObject({
+      reason: "ticket 4711",
+      action: "REPLACE",
+      payload: { to: SIGNER },
+      fees: { maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" },
+    });
+    const audited = ["cancel", ID, ...because, "--audit", '{"ticket":4711}'];
+    expect((await orderOf(audited))?.body).toEqual({ reason: "ticket 4711", audit: { ticket: 4711 } });
+    const lowered = ["realign", SIGNER, ...because, "--nonce", "17", "--chain-id", "5"];
+    expect((await orderOf(lowered))?.body).toEqual({ reason: "ticket 4711", nonce: 17, chainId: 5 });
+    const reserving = ["nonces", "reserve", "--signer", SIGNER, "--ttl", "5m", "--chain-id", "1"];
+    expect((await orderOf(reserving))?.body).toEqual({ signer: SIGNER, ttl: "5m", chainId: 1, requestId: "made-up" });
+  });
+
+  it("gets the questions that its command asks", async () => {
+    expect((await orderOf(["ready", "--chain-id", "5"]))?.query).toEqual({ chain: "5" });
+    expect((await orderOf(["signers", "--limit", "2", "--after", "x"]))?.query).toEqual({ limit: "2", after: "x" });
+    expect((await orderOf(["signers", SIGNER, "--fresh"]))?.query).toEqual({ fresh: "true" });
+    const paged = ["completions", "--after", "7", "--epoch", "2", "--limit", "9"];
+    expect((await orderOf(paged))?.query).toEqual({ after: "7", epoch: "2", limit: "9" });
+    const filtered = ["list", "--state", "STUCK", "--signer", SIGNER, "--order", "oldest", "--limit", "3"];
+    expect((await orderOf(filtered))?.query).toEqual({ state: "STUCK", signer: SIGNER, order: "oldest", limit: "3" });
+  });
+});

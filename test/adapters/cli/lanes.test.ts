@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import type { FencepostClient, SignerLane } from "../../../src/client/index.ts";
+import * as examples from "../../../src/contract/examples.ts";
+import { runCommand } from "../../support/command.ts";
+
+const lane = examples.signerLanes.items[0] as SignerLane;
+
+async function run(argv: readonly string[], client: Partial<FencepostClient>) {
+  return runCommand(argv, { actions: { connect: async () => client as FencepostClient } });
+}
+
+describe("fencepost signers", () => {
+  it("lists every lane, with what is wrong with it", async () => {
+    const away = { since: "2026-01-01T00:00:00.000Z", reason: "vault is sealed" };
+    const items: SignerLane[] = [
+      { ...lane, suspended: false, signerAway: null },
+      { ...lane, suspended: true, suspendedBy: "HISTORY" },
+      { ...lane, suspended: false, signerAway: away, owner: null, balance: null, cursor: null },
+    ];
+    const { stdout } = await run(["signers"], { signers: async () => items });
+    const [heads = "", ...lines] = stdout.trimEnd().split("\n");
+    expect(heads).toMatch(/^signer +chain +next +pending/);
+    expect(lines.map((line) => line.split(/ {2,}/).at(-1))).toEqual([
+      "ok",
+      "suspended (HISTORY)",
+      "away: vault is sealed",
+    ]);
+  });
+
+  it("reads a page where one is asked for, and says how to get the next", async () => {
+    const signersPage = async () => ({ items: [lane], next: "cursor" });
+    const { stdout } = await run(["signers", "--limit", "1"], { signersPage });
+    expect(stdout).toContain("more: fencepost signers --after cursor\n");
+    expect((await run(["signers"], { signers: async () => [] })).stdout).toBe("there is no signer\n");
+  });
+
+  it("tells all of one, its holes and what was decided about it", async () => {
+    const at = "2026-01-01T00:00:00.000Z";
+    const decisions = [
+      { action: "suspend", actor: "operator:ops", reason: "lunch", nodeId: null, fencingToken: 1, at },
+    ];
+    const holes = [
+      { nonce: 5, why: lane.holes[0]?.why ?? ("EXPIRED" as never), detail: "nothing holds it", since: at },
+    ];
+    const signer = async () => [{ ...lane, decisions, holes }];
+    const { stdout } = await run(["signers", lane.signer], { signer });
+    expect(stdout).toContain("nonce 5: nothing holds it");
+    expect(stdout).toContain("suspend, operator:ops: lunch");
+  });
+
+  it("needs a reason to suspend, resume or realign", async () => {
+    for (const action of ["suspend", "resume", "realign"]) {
+      expect(await run([action, lane.signer], {})).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("--reason"),
+      });
+    }
+  });
+});
+
+describe("fencepost nonces", () => {
+  it("says until when a nonce is kept, and which transaction it became", async () => {
+    const { nonceReservation: kept } = examples;
+    const { stdout } = await run(["nonces", "show", "id"], { reservation: async () => kept });
+    expect(stdout).toBe(
+      `${kept.reservationId}: nonce ${kept.nonce} of ${kept.signer} on chain ${kept.chainId} is RESERVED until ${kept.expiresAt}\n`,
+    );
+    const markUsed = async () => examples.trackedTransaction;
+    const { stdout: used } = await run(["nonces", "used", "id", "0x"], { markUsed });
+    expect(used).toContain(`followed: transaction ${examples.trackedTransaction.txId}`);
+  });
+});
+
+describe("fencepost ready", () => {
+  it("says which part is missing, with code 1", async () => {
+    const look = async () => ({ status: 503, text: JSON.stringify(examples.notReady) });
+    const { code, stdout } = await runCommand(["ready"], { actions: { look } });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^ready +no$/m);
+  });
+
+  it("takes no stranger's answer for a node's", async () => {
+    const look = async () => ({ status: 200, text: "<html>" });
+    expect(await runCommand(["health"], { actions: { look } })).toMatchObject({
+      code: 1,
+      stderr: "fencepost: that is no node's answer: is --url right?\n",
+    });
+  });
+});

@@ -1,0 +1,199 @@
+import { describe, expect, it } from "vitest";
+import {
+  type CreateTransaction,
+  FencepostApiError,
+  type FencepostClient,
+  type Transaction,
+} from "../../../src/client/index.ts";
+import * as examples from "../../../src/contract/examples.ts";
+import { type CommandWorld, runCommand } from "../../support/command.ts";
+
+const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+const TO = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const TOKEN = { abi: [{ type: "constructor", inputs: [{ type: "uint256" }] }] };
+
+interface Script extends Omit<CommandWorld, "actions"> {
+  /** What the transaction is at each look. */
+  readonly states?: readonly Partial<Transaction>[];
+  readonly failure?: FencepostApiError;
+}
+
+async function run(argv: readonly string[], { states = [], failure, ...world }: Script = {}) {
+  const sent: unknown[] = [];
+  let looks = 0;
+  const client = {
+    send: async (intent: CreateTransaction) => {
+      sent.push(intent);
+      if (failure !== undefined) throw failure;
+      return { ...examples.created, requestId: intent.requestId ?? null };
+    },
+    get: async () => ({ ...examples.transaction, ...states[Math.min(looks++, states.length - 1)] }),
+  };
+  const connect = async () => client as unknown as FencepostClient;
+  return { ...(await runCommand(["send", ...argv], { ...world, actions: { connect } })), sent };
+}
+
+const from = ["--signer", SIGNER];
+const payloadOf = async (argv: readonly string[], files: Readonly<Record<string, string>> = {}) => {
+  const { sent, stderr } = await run([...from, ...argv], { files });
+  expect(stderr).toBe("");
+  return (sent[0] as { payload: unknown }).payload;
+};
+
+describe("fencepost send", () => {
+  it("builds a transfer, with units", async () => {
+    expect(
+      await payloadOf(["--to", TO, "--value", "1.5ether", "--max-fee-per-gas", "20gwei", "--gas", "21000"]),
+    ).toEqual({
+      to: TO,
+      value: "1500000000000000000",
+      maxFeePerGas: "20000000000",
+      gas: "21000",
+    });
+    expect(await payloadOf(["--to", TO, "--data", "0xa9059cbb"])).toEqual({ to: TO, data: "0xa9059cbb" });
+  });
+
+  it("builds a call from its signature, and leaves the encoding to the node", async () => {
+    expect(await payloadOf(["--to", TO, "transfer(address,uint256)", SIGNER, "100"])).toEqual({
+      to: TO,
+      function: "transfer(address,uint256)",
+      args: [SIGNER, "100"],
+    });
+    const abi = [{ type: "function", name: "pause", inputs: [{ type: "bool" }] }];
+    const files = { "abi.json": JSON.stringify({ abi }) };
+    expect(await payloadOf(["--to", TO, "--abi", "abi.json", "pause", "true"], files)).toEqual({
+      to: TO,
+      function: "pause",
+      abi,
+      args: [true],
+    });
+  });
+
+  it.each([
+    ["as Hardhat writes it", { ...TOKEN, bytecode: "0x6000" }],
+    ["as Foundry writes it", { ...TOKEN, bytecode: { object: "0x6000" } }],
+    ["as solc writes it, without 0x", { ...TOKEN, bytecode: "6000" }],
+  ])("deploys a compiled contract %s", async (_, artifact) => {
+    const files = { "Token.json": JSON.stringify(artifact) };
+    const expected = { bytecode: "0x6000", abi: TOKEN.abi, args: ["42"] };
+    expect(await payloadOf(["--deploy", "Token.json", "42"], files)).toEqual(expected);
+  });
+
+  it("deploys bytecode, with the constructor's signature where it has arguments", async () => {
+    expect(await payloadOf(["--bytecode", "0x6000"])).toEqual({ bytecode: "0x6000" });
+    expect(await payloadOf(["--bytecode", "0x6000", "constructor(uint256[])", "[1,2]"])).toEqual({
+      bytecode: "0x6000",
+      abi: ["constructor(uint256[])"],
+      args: [["1", "2"]],
+    });
+  });
+
+  it("sends what a file says, or standard input, and flags win over it", async () => {
+    const content = JSON.stringify({ signer: TO, requestId: "of-the-file", payload: { to: TO } });
+    for (const path of ["tx.json", "-"]) {
+      const { sent } = await run(["--file", path, "--signer", SIGNER], { files: { [path]: content } });
+      expect(sent).toEqual([{ signer: SIGNER, requestId: "of-the-file", payload: { to: TO } }]);
+    }
+  });
+
+  it("names a request id before anything leaves, and says how to repeat where no answer came", async () => {
+    const lost = new FencepostApiError({ code: "UNREACHABLE", status: 0, detail: "http://n does not answer" });
+    const { sent, code, stderr } = await run([...from, "--to", TO], { failure: lost });
+    expect(sent).toMatchObject([{ requestId: "cli-made-up" }]);
+    expect(code).toBe(4);
+    expect(stderr).toBe(
+      "fencepost: http://n does not answer: whether it was taken is not known; repeat it with --request-id cli-made-up, and it is sent once\n",
+    );
+    const refused = new FencepostApiError({ code: "REQUEST_ID_REUSED", status: 409, detail: "another payload" });
+    expect(await run([...from, "--to", TO], { failure: refused })).toMatchObject({ code: 3 });
+  });
+
+  it("prints what was accepted, for people or as JSON", async () => {
+    const { stdout, code } = await run([...from, "--to", TO, "--request-id", "order-42"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`accepted: transaction ${examples.created.txId} (nonce ${examples.created.nonce} of`);
+    const { stdout: inJson } = await run([...from, "--to", TO, "--request-id", "order-42", "--json"]);
+    expect(JSON.parse(inJson)).toEqual({ ...examples.created, requestId: "order-42" });
+  });
+});
+
+describe("fencepost send --wait", () => {
+  const wait = [...from, "--to", TO, "--wait"];
+  const pending = { state: "TRACKING", subState: "PENDING" } as const;
+
+  it.each([
+    [0, { state: "CONFIRMED", subState: null }],
+    [5, { state: "CONFIRMED", subState: "REPLACED" }],
+    [5, { state: "FAILED_FINAL", subState: "REVERTED" }],
+    [5, { state: "FAILED_FINAL", subState: "CANCELLED" }],
+  ] as const)("ends with %i where it is %j", async (code, end) => {
+    const ended = await run(wait, { states: [pending, pending, end] });
+    expect(ended.code).toBe(code);
+    expect(ended.stdout).toMatch(new RegExp(`^state +${end.state}`, "m"));
+  });
+
+  it("tells each change once on standard error, and the answer alone on standard output", async () => {
+    const end = { state: "CONFIRMED", subState: null } as const;
+    const { stdout, stderr } = await run([...wait, "--json"], { states: [pending, pending, end] });
+    expect(JSON.parse(stdout)).toMatchObject({ state: "CONFIRMED" });
+    expect(stderr.match(/PENDING/g)).toHaveLength(1);
+  });
+
+  it("a STUCK one may still move: it is waited for, no longer than told", async () => {
+    const { code, stderr } = await run([...wait, "--timeout", "5s"], { states: [{ state: "STUCK", subState: null }] });
+    expect(code).toBe(6);
+    expect(stderr).toContain(
+      `is still STUCK: it goes on; wait again: fencepost tx ${examples.transaction.txId} --wait`,
+    );
+  });
+});
+
+describe("fencepost send refuses before a node is asked", () => {
+  it.each([
+    [["--to", TO], /--signer is missing.*fencepost signers/],
+    [from, /--to is missing/],
+    [[...from, "--to", TO, "--value", "1.5"], /say the unit, as in 1.5ether/],
+    [[...from, "--to", TO, "transfer"], /transfer is no signature/],
+    [[...from, "--to", TO, "transfer(address)"], /takes 1 arguments \(address\), and 0 are given/],
+    [[...from, "--to", TO, "--data", "0x", "pause()"], /give no signature beside it/],
+    [[...from, "--to", TO, "--bytecode", "0x60"], /a new contract has no --to/],
+    [[...from, "--bytecode", "0x60", "7"], /arguments of a constructor need its signature/],
+    [["--file", "tx.json", "pause()"], /--file has the whole transaction/],
+    [["--file", "not.json"], /not.json is not a JSON object/],
+    [[...from, "--deploy", "empty.json"], /empty.json has no bytecode/],
+    [[...from, "--to", TO, "--abi", "empty.json", "f"], /empty.json has no ABI/],
+    [[...from, "--to", TO, "--type", "blob"], /argument 'blob' is invalid/],
+  ])("%j", async (argv, line) => {
+    const { code, sent, stderr } = await run(argv, { files: { "tx.json": "{}", "not.json": "[", "empty.json": "{}" } });
+    expect(code).toBe(2);
+    expect(sent).toEqual([]);
+    expect(stderr).toMatch(line);
+    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+  });
+});
+
+describe("fencepost send of several", () => {
+  const many = JSON.stringify({
+    transactions: [
+      { signer: SIGNER, payload: {} },
+      { signer: SIGNER, payload: {} },
+    ],
+  });
+
+  it("gives each a request id of its own, and says which were refused", async () => {
+    const asked: unknown[] = [];
+    const problem = { type: "/docs", title: "t", status: 422, code: "UNKNOWN_SIGNER" as const, detail: "nobody" };
+    const client = {
+      sendBatch: async (transactions: readonly CreateTransaction[]) => {
+        asked.push(...transactions.map(({ requestId }) => requestId));
+        return [{ status: 202, ...examples.created }, problem];
+      },
+    };
+    const actions = { connect: async () => client as unknown as FencepostClient };
+    const argv = ["send", "--file", "many.json", "--request-id", "payday"];
+    const { code, stdout, stderr } = await runCommand(argv, { actions, files: { "many.json": many } });
+    expect(asked).toEqual(["payday-1", "payday-2"]);
+    expect(stdout).toContain("refused: item 2: UNKNOWN_SIGNER: nobody\n");
+    expect([code, stderr]).toEqual([3, "fencepost: 1 of 2 were refused; the others are accepted\n"]);
+  });
+});

@@ -1,0 +1,137 @@
+import { describe, expect, it } from "vitest";
+import type { FencepostClient, TransactionListQuery } from "../../../src/client/index.ts";
+import * as examples from "../../../src/contract/examples.ts";
+import { runCommand } from "../../support/command.ts";
+
+const { transaction } = examples;
+const HASH = `0x${"AB".repeat(32)}`;
+const SCREEN = { columns: 120, rows: 30, colours: true };
+
+async function run(argv: readonly string[], client: Partial<FencepostClient>, world: object = {}) {
+  return runCommand(argv, { ...world, actions: { connect: async () => client as FencepostClient } });
+}
+
+describe("fencepost tx", () => {
+  it("finds a transaction by id, by the hash of any attempt, and by the caller's own id", async () => {
+    const asked: unknown[] = [];
+    const client: Partial<FencepostClient> = {
+      get: async (id) => {
+        asked.push(id);
+        return transaction;
+      },
+      list: async (query) => {
+        asked.push(query);
+        return { items: [transaction], next: null };
+      },
+      getByRequest: async (request) => {
+        asked.push(request);
+        return transaction;
+      },
+    };
+    const named = ["--signer", transaction.signer, "--request-id", "order-42"];
+    for (const argv of [[transaction.txId], [HASH], named]) {
+      expect((await run(["tx", ...argv], client)).stdout).toContain(`transaction  ${transaction.txId}\n`);
+    }
+    expect(asked).toEqual([
+      transaction.txId,
+      { txHash: HASH, limit: 1 },
+      { signer: transaction.signer, requestId: "order-42" },
+    ]);
+  });
+
+  it("asks for the history where it is wanted, also of one that was found by its hash", async () => {
+    const asked: unknown[] = [];
+    const client: Partial<FencepostClient> = {
+      list: async () => ({ items: [transaction], next: null }),
+      get: async (id, options) => {
+        asked.push([id, options]);
+        return transaction;
+      },
+    };
+    await run(["tx", HASH, "--history", "--confirmations"], client);
+    expect(asked).toEqual([[transaction.txId, { include: ["history", "confirmations"] }]]);
+  });
+
+  it("says what is missing, and that a hash is unknown", async () => {
+    const list = async () => ({ items: [], next: null });
+    expect(await run(["tx"], {})).toMatchObject({ code: 2, stderr: expect.stringContaining("name a transaction") });
+    expect(await run(["tx", "--request-id", "x"], {})).toMatchObject({ code: 2 });
+    expect(await run(["tx", HASH], { list })).toMatchObject({ code: 3, stderr: expect.stringContaining(HASH) });
+  });
+
+  it("--wait judges the end as send does", async () => {
+    const failed = { ...transaction, state: "FAILED_FINAL", subState: "REVERTED", lastError: "out of gas" } as const;
+    const { code, stderr } = await run(["tx", transaction.txId, "--wait"], { get: async () => failed });
+    expect(code).toBe(5);
+    expect(stderr).toContain("is FAILED_FINAL/REVERTED: out of gas\n");
+  });
+
+  it("has colours on a terminal, and none elsewhere or where they are not wanted", async () => {
+    const get = async () => transaction;
+    const sequence = "\u001b[";
+    expect((await run(["tx", "x"], { get }, { screen: SCREEN })).stdout).toContain(sequence);
+    expect((await run(["tx", "x"], { get }, { screen: { ...SCREEN, colours: false } })).stdout).not.toContain(sequence);
+    expect((await run(["tx", "x"], { get })).stdout).not.toContain(sequence);
+    expect((await run(["tx", "x", "--json"], { get }, { screen: SCREEN })).stdout).not.toContain(sequence);
+  });
+
+  it("lets nothing through that would move the cursor of whoever reads it", async () => {
+    const get = async () => ({ ...transaction, requestId: "a\u001b[2Jb", lastError: "c\u0007\rd" });
+    const { stdout } = await run(["tx", "x"], { get });
+    expect(stdout).toMatch(/^request id +a \[2Jb$/m);
+    expect(stdout).toMatch(/^last error +c d$/m);
+  });
+});
+
+describe("fencepost explain", () => {
+  it("is prose: what is so, why, what it waits for, and what would help", async () => {
+    const explain = async () => ({
+      summary: "Waits at nonce 7.",
+      causes: [{ code: "BLOCKED_BY_NONCE" as const, text: "nonce 6 is not mined", since: "2026-01-01T00:00:00.000Z" }],
+      blockedBy: { txId: "the-other", nonce: 6 },
+      help: [{ code: "REPRICE" as const, text: "offer more for nonce 6" }],
+    });
+    const client = { get: async () => transaction, explain } as unknown as Partial<FencepostClient>;
+    expect((await run(["explain", transaction.txId], client)).stdout).toBe(
+      `Waits at nonce 7.
+
+Why:
+  • nonce 6 is not mined (since 2026-01-01T00:00:00.000Z) BLOCKED_BY_NONCE
+
+It waits for nonce 6: fencepost explain the-other.
+
+What would help:
+  → offer more for nonce 6 REPRICE
+`,
+    );
+  });
+});
+
+describe("fencepost explain of what its summary says", () => {
+  it("says it once", async () => {
+    const text = "mined in block 36 and final";
+    const explain = async () => ({ summary: `CONFIRMED: ${text}`, causes: [{ code: "CONFIRMED", text }], help: [] });
+    const client = { get: async () => transaction, explain } as unknown as Partial<FencepostClient>;
+    expect((await run(["explain", "x"], client)).stdout).toBe(`CONFIRMED: ${text} CONFIRMED\n`);
+  });
+});
+
+describe("fencepost list", () => {
+  it("prints a page and how to get the next, or all of them", async () => {
+    const asked: TransactionListQuery[] = [];
+    const list: FencepostClient["list"] = async (query = {}) => {
+      asked.push(query);
+      return { items: [transaction], next: query.after === undefined ? "more" : null };
+    };
+    expect((await run(["list"], { list })).stdout).toContain("more: --after more\n");
+    const all = await run(["list", "--all", "--json", "--state", "TRACKING"], { list });
+    expect(JSON.parse(all.stdout)).toMatchObject({ items: [{}, {}], next: null });
+    expect(asked).toEqual([{}, { limit: 1000, state: "TRACKING" }, { limit: 1000, state: "TRACKING", after: "more" }]);
+  });
+
+  it("refuses a state that there is not, and says so where there is nothing", async () => {
+    expect((await run(["list", "--state", "LOST"], {})).code).toBe(2);
+    const list = async () => ({ items: [], next: null });
+    expect((await run(["list"], { list })).stdout).toBe("there is no such transaction\n");
+  });
+});

@@ -1,0 +1,130 @@
+import { describe, expect, it } from "vitest";
+import type { CompletionsQuery, FencepostClient, Transaction } from "../../../src/client/index.ts";
+import * as examples from "../../../src/contract/examples.ts";
+import { type CommandWorld, runCommand } from "../../support/command.ts";
+
+const open = (n: number, over: Partial<Transaction> = {}): Transaction => ({
+  ...examples.transaction,
+  txId: `tx-${n}`,
+  nonce: n,
+  state: "TRACKING",
+  subState: "PENDING",
+  createdAt: "2025-12-31T23:59:50.000Z",
+  ...over,
+});
+
+/** What is open at each look. */
+async function watch(argv: readonly string[], looks: readonly (readonly Transaction[])[], world: CommandWorld = {}) {
+  let look = -1;
+  const client: Partial<FencepostClient> = {
+    list: async ({ state } = {}) => {
+      if (state === "STUCK") look++;
+      return { items: (looks[look] ?? []).filter((each) => each.state === state), next: null };
+    },
+    get: async (txId) => open(0, { txId, state: "CONFIRMED", subState: null }),
+  };
+  const actions = { connect: async () => client as FencepostClient };
+  return runCommand(["watch", ...argv], { ...world, actions, looks: looks.length - 1 });
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what moves a cursor, or colours it.
+const ESCAPES = /\u001b\[[0-9;]*[A-Za-z]/g;
+const SCREEN = { columns: 120, rows: 7, colours: false };
+
+describe("fencepost watch", () => {
+  it("prints a line for each change where there is no terminal, and how each ended", async () => {
+    const { stdout, code } = await watch(
+      [],
+      [[open(1), open(2)], [open(1), open(2, { state: "STUCK", subState: null })], []],
+    );
+    expect(code).toBe(0);
+    const told = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) =>
+        line
+          .split(/ {2}/)
+          .filter((_, at) => at === 1 || at === 3)
+          .join(" "),
+      );
+    expect(told).toEqual([
+      expect.stringMatching(/^TRACKING\/PENDING tx-1/),
+      expect.stringMatching(/^TRACKING\/PENDING tx-2/),
+      expect.stringMatching(/^STUCK tx-2/),
+      expect.stringMatching(/^CONFIRMED tx-2/),
+      expect.stringMatching(/^CONFIRMED tx-1/),
+    ]);
+    expect(stdout).not.toContain("\u001b");
+  });
+
+  it("prints one JSON value a line with --json, on a terminal too", async () => {
+    const { stdout } = await watch(["--json"], [[open(1)], []], { screen: SCREEN });
+    const lines = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(lines).toMatchObject([
+      { txId: "tx-1", state: "TRACKING" },
+      { txId: "tx-1", state: "CONFIRMED" },
+    ]);
+  });
+
+  it("draws a table again on a terminal, no longer than it, and says what is left out", async () => {
+    const many = [1, 2, 3, 4].map((n) => open(n));
+    const { stdout } = await watch([], [many, []], { screen: SCREEN });
+    const [, first = "", second = ""] = stdout.split("\u001b[H");
+    expect(first).toContain("4 not final");
+    expect(first).toMatch(/^10s +TRACKING\/PENDING/m);
+    expect(first).toContain("… and 2 more");
+    expect(first.split("\n").length).toBeLessThanOrEqual(SCREEN.rows);
+    const narrow = await watch([], [many], { screen: { ...SCREEN, columns: 40, colours: true } });
+    const widths = narrow.stdout
+      .split("\n")
+      .slice(2)
+      .map((line) => line.replace(ESCAPES, "").length);
+    expect(Math.max(...widths)).toBe(40);
+    expect(second).toContain("nothing: everything is final");
+  });
+
+  it("shows it once and ends with --once", async () => {
+    expect((await watch(["--once"], [[]])).stdout).toBe("nothing: everything is final\n");
+  });
+
+  it("refuses an interval that is none", async () => {
+    expect((await watch(["--interval", "soon"], [])).code).toBe(2);
+  });
+});
+
+describe("fencepost completions", () => {
+  const item = examples.completionsPage.items[0] as (typeof examples.completionsPage.items)[number];
+
+  async function follow(argv: readonly string[], looks: number) {
+    const asked: CompletionsQuery[] = [];
+    const completionsPage: FencepostClient["completionsPage"] = async (query = {}) => {
+      asked.push(query);
+      const seq = (query.after ?? 0) + 1;
+      return { epoch: 3, items: [{ ...item, seq }], next: seq };
+    };
+    const actions = { connect: async () => ({ completionsPage }) as Partial<FencepostClient> as FencepostClient };
+    return { ...(await runCommand(["completions", ...argv], { actions, looks })), asked };
+  }
+
+  it("goes on from where it was, in the epoch it began in, until its reader leaves", async () => {
+    const { stdout, asked } = await follow(["--follow", "--after", "7", "--json"], 3);
+    expect(asked).toEqual([
+      { wait: 20, after: 7 },
+      { wait: 20, after: 8, epoch: 3 },
+      { wait: 20, after: 9, epoch: 3 },
+    ]);
+    const lines = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(lines).toMatchObject([{ seq: 8, feedEpoch: 3 }, { seq: 9 }, { seq: 10 }]);
+  });
+
+  it("is one line each for people, and a page says how to go on", async () => {
+    expect((await follow(["--follow"], 2)).stdout.split("\n")).toHaveLength(3);
+    expect((await follow([], 1)).stdout).toContain("next: --after 1 --epoch 3\n");
+  });
+});

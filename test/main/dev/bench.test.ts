@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import type { CreateTransaction, FencepostClient } from "../../../src/client/index.ts";
+import * as examples from "../../../src/contract/examples.ts";
+import { bench } from "../../../src/main/dev/demo/bench.ts";
+
+const OPTIONS = { transactions: 20, callers: 4 };
+const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+
+/** A node that refuses every `nth` create. */
+function ports(nth = Number.POSITIVE_INFINITY) {
+  const sent: unknown[] = [];
+  const client = {
+    send: async (intent: CreateTransaction) => {
+      sent.push(intent);
+      if (sent.length % nth === 0) throw new Error("refused");
+      return { ...examples.created, txId: `tx-${sent.length}` };
+    },
+    waitFor: async () => examples.transaction,
+  };
+  return { sent, say: () => undefined, newId: () => "run", connect: async () => client as unknown as FencepostClient };
+}
+
+describe("a measurement", () => {
+  it("of a node that is named asks for a signer first: each create costs its gas", async () => {
+    const node = ports();
+    for (const named of [{ url: "http://n" }, { profile: "production" }]) {
+      await expect(bench({ ...OPTIONS, ...named }, node)).rejects.toThrow("--signer is missing");
+    }
+    expect(node.sent).toEqual([]);
+  });
+
+  it("sends nothing of value, each under an id of its own, and counts what was refused", async () => {
+    const node = ports(5);
+    const report = await bench({ ...OPTIONS, url: "http://n", signer: SIGNER }, node);
+    expect(report).toMatchObject({ node: "http://n", accepted: 16, failed: 4 });
+    expect(report.latencyMs.p50).toBeLessThanOrEqual(report.latencyMs.max);
+    expect(report.confirmedSeconds).not.toBeNull();
+    const ids = node.sent.map((intent) => (intent as { requestId: string }).requestId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const intent of node.sent) expect(intent).toMatchObject({ payload: { to: SIGNER, value: "0" } });
+  });
+
+  it("where nothing is accepted is the first refusal", async () => {
+    await expect(bench({ ...OPTIONS, url: "http://n", signer: SIGNER }, ports(1))).rejects.toThrow("refused");
+  });
+});

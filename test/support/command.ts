@@ -1,0 +1,72 @@
+import { randomUUID } from "node:crypto";
+import { type CliActions, runCli } from "../../src/adapters/cli/run-cli.ts";
+import type { CliIo, Screen } from "../../src/adapters/cli/terminal.ts";
+import { systemClock } from "../../src/adapters/system/clock.ts";
+
+const refuse = async () => {
+  throw new Error("this command should not have run");
+};
+
+const NONE: CliActions = {
+  dev: refuse,
+  start: refuse,
+  demo: refuse,
+  migrate: refuse,
+  config: refuse,
+  connect: refuse,
+  look: refuse,
+  newKey: refuse,
+  importKey: refuse,
+  listKeys: refuse,
+  readProfiles: refuse,
+  writeProfiles: refuse,
+  doctor: refuse,
+  bench: refuse,
+  chaos: refuse,
+  init: refuse,
+};
+
+export interface CommandWorld {
+  readonly actions?: Partial<CliActions>;
+  /** Standard output is a terminal. */
+  readonly screen?: Screen;
+  /** By path; `-` is standard input. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** A node that runs is asked: time is the clock's, and no id is used twice. */
+  readonly real?: true;
+  /** The reader of standard output leaves after so many looks at it. */
+  readonly looks?: number;
+}
+
+/** Runs a command in this process. In memory, time passes only while it sleeps. */
+export async function runCommand(argv: readonly string[], world: CommandWorld = {}) {
+  const { actions = {}, screen = null, files = {}, looks = 1, real = false } = world;
+  let stdout = "";
+  let stderr = "";
+  let nowMs = Date.parse("2026-01-01T00:00:00.000Z");
+  let looked = 0;
+  const advance = async (ms: number): Promise<void> => {
+    nowMs += ms;
+  };
+  const io: CliIo = {
+    version: "1.2.3",
+    stdout: (text) => {
+      stdout += text;
+    },
+    stderr: (text) => {
+      stderr += text;
+    },
+    screen: () => screen,
+    readerLeft: () => ++looked > looks,
+    now: real ? systemClock.now : () => new Date(nowMs),
+    sleep: real ? systemClock.sleep : advance,
+    newId: () => (real ? randomUUID() : "made-up"),
+    read: async (path) => {
+      const text = files[path];
+      if (text === undefined) throw new Error(`${path}: there is no such file`);
+      return text;
+    },
+  };
+  const code = await runCli(argv, { ...NONE, ...actions }, io);
+  return { code, stdout, stderr };
+}

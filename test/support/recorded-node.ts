@@ -1,0 +1,50 @@
+import { createClient } from "../../src/client/index.ts";
+import * as examples from "../../src/contract/examples.ts";
+import { ROUTES, type Route } from "../../src/contract/routes.ts";
+import type { CommandWorld } from "./command.ts";
+
+interface Asked {
+  readonly route: Route;
+  readonly query: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+/** Answers whatever is asked with the contract's own example of it, and remembers what was asked. */
+export function recordedNode() {
+  const asked: Asked[] = [];
+  const answer = (method: string, url: string, body: unknown): { status: number; text: string } => {
+    const { pathname, searchParams } = new URL(url);
+    const route = routeOf(method, pathname);
+    asked.push({ route, query: Object.fromEntries(searchParams), body });
+    const [status = "200", response] = Object.entries(route.responses)[0] ?? [];
+    const example = exampleOf(route) ?? response?.example ?? {};
+    return { status: Number(status), text: JSON.stringify(example) };
+  };
+  const fetch: typeof globalThis.fetch = async (url, init = {}) => {
+    const body = init.body === undefined ? undefined : JSON.parse(String(init.body));
+    const { status, text } = answer(init.method ?? "GET", String(url), body);
+    return new Response(text, { status });
+  };
+  const actions: CommandWorld["actions"] = {
+    connect: async () => createClient({ url: "http://node", fetch }),
+    look: async (_, path) => answer("GET", `http://node${path}`, undefined),
+  };
+  return { asked, actions };
+}
+
+/** A listing of one page that ends: the example of a first page would be asked for its next for ever. */
+function exampleOf({ operationId }: Route): unknown {
+  if (operationId === "listTransactions") return { items: [examples.transaction], next: null };
+  return operationId === "listSigners" ? { ...examples.signersPage, next: null } : undefined;
+}
+
+function routeOf(method: string, pathname: string): Route {
+  const fits = ({ method: own, path }: Route): boolean => {
+    const pattern = path.replace(/\{\w+\}/g, "[^/]+");
+    return own.toUpperCase() === method && new RegExp(`^${pattern}$`).test(pathname);
+  };
+  // The literal one first: `/tx/completions` is no transaction.
+  const found = ROUTES.filter(fits).sort((a, b) => a.path.split("{").length - b.path.split("{").length)[0];
+  if (found === undefined) throw new Error(`no route: ${method} ${pathname}`);
+  return found;
+}
