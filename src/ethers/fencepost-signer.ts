@@ -7,7 +7,7 @@ import {
   type TransactionRequest,
   type TransactionResponse,
 } from "ethers";
-import { minedInstead } from "../wallets/attempts.ts";
+import { minedInstead } from "../wallets/attempt-hashes.ts";
 import { intentOf, type RpcTransaction } from "../wallets/intent.ts";
 import { requestIdHere } from "../wallets/request-scope.ts";
 import { FencepostSendError, unsupported } from "../wallets/send-error.ts";
@@ -51,7 +51,8 @@ export class FencepostSigner extends AbstractSigner {
   override async sendTransaction(request: TransactionRequest): Promise<TransactionResponse> {
     const { client, timeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
     const { provider } = this;
-    if (provider === null) throw makeError("missing provider", "UNSUPPORTED_OPERATION", { operation: "sendTransaction" });
+    if (provider === null)
+      throw makeError("missing provider", "UNSUPPORTED_OPERATION", { operation: "sendTransaction" });
     const requestId = requestIdOf(request.customData) ?? requestIdHere();
     const populated = { ...(await this.populateCall(request)), customData: undefined };
     const [{ chainId }, head] = await Promise.all([provider.getNetwork(), provider.getBlockNumber()]);
@@ -83,7 +84,8 @@ function requestIdOf(customData: unknown): string | undefined {
   if (customData === undefined || customData === null) return undefined;
   const { requestId, ...rest } = customData as Readonly<Record<string, unknown>>;
   if (Object.keys(rest).length > 0) throw unsupported("customData may hold a requestId, and nothing else");
-  if (requestId !== undefined && typeof requestId !== "string") throw unsupported("customData.requestId must be a string");
+  if (requestId !== undefined && typeof requestId !== "string")
+    throw unsupported("customData.requestId must be a string");
   return requestId;
 }
 

@@ -1,5 +1,5 @@
 /** `fencepost/ethers`: a Signer of ethers v6 whose transactions Fencepost sends. */
-export { type TransactionName, waitForFinal } from "../wallets/attempts.ts";
+export { type TransactionName, waitForFinal } from "../wallets/attempt-hashes.ts";
 export { withRequestId } from "../wallets/request-scope.ts";
 export { FencepostSendError } from "../wallets/send-error.ts";
 export type { FencepostSource, Intent, WaitOptions } from "../wallets/source.ts";

@@ -1,5 +1,5 @@
 import type { Account, EIP1193RequestFn, Transport } from "viem";
-import { findByHash, hex, minedInstead, pendingView } from "../wallets/attempts.ts";
+import { findByHash, hex, minedInstead, pendingView } from "../wallets/attempt-hashes.ts";
 import { intentOf, type RpcTransaction } from "../wallets/intent.ts";
 import { requestIdHere } from "../wallets/request-scope.ts";
 import { unsupported } from "../wallets/send-error.ts";

@@ -4,7 +4,11 @@ import type { Intent, Payload } from "./source.ts";
 /** The parameter of `eth_sendTransaction`, as wallet libraries fill it in. */
 export type RpcTransaction = Readonly<Record<string, unknown>>;
 
-const TYPES: Readonly<Record<string, NonNullable<Payload["type"]>>> = { "0x0": "legacy", "0x1": "eip2930", "0x2": "eip1559" };
+const TYPES: Readonly<Record<string, NonNullable<Payload["type"]>>> = {
+  "0x0": "legacy",
+  "0x1": "eip2930",
+  "0x2": "eip1559",
+};
 const QUANTITIES = ["value", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas"] as const;
 const KNOWN = new Set(["from", "to", "data", "input", "chainId", "type", "accessList", ...QUANTITIES]);
 

@@ -61,7 +61,8 @@ export function sendErrorOf(error: unknown, requestId: string): unknown {
     return new FencepostSendError(unknown, about);
   }
   if (problem?.reason === "REVERT") return revertError(problem, about);
-  const details = problem?.reason === "INSUFFICIENT_FUNDS" ? `insufficient funds for gas * price + value: ${detail}` : detail;
+  const details =
+    problem?.reason === "INSUFFICIENT_FUNDS" ? `insufficient funds for gas * price + value: ${detail}` : detail;
   return new FencepostSendError(`${code}: ${detail}`, { ...about, details, code: rpcCodeOf(code) });
 }
 

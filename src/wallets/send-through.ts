@@ -1,5 +1,5 @@
 import type { Transaction } from "../contract/transactions.ts";
-import { firstAttempt, type HashedAttempt } from "./attempts.ts";
+import { firstAttempt, type HashedAttempt } from "./attempt-hashes.ts";
 import { Patience } from "./patience.ts";
 import { FencepostSendError, isUndecided, sendErrorOf } from "./send-error.ts";
 import type { FencepostSource, Intent } from "./source.ts";

@@ -1,9 +1,23 @@
 /** Real ethers v6 on a real node and chain: contracts, deployments and receipts by the signer of `fencepost/ethers`. */
-import { Contract, ContractFactory, Interface, isError, JsonRpcProvider, parseEther, type TransactionResponse } from "ethers";
-import { startFencepost, type Stack } from "fencepost/testing";
+import {
+  Contract,
+  ContractFactory,
+  Interface,
+  isError,
+  JsonRpcProvider,
+  parseEther,
+  type TransactionResponse,
+} from "ethers";
+import { type Stack, startFencepost } from "fencepost/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "../../src/client/index.ts";
-import { FencepostSigner, type FencepostSource, type SentResponse, waitForFinal, withRequestId } from "../../src/ethers/index.ts";
+import {
+  FencepostSigner,
+  type FencepostSource,
+  type SentResponse,
+  waitForFinal,
+  withRequestId,
+} from "../../src/ethers/index.ts";
 import { loseAnswers } from "../support/lost-answers.ts";
 import { REVERT_DATA, revertingInitCode } from "../support/reverting-contracts.ts";
 import { SAMPLE_ABI, SAMPLE_BYTECODE } from "../support/sample-contract.ts";
@@ -30,8 +44,13 @@ function signerOn(client: FencepostSource = stack.client): FencepostSigner {
   return new FencepostSigner(stack.signers[used++] as string, { client, provider });
 }
 
-const sentBy = async (signer: FencepostSigner) => (await stack.client.list({ signer: signer.address, limit: 100 })).items;
-const thrown = (work: Promise<unknown>) => work.then(() => null, (error: unknown) => error);
+const sentBy = async (signer: FencepostSigner) =>
+  (await stack.client.list({ signer: signer.address, limit: 100 })).items;
+const thrown = (work: Promise<unknown>) =>
+  work.then(
+    () => null,
+    (error: unknown) => error,
+  );
 const receiptOf = (tx: TransactionResponse) => tx.wait(1, 30_000);
 
 const onceSent = (txId: string, attempt: number) =>

@@ -1,7 +1,7 @@
 /** Real viem on a real node and chain: what `fencepost/viem` changes about it, and what it does not. */
-import { startFencepost, type Stack } from "fencepost/testing";
+import { type Stack, startFencepost } from "fencepost/testing";
 import {
-  BaseError,
+  type BaseError,
   ContractFunctionRevertedError,
   createWalletClient,
   defineChain,
@@ -15,7 +15,13 @@ import {
 } from "viem";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "../../src/client/index.ts";
-import { FencepostSendError, type FencepostSource, fencepost, waitForFinal, withRequestId } from "../../src/viem/index.ts";
+import {
+  FencepostSendError,
+  type FencepostSource,
+  fencepost,
+  waitForFinal,
+  withRequestId,
+} from "../../src/viem/index.ts";
 import { loseAnswers } from "../support/lost-answers.ts";
 import { REVERT_DATA, revertingInitCode } from "../support/reverting-contracts.ts";
 import { SAMPLE_ABI, SAMPLE_BYTECODE } from "../support/sample-contract.ts";
@@ -173,7 +179,9 @@ describe("what is refused", () => {
       return (await client.waitForTransactionReceipt({ hash })).contractAddress as `0x${string}`;
     };
     const eat = async (address: `0x${string}`) => {
-      const error = await client.writeContract({ address, abi, functionName: "eat" }).catch((thrown: unknown) => thrown);
+      const error = await client
+        .writeContract({ address, abi, functionName: "eat" })
+        .catch((thrown: unknown) => thrown);
       return (error as BaseError).walk((each) => each instanceof ContractFunctionRevertedError);
     };
     expect(await eat(await deploy(REVERT_DATA.withReason))).toMatchObject({ reason: "no lunch" });
@@ -197,7 +205,11 @@ describe("what is refused", () => {
     const client = wallet();
     await expect(client.sendTransaction({ to: RECIPIENT, nonce: 0 })).rejects.toThrow(/Fencepost gives the nonce/);
     await expect(client.signMessage({ message: "hello" })).rejects.toThrow(/signs only the transactions that it sends/);
-    const typed = client.signTypedData({ types: { A: [{ name: "a", type: "uint8" }] }, primaryType: "A", message: { a: 1 } });
+    const typed = client.signTypedData({
+      types: { A: [{ name: "a", type: "uint8" }] },
+      primaryType: "A",
+      message: { a: 1 },
+    });
     await expect(typed).rejects.toThrow(/signs only the transactions that it sends/);
     const blob = client.sendTransaction({ to: RECIPIENT, maxFeePerBlobGas: 1n, blobs: ["0x00"] });
     await expect(blob).rejects.toThrow(/no transactions with blobs, maxFeePerBlobGas/);

@@ -123,7 +123,10 @@ function release(child: ChildProcess): void {
 async function call(url: string, method: string, params: readonly unknown[]): Promise<unknown> {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
   const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body });
-  const answer = (await response.json()) as { readonly result?: unknown; readonly error?: { readonly message: string } };
+  const answer = (await response.json()) as {
+    readonly result?: unknown;
+    readonly error?: { readonly message: string };
+  };
   if (answer.error !== undefined) throw new Error(`${method}: ${answer.error.message}`);
   return answer.result;
 }

@@ -63,7 +63,11 @@ export async function startFencepost(options: StackOptions = {}): Promise<Stack>
       startChainProcess({ blockTimeMs, chainId, accounts: signers + STRANGERS }).then(undo.keep((up) => up.stop())),
       createTestDatabase(databaseUrl).then(undo.keep((made) => made.drop())),
     );
-    const variables = { ...variablesOf(chain, database, signers), FENCEPOST_CONFIRMATIONS: `${confirmations}`, ...settings };
+    const variables = {
+      ...variablesOf(chain, database, signers),
+      FENCEPOST_CONFIRMATIONS: `${confirmations}`,
+      ...settings,
+    };
     return await assemble({ chain, database, signers, variables, undo });
   } catch (error) {
     await undo.all();
@@ -120,6 +124,8 @@ function variablesOf(chain: ChainProcess, database: TestDatabase, signers: numbe
     FENCEPOST_AUTH: "none",
     FENCEPOST_PORT: "0",
     FENCEPOST_POLL_INTERVAL: "50ms",
+    // What a reorg threw out is sent again at once, not after a minute.
+    FENCEPOST_RESUBMIT_INTERVAL: "1s",
     FENCEPOST_DRAIN_TIMEOUT: "1s",
     FENCEPOST_LOG_LEVEL: "warn",
     // A process for the keys is a protection that a test needs no more than half a second later.

@@ -33,7 +33,9 @@ export async function createTestDatabase(serverUrl: string | undefined): Promise
       shared = null;
     });
   }
-  const { adminUrl, template } = await (serverUrl === undefined ? shared : { adminUrl: serverUrl, template: null }) as Server;
+  const { adminUrl, template } = (await (serverUrl === undefined
+    ? shared
+    : { adminUrl: serverUrl, template: null })) as Server;
   const name = `fencepost_testing_${randomBytes(8).toString("hex")}`;
   await asAdmin(adminUrl, `CREATE DATABASE ${name}${template === null ? "" : ` TEMPLATE ${template}`}`);
   return { url: onDatabase(adminUrl, name), drop: () => asAdmin(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`) };

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../../adapters/system/clock.ts";
@@ -9,7 +10,7 @@ export type Variables = Readonly<Record<string, string>>;
 export type TestNode = Awaited<ReturnType<typeof startTestNode>>;
 
 /** src/ and dist/ lie at the same depth. */
-const LAUNCHER = fileURLToPath(new URL("../../../bin/fencepost.js", import.meta.url));
+const LAUNCHER = join(fileURLToPath(new URL("../../../", import.meta.url)), "bin", "fencepost.js");
 const DRAIN_MS = 15_000;
 
 /** `fencepost start` with these settings and no others, ready. It ends when this process does. */
