@@ -9,7 +9,7 @@ import {
   type TransactionResponse,
 } from "ethers";
 import { type Stack, startFencepost } from "fencepost/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import {
   FencepostSigner,
@@ -118,6 +118,7 @@ describe("a transaction that is signed again", () => {
   it("for more is waited for as the same one, and one that is cancelled is not", async () => {
     const signer = signerOn();
     await stack.chain.pauseMining();
+    onTestFinished(() => stack.chain.resumeMining());
     const send = (id: string) => withRequestId(id, () => signer.sendTransaction({ to: RECIPIENT, value: 1n }));
     const [first, second] = [(await send("a")) as SentResponse, (await send("b")) as SentResponse];
     const waiting = [receiptOf(first), thrown(receiptOf(second))] as const;

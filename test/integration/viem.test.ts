@@ -13,7 +13,7 @@ import {
   publicActions,
   TransactionExecutionError,
 } from "viem";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import {
   FencepostSendError,
@@ -61,6 +61,7 @@ const onceSent = (txId: string, attempt: number) =>
 /** Sends it, has it signed again for more while no block comes, and tells both hashes. */
 async function repriced(client: ReturnType<typeof wallet>) {
   await stack.chain.pauseMining();
+  onTestFinished(() => stack.chain.resumeMining());
   const hash = await client.sendTransaction({ to: RECIPIENT, value: 1n });
   const [sent] = await sentBy(client.account.address);
   const { txId } = sent as { txId: string };
@@ -152,7 +153,6 @@ describe("a transaction that Fencepost signs again for more", () => {
     await stack.chain.mine();
     expect(await waiting).toMatchObject({ status: "success", transactionHash: dearer });
     expect(reason).toBe("repriced");
-    await stack.chain.resumeMining();
   });
 
   it("has no receipt of a cancel: that is told as a cancel", async () => {
@@ -165,7 +165,6 @@ describe("a transaction that Fencepost signs again for more", () => {
     await stack.chain.mine();
     await waiting;
     expect(reason).toBe("cancelled");
-    await stack.chain.resumeMining();
     await expect(client.getTransactionReceipt({ hash })).rejects.toThrow(/could not be found/);
   });
 });

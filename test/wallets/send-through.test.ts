@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { FencepostApiError } from "../../src/client/index.ts";
 import type { Problem } from "../../src/contract/problem.ts";
 import type { Transaction } from "../../src/contract/transactions.ts";
 import { requestIdHere, withRequestId } from "../../src/wallets/request-scope.ts";
@@ -9,13 +8,22 @@ import { hashOf, RECIPIENT, SIGNER, sampleTransaction } from "./sample-transacti
 
 const INTENT: Intent = { signer: SIGNER, requestId: "order-1", payload: { to: RECIPIENT } };
 
-type Code = ConstructorParameters<typeof FencepostApiError>[0]["code"];
+/** As the SDK and the library throw them. */
+class Failure extends Error {
+  readonly code: string;
+  readonly status: number;
+  readonly detail = "for a reason";
+  readonly problem: Partial<Problem>;
 
-function failure(code: Code, status: number, problem: Partial<Problem> = {}): FencepostApiError {
-  const detail = "for a reason";
-  const whole = { type: "/docs", title: code, code: code as Problem["code"], status, detail, ...problem };
-  return new FencepostApiError({ code, status, detail }, { problem: whole });
+  constructor(code: string, status: number, problem: Partial<Problem>) {
+    super(`${code}: for a reason`);
+    this.code = code;
+    this.status = status;
+    this.problem = problem;
+  }
 }
+
+const failure = (code: string, status: number, problem: Partial<Problem> = {}) => new Failure(code, status, problem);
 
 /** Answers sends and looks with these, one after the other, and the last for ever. */
 function scripted(sends: readonly (Error | string)[], looks: readonly (Error | Transaction)[] = [sampleTransaction()]) {
