@@ -51,7 +51,17 @@ describe("the source tree", () => {
   });
 
   it("takes of viem the part that it needs: the whole takes three times as long to load", () => {
-    expect(source.flatMap(importsOf).filter(({ target, isTypeOnly }) => target === "viem" && !isTypeOnly)).toEqual([]);
+    const whole = source.flatMap(importsOf).filter(({ target, isTypeOnly }) => target === "viem" && !isTypeOnly);
+    expect(whole).toEqual([]);
+  });
+
+  it.each([
+    ["src/viem/index.ts", []],
+    ["src/ethers/index.ts", ["ethers"]],
+  ])("%s loads nothing of a node, and no second copy of the library that the caller has", (entry, packages) => {
+    const loaded = loadedBy(entry, source);
+    expect(loaded.filter((path) => !path.startsWith("src/"))).toEqual(packages);
+    expect(loaded.filter((path) => !/^src\/(viem|ethers|wallets)\//.test(path) && path.startsWith("src/"))).toEqual([]);
   });
 });
 
@@ -79,6 +89,8 @@ describe("the rules about imports", () => {
     ["src/client/a.ts", `import { request } from "undici";`],
     ["src/contract/a.ts", `import type { X } from "../application/api.ts";`],
     ["src/contract/a.ts", `import { parseAbi } from "viem";`],
+    ["src/viem/a.ts", `import { createClient } from "../client/index.ts";`],
+    ["src/wallets/a.ts", `import { Problem } from "../contract/problem.ts";`],
     ["src/domain/a.ts", `import { x } from "../support/world.ts";`],
     ["src/elsewhere/a.ts", ""],
   ])("%s: %s is refused", (path, text) => {

@@ -96,6 +96,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   // What the compiler knows of an ABI, it knows by viem.
   "src/contract": { imports: ["src/domain"], packages: ["typebox"], typesOf: ["viem"] },
   "src/client": { imports: [], types: ["src/contract"], packages: [] },
+  // Wallet libraries run in the caller's process: they see what a caller sees, and load nothing of a node.
+  "src/wallets": { imports: [], types: ["src/contract"], packages: [] },
+  "src/viem": { imports: ["src/wallets"], packages: ["viem"] },
+  "src/ethers": { imports: ["src/wallets"], types: ["src/contract"], packages: ["ethers"] },
   "src/adapters/postgres": { ...DRIVEN, packages: ["node:*", "pg"] },
   "src/adapters/evm": { ...DRIVEN, packages: ["node:*", "viem", "undici", "@bitauth/libauth", "hash-wasm"] },
   "src/adapters/system": { ...DRIVEN, packages: ["node:*", "pino", "prom-client"] },
@@ -117,7 +121,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/main/dev/embedded": { ...DRIVEN, packages: ["node:*", "@nomicfoundation/edr", "viem"] },
   "src/main": {
     imports: [...CORE, "src/application", "src/contract", "src/client", EVERY_ADAPTER, "src/main/dev/embedded"],
-    // `pg` for the type of a caller's own client: `send(intent, { client })`.
+    // `pg` for the type of a caller's own client (`send(intent, { client })`), and for the databases of `fencepost/testing`.
     packages: ["node:*", "jiti", "pg"],
     typesOf: ["typebox"],
   },

@@ -22,6 +22,8 @@ export interface EmbeddedPostgresOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called with one line when the server ends although we did not stop it. */
   readonly onUnexpectedExit?: ((line: string) => void) | undefined;
+  /** False: this process may end while the server runs, which then ends with it. */
+  readonly keepsProcess?: boolean | undefined;
   /** A directory with `bin/postgres` and `bin/initdb`, to run those instead of the npm package's. */
   readonly native?: string | undefined;
 }
@@ -82,7 +84,8 @@ async function startOn({ place, binaries, cluster, options }: Prepared, port: nu
   for (;;) {
     try {
       const { account } = place;
-      return await startServer({ postgres: binaries.postgres, cluster, account, port, settings, clock, signal });
+      const server = { postgres: binaries.postgres, cluster, account, port, settings, clock, signal };
+      return await startServer({ ...server, keepsProcess: options.keepsProcess });
     } catch (error) {
       if (!(error instanceof PredecessorAlive)) throw error;
       if (clock.monotonicMs() >= deadlineMs) {

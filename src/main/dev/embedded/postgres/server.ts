@@ -20,6 +20,7 @@ export interface ServerRequest {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly signal?: AbortSignal | undefined;
+  readonly keepsProcess?: boolean | undefined;
 }
 
 /** The server refused because backends of a killed predecessor still hold its shared memory: they end by themselves. */
@@ -34,9 +35,13 @@ export async function startServer(request: ServerRequest) {
   const child = await launchServer(request);
   /** Resolves with a few words about how it ended, also where we did not end it. */
   const exited = child.ended.then(({ how }) => how);
-  const stop = (mode: StopMode) => endChild(child, request.clock, STOP_SIGNALS[mode]);
+  const stop = (mode: StopMode) => {
+    child.handle.ref();
+    return endChild(child, request.clock, STOP_SIGNALS[mode]);
+  };
   const server = { pid: child.handle.pid ?? 0, exited, stop };
   const outcome = await waitUntilReady(server, request);
+  if (request.keepsProcess === false) child.handle.unref();
   if (outcome === "ready") return server;
   await server.stop("fast");
   request.signal?.throwIfAborted();

@@ -1,0 +1,111 @@
+import {
+  AbiCoder,
+  AbstractSigner,
+  getAddress,
+  makeError,
+  type Provider,
+  type TransactionRequest,
+  type TransactionResponse,
+} from "ethers";
+import { minedInstead } from "../wallets/attempt-hashes.ts";
+import { intentOf, type RpcTransaction } from "../wallets/intent.ts";
+import { requestIdHere } from "../wallets/request-scope.ts";
+import { FencepostSendError, unsupported } from "../wallets/send-error.ts";
+import { DEFAULT_TIMEOUT_MS, sendThrough } from "../wallets/send-through.ts";
+import type { FencepostSource } from "../wallets/source.ts";
+import { SentResponse } from "./sent-response.ts";
+
+export interface FencepostSignerOptions {
+  /** What sends: of `createClient`, for example. */
+  readonly client: FencepostSource;
+  /** What reads: an ordinary provider of the same chain. */
+  readonly provider?: Provider;
+  /** How long a send may take until its hash is known; 30 s where nothing is said. What was accepted goes on beyond that. */
+  readonly timeoutMs?: number;
+}
+
+/** A Signer of ethers whose transactions Fencepost sends. It has no key: messages are not signed, nonces not chosen. */
+export class FencepostSigner extends AbstractSigner {
+  readonly address: string;
+  readonly #options: FencepostSignerOptions;
+
+  constructor(address: string, options: FencepostSignerOptions) {
+    super(options.provider);
+    this.address = getAddress(address);
+    this.#options = options;
+  }
+
+  async getAddress(): Promise<string> {
+    return this.address;
+  }
+
+  override connect(provider: Provider | null): FencepostSigner {
+    const { provider: _, ...options } = this.#options;
+    return new FencepostSigner(this.address, provider === null ? options : { ...options, provider });
+  }
+
+  /**
+   * Resolves once the first attempt is signed and stored. The request id is `customData.requestId`, or that of
+   * `withRequestId`, or a new one.
+   */
+  override async sendTransaction(request: TransactionRequest): Promise<TransactionResponse> {
+    const { client, timeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
+    const { provider } = this;
+    if (provider === null)
+      throw makeError("missing provider", "UNSUPPORTED_OPERATION", { operation: "sendTransaction" });
+    const requestId = requestIdOf(request.customData) ?? requestIdHere();
+    const populated = { ...(await this.populateCall(request)), customData: undefined };
+    const [{ chainId }, head] = await Promise.all([provider.getNetwork(), provider.getBlockNumber()]);
+    const intent = intentOf(rpcForm({ chainId, ...populated }), requestId);
+    const { transaction, attempt } = await sendThrough(client, intent, timeoutMs).catch((error: unknown) => {
+      throw inWordsOfEthers(error, populated as TransactionRequest);
+    });
+    // Of a request that was made before, the mined attempt may be another one, and its block long past.
+    const hash = minedInstead(transaction, attempt.txHash) ?? attempt.txHash;
+    return new SentResponse({ transaction, attempt, hash, requestId }, provider, head);
+  }
+
+  override async signTransaction(): Promise<string> {
+    throw unsupported("Fencepost signs only the transactions that it sends: use sendTransaction");
+  }
+
+  override async signMessage(): Promise<string> {
+    throw unsupported(`Fencepost signs no messages: ${INSTEAD}`);
+  }
+
+  override async signTypedData(): Promise<string> {
+    throw unsupported(`Fencepost signs no typed data: ${INSTEAD}`);
+  }
+}
+
+const INSTEAD = "use a Wallet with a key of its own";
+
+function requestIdOf(customData: unknown): string | undefined {
+  if (customData === undefined || customData === null) return undefined;
+  const { requestId, ...rest } = customData as Readonly<Record<string, unknown>>;
+  if (Object.keys(rest).length > 0) throw unsupported("customData may hold a requestId, and nothing else");
+  if (requestId !== undefined && typeof requestId !== "string")
+    throw unsupported("customData.requestId must be a string");
+  return requestId;
+}
+
+/** ethers' names and numbers as JSON-RPC has them; what has no name there is refused with its own. */
+function rpcForm({ gasLimit, type, ...request }: Readonly<Record<string, unknown>>): RpcTransaction {
+  const given = { ...request, gas: gasLimit, type: type === null || type === undefined ? type : `0x${type}` };
+  return Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [name, typeof value === "bigint" ? `0x${value.toString(16)}` : value]),
+  );
+}
+
+/** What programs that use ethers look for: CALL_EXCEPTION with the reason, INSUFFICIENT_FUNDS. */
+function inWordsOfEthers(error: unknown, transaction: TransactionRequest): unknown {
+  if (!(error instanceof FencepostSendError)) return error;
+  const { data, details } = error;
+  if (data !== undefined) {
+    const { to, from, data: asked } = transaction as { to?: string | null; from?: string; data?: string };
+    const call = { ...(to == null ? {} : { to }), ...(from === undefined ? {} : { from }), data: asked ?? "0x" };
+    return Object.assign(AbiCoder.getBuiltinCallException("estimateGas", call, data), { cause: error });
+  }
+  if (!details.startsWith("insufficient funds")) return error;
+  return Object.assign(makeError(details, "INSUFFICIENT_FUNDS", { transaction }), { cause: error });
+}

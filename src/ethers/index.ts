@@ -1,0 +1,7 @@
+/** `fencepost/ethers`: a Signer of ethers v6 whose transactions Fencepost sends. */
+export { type TransactionName, waitForFinal } from "../wallets/attempt-hashes.ts";
+export { withRequestId } from "../wallets/request-scope.ts";
+export { FencepostSendError } from "../wallets/send-error.ts";
+export type { FencepostSource, Intent, WaitOptions } from "../wallets/source.ts";
+export { FencepostSigner, type FencepostSignerOptions } from "./fencepost-signer.ts";
+export type { SentResponse } from "./sent-response.ts";

@@ -1,0 +1,80 @@
+import { isError, makeError, type Provider, Signature, type TransactionReceipt, TransactionResponse } from "ethers";
+import type { Transaction } from "../contract/transactions.ts";
+import type { Sent } from "../wallets/send-through.ts";
+
+interface SentUnder extends Sent {
+  readonly hash: string;
+  readonly requestId: string;
+}
+
+/** What `sendTransaction` of the signer resolves with. Its `signature` is empty: it is on the chain, and read from there. */
+export class SentResponse extends TransactionResponse {
+  /** Fencepost's name of it, the same under every hash. */
+  readonly txId: string;
+  readonly requestId: string;
+  readonly #watched: TransactionResponse;
+
+  constructor({ transaction, attempt, hash, requestId }: SentUnder, provider: Provider, head: number) {
+    const members = membersOf(transaction, attempt, hash);
+    super(members, provider);
+    this.txId = transaction.txId;
+    this.requestId = requestId;
+    this.#watched = new TransactionResponse(members, provider).replaceableTransaction(head);
+  }
+
+  /**
+   * As ethers waits, but for one thing: the same transaction mined at another price is this one mined, and its receipt is the
+   * answer. ethers throws TRANSACTION_REPLACED there, as it still does where something else was mined.
+   */
+  override async wait(confirms?: number, timeout?: number): Promise<TransactionReceipt | null> {
+    try {
+      return await this.#watched.wait(confirms, timeout);
+    } catch (error) {
+      if (!isError(error, "TRANSACTION_REPLACED") || error.reason !== "repriced") throw error;
+      const { receipt } = error;
+      if (receipt.status === 0) throw reverted(receipt);
+      return receipt;
+    }
+  }
+}
+
+function reverted(receipt: TransactionReceipt) {
+  return makeError("transaction execution reverted", "CALL_EXCEPTION", {
+    action: "sendTransaction",
+    data: null,
+    reason: null,
+    invocation: null,
+    revert: null,
+    transaction: { to: receipt.to, from: receipt.from, data: "" },
+    receipt,
+  });
+}
+
+const TYPES = { legacy: 0, eip2930: 1, eip1559: 2 } as const;
+
+function membersOf({ payload, chainId, signer, nonce }: Transaction, attempt: Sent["attempt"], hash: string) {
+  const { gas, type, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = attempt;
+  return {
+    hash,
+    type: TYPES[type],
+    to: payload.to,
+    from: signer,
+    nonce: nonce ?? 0,
+    gasLimit: BigInt(gas),
+    gasPrice: BigInt(gasPrice ?? maxFeePerGas ?? 0),
+    maxFeePerGas: bigintOrNull(maxFeePerGas),
+    maxPriorityFeePerGas: bigintOrNull(maxPriorityFeePerGas),
+    data: payload.data,
+    value: BigInt(payload.value),
+    chainId: BigInt(chainId),
+    signature: Signature.from(),
+    accessList: payload.accessList ?? null,
+    ...IN_NO_BLOCK,
+  };
+}
+
+const IN_NO_BLOCK = { blockNumber: null, blockHash: null, index: 0, authorizationList: null } as const;
+
+function bigintOrNull(wei: string | undefined): bigint | null {
+  return wei === undefined ? null : BigInt(wei);
+}

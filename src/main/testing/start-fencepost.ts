@@ -1,0 +1,170 @@
+/** `fencepost/testing`: a node, a database and a chain of one's own, for the length of a test. */
+import { createClient, type FencepostClient } from "../../client/index.ts";
+import type { DevAccount } from "../dev/embedded/start-chain.ts";
+import { type ChainInHand, type ChainProcess, startChainProcess } from "./chain-process.ts";
+import { assertPackages } from "./packages.ts";
+import { createTestDatabase, type TestDatabase } from "./test-databases.ts";
+import { startTestNode, type Variables } from "./test-node.ts";
+
+export type { FencepostClient } from "../../client/index.ts";
+export type { DevAccount } from "../dev/embedded/start-chain.ts";
+export type { ChainInHand } from "./chain-process.ts";
+
+export interface StackOptions {
+  /** How many funded accounts the node signs for; 3 where nothing is said. */
+  readonly signers?: number;
+  /** A block every so often, 100 where nothing is said. Null: only `chain.mine` makes blocks. */
+  readonly blockTimeMs?: number | null;
+  /** Blocks on top of a transaction's own until it is CONFIRMED; 1 where nothing is said. */
+  readonly confirmations?: number;
+  readonly chainId?: number;
+  /** A PostgreSQL server of your own, with the right to create databases: each stack gets one there, and drops it. */
+  readonly databaseUrl?: string;
+  /** Settings of the node by their variables, over the stack's: `{ FENCEPOST_MAX_FEE: "100gwei" }`. */
+  readonly settings?: Variables;
+}
+
+export interface Stack {
+  /** Of the node's HTTP API, without a key. */
+  readonly url: string;
+  /** Of the chain. */
+  readonly rpcUrl: string;
+  readonly chainId: number;
+  readonly client: FencepostClient;
+  /** Who the node signs for; each has 10,000 ether. */
+  readonly signers: readonly `0x${string}`[];
+  /** Two more funded accounts, which the node knows nothing of. */
+  readonly strangers: readonly DevAccount[];
+  readonly databaseUrl: string;
+  readonly chain: ChainInHand;
+  /** Ends the node and starts another in its place, on the same port. `kill`: as if it had crashed. */
+  restartNode(how?: "drain" | "kill"): Promise<void>;
+  /** Ends the node and the chain, and drops the database. Safe to call twice. */
+  stop(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const STRANGERS = 2;
+const MOST_SIGNERS = 500;
+
+/** Any number at once, in one process or in several: ports, database and chain are the stack's own. */
+export async function startFencepost(options: StackOptions = {}): Promise<Stack> {
+  const { signers = 3, confirmations = 1, blockTimeMs = 100, chainId, databaseUrl, settings = {} } = options;
+  if (!Number.isInteger(signers) || signers < 1 || signers > MOST_SIGNERS) {
+    throw new RangeError(`startFencepost: signers must be a whole number from 1 to ${MOST_SIGNERS}, not ${signers}`);
+  }
+  if (blockTimeMs !== null && !(blockTimeMs >= 1)) {
+    throw new RangeError(`startFencepost: blockTimeMs must be at least 1, or null, not ${blockTimeMs}`);
+  }
+  assertPackages({ ownDatabase: databaseUrl !== undefined });
+  const undo = new Undo();
+  try {
+    const [chain, database] = await both(
+      startChainProcess({ blockTimeMs, chainId, accounts: signers + STRANGERS }).then(undo.keep((up) => up.stop())),
+      createTestDatabase(databaseUrl).then(undo.keep((made) => made.drop())),
+    );
+    const variables = {
+      ...variablesOf(chain, database, signers),
+      FENCEPOST_CONFIRMATIONS: `${confirmations}`,
+      ...settings,
+    };
+    return await assemble({ chain, database, signers, variables, undo });
+  } catch (error) {
+    await undo.all();
+    throw error;
+  }
+}
+
+interface Parts {
+  readonly chain: ChainProcess;
+  readonly database: TestDatabase;
+  readonly signers: number;
+  readonly variables: Variables;
+  readonly undo: Undo;
+}
+
+async function assemble({ chain, database, signers, variables, undo }: Parts): Promise<Stack> {
+  let node = await startTestNode(variables);
+  let restarting: Promise<unknown> = Promise.resolve();
+  undo.add(async () => {
+    await restarting.catch(() => undefined);
+    await node.stop("drain");
+  });
+  const { url } = node;
+  const restart = async (how: "drain" | "kill") => {
+    await node.stop(how);
+    node = await startTestNode({ ...variables, FENCEPOST_PORT: new URL(url).port });
+  };
+  const stop = () => undo.all();
+  return {
+    url,
+    rpcUrl: chain.url,
+    chainId: chain.chainId,
+    client: createClient({ url }),
+    signers: chain.accounts.slice(0, signers).map(({ address }) => address),
+    strangers: chain.accounts.slice(signers),
+    databaseUrl: database.url,
+    chain: chain.inHand,
+    restartNode: (how = "drain") => {
+      const done = restarting.catch(() => undefined).then(() => restart(how));
+      restarting = done;
+      return done;
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+function variablesOf(chain: ChainProcess, database: TestDatabase, signers: number): Variables {
+  const keys = chain.accounts.slice(0, signers).map(({ privateKey }) => privateKey);
+  return {
+    FENCEPOST_DATABASE_URL: database.url,
+    FENCEPOST_RPC_URL: chain.url,
+    FENCEPOST_PRIVATE_KEYS: keys.join(","),
+    FENCEPOST_AUTH: "none",
+    FENCEPOST_PORT: "0",
+    FENCEPOST_POLL_INTERVAL: "50ms",
+    // What a reorg threw out is sent again at once, not after a minute.
+    FENCEPOST_RESUBMIT_INTERVAL: "1s",
+    // The next node notices a killed one the sooner; the lease is as long as ever, for busy machines.
+    FENCEPOST_LEASE_RENEW_INTERVAL: "1s",
+    FENCEPOST_DRAIN_TIMEOUT: "1s",
+    FENCEPOST_LOG_LEVEL: "warn",
+    // A process for the keys is a protection that a test needs no more than half a second later.
+    FENCEPOST_SIGNING: "thread",
+  };
+}
+
+/** What is up is taken down again, the last first, once; a failure does not keep the rest up. */
+class Undo {
+  private readonly steps: (() => Promise<unknown>)[] = [];
+  private running: Promise<void> | null = null;
+
+  add(step: () => Promise<unknown>): void {
+    this.steps.unshift(step);
+  }
+
+  keep<T>(step: (made: T) => Promise<unknown>): (made: T) => T {
+    return (made) => {
+      this.add(() => step(made));
+      return made;
+    };
+  }
+
+  all(): Promise<void> {
+    this.running ??= this.run();
+    return this.running;
+  }
+
+  private async run(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const step of this.steps) await step().catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw failures[0];
+  }
+}
+
+/** Both, also where one fails: what the other makes must be there to be taken down. */
+async function both<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([first, second]);
+  return Promise.all([first, second]);
+}

@@ -1,0 +1,113 @@
+import { randomBytes } from "node:crypto";
+import { rmSync } from "node:fs";
+import { chmod, mkdtemp, readdir, rm } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "pg";
+import { migrate } from "../../adapters/postgres/migrate.ts";
+import { systemClock } from "../../adapters/system/clock.ts";
+import { systemCode } from "../dev/embedded/embedded-error.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../dev/embedded/postgres.ts";
+
+export interface TestDatabase {
+  readonly url: string;
+  drop(): Promise<void>;
+}
+
+interface Server {
+  /** Superuser, on a database that is never cloned. */
+  readonly adminUrl: string;
+  /** Migrated and closed to connections; null: each database is migrated by the node that starts on it. */
+  readonly template: string | null;
+}
+
+/** One server for all stacks of this process, up to its end: the first waits for it, and the others clone a database. */
+let shared: Promise<Server> | null = null;
+
+/** An empty database with the current schema, on the server that is given, or on one of this process's own. */
+export async function createTestDatabase(serverUrl: string | undefined): Promise<TestDatabase> {
+  if (serverUrl === undefined) {
+    shared ??= startShared();
+    // The next stack may try again.
+    shared.catch(() => {
+      shared = null;
+    });
+  }
+  const { adminUrl, template } = (await (serverUrl === undefined
+    ? shared
+    : { adminUrl: serverUrl, template: null })) as Server;
+  const name = `fencepost_testing_${randomBytes(8).toString("hex")}`;
+  await asAdmin(adminUrl, `CREATE DATABASE ${name}${template === null ? "" : ` TEMPLATE ${template}`}`);
+  return { url: onDatabase(adminUrl, name), drop: () => asAdmin(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`) };
+}
+
+/** Without fsync: what a test loses in a power cut, it runs again. */
+const SETTINGS = { fsync: "off", full_page_writes: "off", max_connections: "400" };
+
+/** The host is named because containers may share a directory, and count their processes each for themselves. */
+const PREFIX = `fencepost-testing-${hostname().replaceAll(/[^\w.]/g, "_")}-`;
+
+async function startShared(): Promise<Server> {
+  await sweep();
+  const directory = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`));
+  // Every account may pass through: under root, the server runs as another one.
+  await chmod(directory, 0o755);
+  const postgres = await startEmbeddedPostgres({
+    directory,
+    clock: systemClock,
+    log: () => undefined,
+    settings: SETTINGS,
+    keepsProcess: false,
+  });
+  process.once("exit", () => removeNow(postgres, directory));
+  const template = "fencepost_template";
+  await asAdmin(postgres.url, `CREATE DATABASE ${template}`);
+  await migrate({ databaseUrl: onDatabase(postgres.url, template) });
+  await asAdmin(postgres.url, `ALTER DATABASE ${template} ALLOW_CONNECTIONS false`);
+  return { adminUrl: postgres.url, template };
+}
+
+/** The last moment of this process: nothing can be waited for. What is left after a kill, the next run sweeps away. */
+function removeNow({ pid, home }: EmbeddedPostgres, directory: string): void {
+  try {
+    process.kill(pid, "SIGQUIT");
+    for (const path of new Set([directory, home])) rmSync(path, { recursive: true, force: true, maxRetries: 10 });
+  } catch {
+    // It ended by itself, or still writes: the directory is swept later.
+  }
+}
+
+/** Directories of processes that are gone: their runs were killed. */
+async function sweep(): Promise<void> {
+  const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PREFIX));
+  for (const name of names) {
+    const pid = Number.parseInt(name.slice(PREFIX.length), 10);
+    if (!isAlive(pid)) await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return systemCode(error) !== "ESRCH";
+  }
+}
+
+function onDatabase(adminUrl: string, name: string): string {
+  const url = new URL(adminUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+async function asAdmin(adminUrl: string, statement: string): Promise<void> {
+  const client = new Client({ connectionString: adminUrl });
+  client.on("error", () => undefined);
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,100 @@
+import type { Transaction } from "../contract/transactions.ts";
+import type { FencepostSource, WaitOptions } from "./source.ts";
+
+type Attempt = Transaction["attempts"][number];
+
+/** One whose hash is known. With keys that a chain node holds, that is only when the node has said it. */
+export type HashedAttempt = Attempt & { readonly txHash: string };
+
+export function firstAttempt({ attempts }: Transaction): HashedAttempt | null {
+  const [first] = attempts.toSorted((a, b) => a.ordinal - b.ordinal);
+  return first !== undefined && isHashed(first) ? first : null;
+}
+
+function isHashed(attempt: Attempt): attempt is HashedAttempt {
+  return attempt.txHash !== null;
+}
+
+/** The transaction that this hash is an attempt of, old ones too; null where Fencepost has sent nothing of the kind. */
+export async function findByHash(source: FencepostSource, hash: string): Promise<Transaction | null> {
+  const { items } = await source.list({ txHash: hash.toLowerCase(), limit: 1 });
+  return items[0] ?? null;
+}
+
+/** As `eth_getTransactionByHash` shows one that no block holds yet; null where the hash is none of its attempts'. */
+export function pendingView(transaction: Transaction, hash: string): Readonly<Record<string, unknown>> | null {
+  const attempt = attemptOf(transaction, hash);
+  if (attempt === undefined || transaction.nonce === null) return null;
+  // The payload of a cancel, a placeholder or a replacement is not the transaction's, and is not told: a guess would be a lie.
+  if (changesPayload(attempt)) return null;
+  const { payload, chainId, signer, nonce } = transaction;
+  const price = attempt.gasPrice ?? attempt.maxFeePerGas ?? "0";
+  return {
+    hash: attempt.txHash,
+    // As nodes write them: viem compares addresses letter by letter when it looks for what replaced a transaction.
+    from: signer.toLowerCase(),
+    to: payload.to?.toLowerCase() ?? null,
+    input: payload.data,
+    value: hex(payload.value),
+    nonce: hex(nonce),
+    gas: hex(attempt.gas),
+    gasPrice: hex(price),
+    ...feesOf(attempt),
+    type: { legacy: "0x0", eip2930: "0x1", eip1559: "0x2" }[attempt.type],
+    chainId: hex(chainId),
+    ...(attempt.type === "legacy" ? {} : { accessList: payload.accessList ?? [] }),
+    ...IN_NO_BLOCK,
+  };
+}
+
+/** The signature is on the chain, when it is there; Fencepost's API does not tell it. */
+const IN_NO_BLOCK = { blockHash: null, blockNumber: null, transactionIndex: null, v: "0x0", r: "0x0", s: "0x0" };
+
+function feesOf({ maxFeePerGas, maxPriorityFeePerGas }: Attempt): Readonly<Record<string, string>> {
+  if (maxFeePerGas === undefined || maxPriorityFeePerGas === undefined) return {};
+  return { maxFeePerGas: hex(maxFeePerGas), maxPriorityFeePerGas: hex(maxPriorityFeePerGas) };
+}
+
+/**
+ * The hash under which the same payload was mined instead of this one, at another price. Null where it was not mined, or where
+ * something else was: a cancel that succeeded is not the success of what it cancelled.
+ */
+export function minedInstead(transaction: Transaction, hash: string): string | null {
+  const { receipt, attempts } = transaction;
+  const asked = attemptOf(transaction, hash);
+  if (receipt === null || asked === undefined) return null;
+  const mined = attemptOf(transaction, receipt.txHash);
+  if (mined === undefined || mined === asked) return null;
+  const [first, last] = [asked.ordinal, mined.ordinal].sort((a, b) => a - b) as [number, number];
+  const between = attempts.filter(({ ordinal }) => ordinal > first && ordinal <= last);
+  return between.some(changesPayload) ? null : receipt.txHash;
+}
+
+function changesPayload({ kind }: Attempt): boolean {
+  return kind !== "initial" && kind !== "reprice";
+}
+
+function attemptOf({ attempts }: Transaction, hash: string): Attempt | undefined {
+  return attempts.find(({ txHash }) => txHash === hash.toLowerCase());
+}
+
+export function hex(quantity: string | number): `0x${string}` {
+  return `0x${BigInt(quantity).toString(16)}`;
+}
+
+/** The transaction once it is CONFIRMED or FAILED_FINAL, found by its id or by the hash of any attempt. */
+export async function waitForFinal(
+  source: FencepostSource,
+  { txId, hash }: TransactionName,
+  options: WaitOptions = {},
+): Promise<Transaction> {
+  const found = txId ?? (hash === undefined ? undefined : (await findByHash(source, hash))?.txId);
+  if (found === undefined) throw new Error(`Fencepost knows no transaction with the hash ${hash}`);
+  return source.waitFor(found, options);
+}
+
+/** One of the two. */
+export interface TransactionName {
+  readonly txId?: string;
+  readonly hash?: string;
+}

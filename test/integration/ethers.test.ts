@@ -1,0 +1,169 @@
+/** Real ethers v6 on a real node and chain: contracts, deployments and receipts by the signer of `fencepost/ethers`. */
+import {
+  Contract,
+  ContractFactory,
+  Interface,
+  isError,
+  JsonRpcProvider,
+  parseEther,
+  type TransactionResponse,
+} from "ethers";
+import { type Stack, startFencepost } from "fencepost/testing";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { createClient } from "../../src/client/index.ts";
+import {
+  FencepostSigner,
+  type FencepostSource,
+  type SentResponse,
+  waitForFinal,
+  withRequestId,
+} from "../../src/ethers/index.ts";
+import { loseAnswers } from "../support/lost-answers.ts";
+import { REVERT_DATA, revertingInitCode } from "../support/reverting-contracts.ts";
+import { SAMPLE_ABI, SAMPLE_BYTECODE } from "../support/sample-contract.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const RECIPIENT = "0x00000000000000000000000000000000000000AA";
+const SAMPLE = new Interface(SAMPLE_ABI as never);
+
+let stack: Stack;
+let provider: JsonRpcProvider;
+beforeAll(async () => {
+  stack = await startFencepost({ signers: 12 });
+  provider = new JsonRpcProvider(stack.rpcUrl, stack.chainId, { staticNetwork: true, cacheTimeout: -1 });
+  provider.pollingInterval = 50;
+});
+afterAll(async () => {
+  provider?.destroy();
+  await stack?.stop();
+});
+
+let used = 0;
+/** Each test has a signer of its own: none waits for another's transactions. */
+function signerOn(client: FencepostSource = stack.client): FencepostSigner {
+  return new FencepostSigner(stack.signers[used++] as string, { client, provider });
+}
+
+const sentBy = async (signer: FencepostSigner) =>
+  (await stack.client.list({ signer: signer.address, limit: 100 })).items;
+const thrown = (work: Promise<unknown>) =>
+  work.then(
+    () => null,
+    (error: unknown) => error,
+  );
+const receiptOf = (tx: TransactionResponse) => tx.wait(1, 30_000);
+
+const onceSent = (txId: string, attempt: number) =>
+  waitUntil(async () => {
+    const { firstSentAt, txHash } = (await stack.client.get(txId)).attempts[attempt] ?? {};
+    return firstSentAt && txHash;
+  }, `attempt ${attempt} is sent`);
+
+async function deployed(signer: FencepostSigner, initial: bigint) {
+  const contract = await new ContractFactory(SAMPLE, SAMPLE_BYTECODE, signer).deploy(initial);
+  await contract.waitForDeployment();
+  return new Contract(await contract.getAddress(), SAMPLE, signer);
+}
+
+describe("the signer of Fencepost in ethers", () => {
+  it("transfers, and ethers finds the receipt", async () => {
+    const tx = (await signerOn().sendTransaction({ to: RECIPIENT, value: parseEther("1") })) as SentResponse;
+    expect(tx).toMatchObject({ nonce: 0, value: parseEther("1"), to: RECIPIENT, blockNumber: null });
+    expect(await receiptOf(tx)).toMatchObject({ status: 1, hash: tx.hash });
+    expect(await waitForFinal(stack.client, { hash: tx.hash })).toMatchObject({ state: "CONFIRMED", txId: tx.txId });
+  });
+
+  it("deploys a contract, where ethers says it will be, writes to it and reads it", async () => {
+    const contract = await deployed(signerOn(), 7n);
+    expect(await contract.getFunction("current")()).toBe(7n);
+    const tx = (await contract.getFunction("raise")(8n)) as TransactionResponse;
+    expect(await receiptOf(tx)).toMatchObject({ status: 1 });
+    expect(await contract.getFunction("current")()).toBe(8n);
+  });
+
+  it("sends fifty at once, each with a nonce of its own", async () => {
+    const signer = signerOn();
+    const sent = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => signer.sendTransaction({ to: RECIPIENT, value: index })),
+    );
+    const receipts = await Promise.all(sent.map(receiptOf));
+    expect(receipts.filter((receipt) => receipt?.status === 1)).toHaveLength(50);
+    expect(sent.map(({ nonce }) => nonce).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, n) => n));
+  });
+
+  it("makes one transaction where the answer was lost after the commit", async () => {
+    const losing = loseAnswers(2);
+    const signer = signerOn(createClient({ url: stack.url, fetch: losing.fetch }));
+    await receiptOf(await signer.sendTransaction({ to: RECIPIENT }));
+    expect(losing.lost).toBe(2);
+    expect(await sentBy(signer)).toHaveLength(1);
+    expect(await signer.getNonce("latest")).toBe(1);
+  });
+
+  it("makes one transaction of one request id, given by customData or around the call", async () => {
+    const signer = signerOn();
+    const contract = await deployed(signer, 1n);
+    const raise = contract.getFunction("raise");
+    const first = (await raise(2n, { customData: { requestId: "order-42" } })) as TransactionResponse;
+    const again = (await withRequestId("order-42", () => raise(2n))) as TransactionResponse;
+    expect(again.hash).toBe(first.hash);
+    await receiptOf(again);
+    expect((await sentBy(signer)).filter(({ requestId }) => requestId === "order-42")).toHaveLength(1);
+    await expect(raise(3n, { customData: { requestId: "order-42" } })).rejects.toThrow(/REQUEST_ID_REUSED/);
+    await expect(raise(3n, { customData: { orderId: "order-42" } })).rejects.toThrow(/requestId, and nothing else/);
+  });
+});
+
+describe("a transaction that is signed again", () => {
+  it("for more is waited for as the same one, and one that is cancelled is not", async () => {
+    const signer = signerOn();
+    await stack.chain.pauseMining();
+    onTestFinished(() => stack.chain.resumeMining());
+    const send = (id: string) => withRequestId(id, () => signer.sendTransaction({ to: RECIPIENT, value: 1n }));
+    const [first, second] = [(await send("a")) as SentResponse, (await send("b")) as SentResponse];
+    const waiting = [receiptOf(first), thrown(receiptOf(second))] as const;
+    await onceSent(first.txId, 0);
+    await onceSent(second.txId, 0);
+    await stack.client.reprice(first.txId, { reason: "a test" });
+    await stack.client.cancel(second.txId, { reason: "a test" });
+    const dearer = await onceSent(first.txId, 1);
+    await onceSent(second.txId, 1);
+    await stack.chain.resumeMining();
+    expect(await waiting[0]).toMatchObject({ status: 1, hash: dearer });
+    expect(await waiting[1]).toMatchObject({ code: "TRANSACTION_REPLACED", reason: "cancelled" });
+    // Asked for again when it is over, the same request is known under the hash that was mined.
+    await waitForFinal(stack.client, { txId: first.txId });
+    expect(await receiptOf(await send("a"))).toMatchObject({ hash: dearer });
+  });
+});
+
+describe("what is refused", () => {
+  it("tells why a contract reverted, as ethers tells it, and sends nothing", async () => {
+    const signer = signerOn();
+    const factory = new ContractFactory([], revertingInitCode(REVERT_DATA.withReason), signer);
+    const refusing = await factory.deploy();
+    await refusing.waitForDeployment();
+    const eat = new Contract(await refusing.getAddress(), ["function eat()"], signer).getFunction("eat");
+    const error = await thrown(eat());
+    expect(isError(error, "CALL_EXCEPTION") && error.reason).toBe("no lunch");
+    expect(await signer.getNonce("latest")).toBe(1);
+  });
+
+  it("tells of too little money as ethers does", async () => {
+    const error = await thrown(signerOn().sendTransaction({ to: RECIPIENT, value: parseEther("1000000") }));
+    expect(isError(error, "INSUFFICIENT_FUNDS")).toBe(true);
+  });
+
+  it("names a nonce, signatures, a foreign account and a signer without a provider, and sends nothing", async () => {
+    const signer = signerOn();
+    await expect(signer.sendTransaction({ to: RECIPIENT, nonce: 0 })).rejects.toThrow(/Fencepost gives the nonce/);
+    await expect(signer.sendTransaction({ to: RECIPIENT, type: 4 })).rejects.toThrow(/type 0x4/);
+    await expect(signer.sendTransaction({ to: RECIPIENT, from: RECIPIENT })).rejects.toThrow(/from mismatch/);
+    await expect(signer.sendTransaction({ to: RECIPIENT, chainId: 1 })).rejects.toThrow(/UNKNOWN_CHAIN/);
+    await expect(signer.signMessage()).rejects.toThrow(/signs no messages/);
+    await expect(signer.signTypedData()).rejects.toThrow(/signs no typed data/);
+    await expect(signer.signTransaction()).rejects.toThrow(/use sendTransaction/);
+    await expect(signer.connect(null).sendTransaction({ to: RECIPIENT })).rejects.toThrow(/missing provider/);
+    expect(await sentBy(signer)).toEqual([]);
+  });
+});

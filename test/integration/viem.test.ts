@@ -1,0 +1,231 @@
+/** Real viem on a real node and chain: what `fencepost/viem` changes about it, and what it does not. */
+import { type Stack, startFencepost } from "fencepost/testing";
+import {
+  type BaseError,
+  ContractFunctionRevertedError,
+  createWalletClient,
+  defineChain,
+  encodeErrorResult,
+  http,
+  InsufficientFundsError,
+  parseAbi,
+  parseEther,
+  publicActions,
+  TransactionExecutionError,
+} from "viem";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { createClient } from "../../src/client/index.ts";
+import {
+  FencepostSendError,
+  type FencepostSource,
+  fencepost,
+  waitForFinal,
+  withRequestId,
+} from "../../src/viem/index.ts";
+import { loseAnswers } from "../support/lost-answers.ts";
+import { REVERT_DATA, revertingInitCode } from "../support/reverting-contracts.ts";
+import { SAMPLE_ABI, SAMPLE_BYTECODE } from "../support/sample-contract.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const RECIPIENT = "0x00000000000000000000000000000000000000AA";
+
+let stack: Stack;
+beforeAll(async () => {
+  stack = await startFencepost({ signers: 14 });
+});
+afterAll(() => stack?.stop());
+
+let used = 0;
+/** Each test has a signer of its own: none waits for another's transactions. */
+function wallet(client: FencepostSource = stack.client, timeoutMs?: number) {
+  const account = stack.signers[used++] as `0x${string}`;
+  const chain = defineChain({
+    id: stack.chainId,
+    name: "test",
+    nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
+    rpcUrls: { default: { http: [stack.rpcUrl] } },
+  });
+  const transport = fencepost({ client, rpc: http(stack.rpcUrl), ...(timeoutMs === undefined ? {} : { timeoutMs }) });
+  return createWalletClient({ account, chain, transport, pollingInterval: 50 }).extend(publicActions);
+}
+
+const nonceOf = (address: string) => stack.chain.rpc("eth_getTransactionCount", [address, "latest"]).then(Number);
+const sentBy = async (signer: string) => (await stack.client.list({ signer, limit: 100 })).items;
+
+const onceSent = (txId: string, attempt: number) =>
+  waitUntil(async () => {
+    const { firstSentAt, txHash } = (await stack.client.get(txId)).attempts[attempt] ?? {};
+    return firstSentAt && txHash;
+  }, `attempt ${attempt} is sent`);
+
+/** Sends it, has it signed again for more while no block comes, and tells both hashes. */
+async function repriced(client: ReturnType<typeof wallet>) {
+  await stack.chain.pauseMining();
+  onTestFinished(() => stack.chain.resumeMining());
+  const hash = await client.sendTransaction({ to: RECIPIENT, value: 1n });
+  const [sent] = await sentBy(client.account.address);
+  const { txId } = sent as { txId: string };
+  await onceSent(txId, 0);
+  await stack.client.reprice(txId, { reason: "a test" });
+  return { hash, txId, dearer: await onceSent(txId, 1) };
+}
+
+describe("a viem wallet client on the transport of Fencepost", () => {
+  it("transfers, and viem finds the receipt", async () => {
+    const client = wallet();
+    const hash = await client.sendTransaction({ to: RECIPIENT, value: parseEther("1") });
+    const receipt = await client.waitForTransactionReceipt({ hash });
+    expect(receipt).toMatchObject({ status: "success", transactionHash: hash });
+    expect((await client.getTransaction({ hash })).value).toBe(parseEther("1"));
+    expect(await waitForFinal(stack.client, { hash })).toMatchObject({ state: "CONFIRMED", txHash: hash });
+    expect(await client.getAddresses()).toEqual([client.account.address]);
+  });
+
+  it("deploys a contract, writes to it and reads it", async () => {
+    const client = wallet();
+    const deployed = await client.deployContract({ abi: SAMPLE_ABI, bytecode: SAMPLE_BYTECODE, args: [7n] });
+    const { contractAddress } = await client.waitForTransactionReceipt({ hash: deployed });
+    const contract = { address: contractAddress as `0x${string}`, abi: SAMPLE_ABI } as const;
+    expect(await client.readContract({ ...contract, functionName: "current" })).toBe(7n);
+    const hash = await client.writeContract({ ...contract, functionName: "raise", args: [8n] });
+    expect(await client.waitForTransactionReceipt({ hash })).toMatchObject({ status: "success" });
+    expect(await client.readContract({ ...contract, functionName: "current" })).toBe(8n);
+  });
+
+  it("sends fifty at once, each with a nonce of its own", async () => {
+    const client = wallet();
+    const hashes = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => client.sendTransaction({ to: RECIPIENT, value: BigInt(index) })),
+    );
+    const receipts = await Promise.all(hashes.map((hash) => client.waitForTransactionReceipt({ hash })));
+    expect(receipts.filter(({ status }) => status === "success")).toHaveLength(50);
+    expect(new Set(hashes)).toHaveProperty("size", 50);
+    expect(await nonceOf(client.account.address)).toBe(50);
+  });
+
+  it("makes one transaction where the answer was lost after the commit", async () => {
+    const losing = loseAnswers(2);
+    const client = wallet(createClient({ url: stack.url, fetch: losing.fetch }));
+    const hash = await client.sendTransaction({ to: RECIPIENT, value: 1n });
+    await client.waitForTransactionReceipt({ hash });
+    expect(losing.lost).toBe(2);
+    expect(await sentBy(client.account.address)).toHaveLength(1);
+    expect(await nonceOf(client.account.address)).toBe(1);
+  });
+
+  it("makes one transaction of one request id, however often it is sent", async () => {
+    const client = wallet();
+    const send = () => client.sendTransaction({ to: RECIPIENT, value: 5n });
+    const [first, second] = await Promise.all([withRequestId("order-42", send), withRequestId("order-42", send)]);
+    expect(second).toBe(first);
+    expect(await sentBy(client.account.address)).toMatchObject([{ requestId: "order-42", txHash: first }]);
+    const other = withRequestId("order-42", () => client.sendTransaction({ to: RECIPIENT, value: 6n }));
+    await expect(other).rejects.toThrow(/REQUEST_ID_REUSED/);
+    expect(await client.sendTransaction({ to: RECIPIENT, value: 5n })).not.toBe(first);
+  });
+});
+
+describe("a transaction that Fencepost signs again for more", () => {
+  it("is found mined under its other hash, by who has waited and by who asks later", async () => {
+    const client = wallet();
+    const { hash, dearer } = await repriced(client);
+    expect(await client.getTransaction({ hash })).toMatchObject({ hash, blockNumber: null, value: 1n, nonce: 0 });
+    const waiting = client.waitForTransactionReceipt({ hash });
+    await stack.chain.resumeMining();
+    expect(await waiting).toMatchObject({ status: "success", transactionHash: dearer });
+    // Blocks later, where viem itself looks into the newest alone.
+    expect(await waitForFinal(stack.client, { hash })).toMatchObject({ state: "CONFIRMED", txHash: dearer });
+    expect(await client.waitForTransactionReceipt({ hash })).toMatchObject({ transactionHash: dearer });
+  });
+
+  it("is found by viem's own search for a replacement, without a word of Fencepost about receipts", async () => {
+    const client = wallet();
+    const { hash, dearer } = await repriced(client);
+    const { list } = stack.client;
+    const silent: FencepostSource = {
+      ...stack.client,
+      list: async (query) => ({ items: (await list(query)).items.map((item) => ({ ...item, receipt: null })) }),
+    };
+    const transport = fencepost({ client: silent, rpc: http(stack.rpcUrl) });
+    const reader = createWalletClient({ transport, pollingInterval: 20 }).extend(publicActions);
+    let reason: string | undefined;
+    const waiting = reader.waitForTransactionReceipt({ hash, onReplaced: (replaced) => (reason = replaced.reason) });
+    await stack.chain.mine();
+    expect(await waiting).toMatchObject({ status: "success", transactionHash: dearer });
+    expect(reason).toBe("repriced");
+  });
+
+  it("has no receipt of a cancel: that is told as a cancel", async () => {
+    const client = wallet();
+    const { hash, txId } = await repriced(client);
+    await stack.client.cancel(txId, { reason: "a test" });
+    await onceSent(txId, 2);
+    let reason: string | undefined;
+    const waiting = client.waitForTransactionReceipt({ hash, onReplaced: (replaced) => (reason = replaced.reason) });
+    await stack.chain.mine();
+    await waiting;
+    expect(reason).toBe("cancelled");
+    await expect(client.getTransactionReceipt({ hash })).rejects.toThrow(/could not be found/);
+  });
+});
+
+describe("what is refused", () => {
+  it("tells why a contract reverted, decoded against the caller's ABI, and sends nothing", async () => {
+    const client = wallet();
+    const abi = parseAbi(["function eat()", "error Full(uint256 plates)"]);
+    const deploy = async (data: string) => {
+      const hash = await client.deployContract({ abi, bytecode: revertingInitCode(data) });
+      return (await client.waitForTransactionReceipt({ hash })).contractAddress as `0x${string}`;
+    };
+    const eat = async (address: `0x${string}`) => {
+      const error = await client
+        .writeContract({ address, abi, functionName: "eat" })
+        .catch((thrown: unknown) => thrown);
+      return (error as BaseError).walk((each) => each instanceof ContractFunctionRevertedError);
+    };
+    expect(await eat(await deploy(REVERT_DATA.withReason))).toMatchObject({ reason: "no lunch" });
+    const full = encodeErrorResult({ abi, errorName: "Full", args: [42n] }).slice(2);
+    const custom = await eat(await deploy(full));
+    expect(custom).toMatchObject({ data: { errorName: "Full", args: [42n] } });
+    expect(await nonceOf(client.account.address)).toBe(2);
+  });
+
+  it("is told as viem tells it: too little money, an account that Fencepost does not have", async () => {
+    const client = wallet();
+    const rich = client.sendTransaction({ to: RECIPIENT, value: parseEther("1000000") });
+    const error = (await rich.catch((thrown: unknown) => thrown)) as BaseError;
+    expect(error).toBeInstanceOf(TransactionExecutionError);
+    expect(error.walk((each) => each instanceof InsufficientFundsError)).not.toBeNull();
+    const strange = client.sendTransaction({ account: stack.strangers[0]?.address as `0x${string}`, to: RECIPIENT });
+    await expect(strange).rejects.toThrow(/UNKNOWN_SIGNER/);
+  });
+
+  it("names a nonce, messages, typed data and what is not sent, and sends nothing", async () => {
+    const client = wallet();
+    await expect(client.sendTransaction({ to: RECIPIENT, nonce: 0 })).rejects.toThrow(/Fencepost gives the nonce/);
+    await expect(client.signMessage({ message: "hello" })).rejects.toThrow(/signs only the transactions that it sends/);
+    const typed = client.signTypedData({
+      types: { A: [{ name: "a", type: "uint8" }] },
+      primaryType: "A",
+      message: { a: 1 },
+    });
+    await expect(typed).rejects.toThrow(/signs only the transactions that it sends/);
+    const blob = client.sendTransaction({ to: RECIPIENT, maxFeePerBlobGas: 1n, blobs: ["0x00"] });
+    await expect(blob).rejects.toThrow(/no transactions with blobs, maxFeePerBlobGas/);
+    expect(await sentBy(client.account.address)).toEqual([]);
+  });
+
+  it("is told with its id where it was accepted and is not signed yet", async () => {
+    const client = wallet(stack.client, 300);
+    const signer = client.account.address;
+    await stack.client.suspend(signer, { reason: "a test" });
+    const failed = (await client.sendTransaction({ to: RECIPIENT }).catch((thrown: unknown) => thrown)) as BaseError;
+    const error = failed.walk((each) => each instanceof FencepostSendError) as FencepostSendError;
+    expect(error).toMatchObject({ message: expect.stringMatching(/accepted as .*, not signed yet/), code: -32003 });
+    expect(await client.getTransactionCount({ address: signer, blockTag: "pending" })).toBe(1);
+    expect(await client.getTransactionCount({ address: signer })).toBe(0);
+    await stack.client.resume(signer, { reason: "a test" });
+    const outcome = await waitForFinal(stack.client, { txId: error.txId as string });
+    expect(outcome).toMatchObject({ state: "CONFIRMED", requestId: error.requestId });
+  });
+});

@@ -1,0 +1,12 @@
+/** A `fetch` for the SDK: the first sends are carried out, and their answers never arrive. */
+export function loseAnswers(times: number) {
+  const seen = { lost: 0 };
+  const losing: typeof globalThis.fetch = async (input, init) => {
+    const response = await globalThis.fetch(input, init);
+    if (init?.method !== "POST" || seen.lost >= times) return response;
+    await response.arrayBuffer();
+    seen.lost++;
+    throw new TypeError("fetch failed");
+  };
+  return Object.assign(seen, { fetch: losing });
+}

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import { firstAttempt, minedInstead, pendingView, waitForFinal } from "../../src/wallets/attempt-hashes.ts";
+import type { FencepostSource } from "../../src/wallets/source.ts";
+import { attempt, hashOf, RECIPIENT, SIGNER, sampleTransaction } from "./sample-transaction.ts";
+
+const kinds = (...names: Parameters<typeof attempt>[1][]) => names.map((kind, index) => attempt(index + 1, kind));
+
+describe("what was mined instead of an attempt", () => {
+  it.each([
+    ["the same payload for more", kinds("initial", "reprice"), 1, 2, hashOf(2)],
+    ["the same payload for less, after all", kinds("initial", "reprice", "reprice"), 3, 1, hashOf(1)],
+    ["the attempt itself", kinds("initial", "reprice"), 1, 1, null],
+    ["a cancel", kinds("initial", "cancel"), 1, 2, null],
+    ["a dearer cancel", kinds("initial", "cancel", "reprice"), 1, 3, null],
+    ["the original, where a replacement was asked for", kinds("initial", "replace"), 2, 1, null],
+    ["the replacement for more", kinds("initial", "replace", "reprice"), 2, 3, hashOf(3)],
+    ["a transaction of somebody else", kinds("initial", "external"), 1, 2, null],
+  ])("%s", (_, attempts, asked, mined, instead) => {
+    expect(minedInstead(sampleTransaction({ attempts }, mined), hashOf(asked))).toBe(instead);
+  });
+
+  it("is nothing while nothing is mined, and of a hash that is no attempt's", () => {
+    const attempts = kinds("initial", "reprice");
+    expect(minedInstead(sampleTransaction({ attempts }), hashOf(1))).toBeNull();
+    expect(minedInstead(sampleTransaction({ attempts }, 1), hashOf(9))).toBeNull();
+  });
+});
+
+describe("an attempt that no block holds", () => {
+  it("is shown as a node shows a pending transaction, with addresses in a node's letters", () => {
+    expect(pendingView(sampleTransaction(), hashOf(1).toUpperCase().replace("0X", "0x"))).toMatchObject({
+      hash: hashOf(1),
+      from: SIGNER.toLowerCase(),
+      to: RECIPIENT.toLowerCase(),
+      nonce: "0x4",
+      value: "0x5",
+      gas: "0x5208",
+      type: "0x2",
+      maxFeePerGas: "0x77359400",
+      blockNumber: null,
+    });
+  });
+
+  it("is not shown where its payload is not the transaction's, or where it is none", () => {
+    const attempts = kinds("initial", "cancel");
+    expect(pendingView(sampleTransaction({ attempts }), hashOf(2))).toBeNull();
+    expect(pendingView(sampleTransaction(), hashOf(9))).toBeNull();
+  });
+
+  it("is the first by its number, and none while the first has no hash", () => {
+    const attempts = kinds("initial", "reprice");
+    expect(firstAttempt(sampleTransaction({ attempts: attempts.toReversed() }))?.txHash).toBe(hashOf(1));
+    const unsaid = [{ ...attempt(1, "initial"), txHash: null }, attempt(2, "reprice")];
+    expect(firstAttempt(sampleTransaction({ attempts: unsaid }))).toBeNull();
+    expect(firstAttempt(sampleTransaction({ attempts: [] }))).toBeNull();
+  });
+});
+
+describe("waitForFinal", () => {
+  const source = (found: boolean): FencepostSource => ({
+    send: () => Promise.reject(new Error("not asked")),
+    get: () => Promise.reject(new Error("not asked")),
+    list: async ({ txHash }) => ({ items: found && txHash === hashOf(1) ? [sampleTransaction()] : [] }),
+    waitFor: async (txId) => sampleTransaction({ txId, state: "CONFIRMED" }),
+  });
+
+  it("waits by the id, or by the hash of any attempt", async () => {
+    expect(await waitForFinal(source(true), { txId: "tx-9" })).toMatchObject({ txId: "tx-9", state: "CONFIRMED" });
+    expect(await waitForFinal(source(true), { hash: hashOf(1) })).toMatchObject({ txId: "tx-1" });
+  });
+
+  it("says so where there is no such transaction", async () => {
+    await expect(waitForFinal(source(false), { hash: hashOf(1) })).rejects.toThrow(
+      /knows no transaction with the hash/,
+    );
+  });
+});
