@@ -11,7 +11,7 @@ import type { Intent } from "../../domain/transaction.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { CreateRequest } from "../api.ts";
-import { asObject, normalisePayload, parseAddress, refuseUnknownKeys } from "./fields.ts";
+import { asObject, normalisePayload, PAYLOAD_FIELDS, parseAddress, refuseUnknownKeys } from "./fields.ts";
 
 export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
   /** Configured chains; the only one is the default. */
@@ -37,7 +37,7 @@ export interface Naming {
 export function normalise(ports: NormalisePorts, request: CreateRequest, naming: Naming = {}): Intent {
   const { txId = ports.entropy.uuid(), owner = null } = naming;
   const body = asObject(request, "");
-  refuseUnknownKeys(body, REQUEST_KEYS, "");
+  refuseUnknownKeys(body, REQUEST_KEYS, "", PAYLOAD_FIELDS);
   const signer = parseSigner(ports.codec, body.signer, "signer");
   const requestId = parseRequestId(body.requestId);
   const payload = normalisePayload(ports.codec, body.payload);
@@ -59,7 +59,7 @@ export function hear(ports: NormalisePorts, request: CreateRequest, naming: Nami
 }
 
 export function parseSigner(codec: Codec, value: unknown, path: string): Address {
-  if (typeof value !== "string") throw invalid(path, "an address is required");
+  if (typeof value !== "string") throw invalid(path, "an address is required: 0x and 40 hex digits");
   return parseAddress(codec, value, path);
 }
 
@@ -71,7 +71,7 @@ export function parseChainId(
   if (value === undefined) {
     const [only, ...others] = chainIds;
     if (only === undefined || others.length > 0)
-      throw invalid("chainId", "required, because several chains are configured");
+      throw invalid("chainId", `required, because several chains are configured: ${chainIds.join(", ")}`);
     return only;
   }
   const chainId =
@@ -97,7 +97,8 @@ export function parseRequestId(value: unknown): string | null {
     throw invalid("requestId", `must have 1 to ${MAX_REQUEST_ID_CHARACTERS} characters, has ${characters}`);
   }
   // Controls, lone surrogates and line separators: what a person cannot see, or PostgreSQL cannot store.
-  if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(value)) throw invalid("requestId", "must be printable");
+  if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(value))
+    throw invalid("requestId", "must be printable: no control characters, no line separators");
   return value;
 }
 

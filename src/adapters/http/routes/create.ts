@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created, CreateRequest } from "../../../application/api.ts";
 import { BATCH_ITEMS_LIMIT, CreatedTransaction } from "../../../contract/create.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
+import { unknownName } from "../../../domain/near-names.ts";
 import { asObject, tooLarge } from "../json-body.ts";
 import { answering, type HttpServerOptions, type RouteContext, TRANSACTION_LIMIT_BYTES } from "../options.ts";
 import { noteRefusal, problemOf } from "../problems.ts";
@@ -75,8 +76,11 @@ function batchItems(request: FastifyRequest): readonly BatchItem[] {
   }
   const { transactions, ...rest } = asObject(request.body);
   const [unknown] = Object.keys(rest);
-  if (unknown !== undefined) throw invalid(unknown, "is not a field of a batch, which has transactions alone");
-  if (!Array.isArray(transactions)) throw invalid("transactions", "must be an array");
+  if (unknown !== undefined) {
+    const complaint = "is not a field of a batch, which has transactions alone";
+    throw unknownName({ name: unknown, path: unknown, known: ["transactions"], complaint });
+  }
+  if (!Array.isArray(transactions)) throw invalid("transactions", "must be an array of what POST /tx takes");
   if (transactions.length > BATCH_ITEMS_LIMIT) {
     throw invalid("transactions", `holds ${transactions.length} transactions; at most ${BATCH_ITEMS_LIMIT} are taken`);
   }

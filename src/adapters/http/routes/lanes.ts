@@ -95,7 +95,7 @@ export function nonceRoutes(app: FastifyInstance, { checksum }: RouteContext): v
 
   app.post<ByReservation>(`${base}/release`, reserved, async ({ params, body, api }) => {
     const [unknown] = Object.keys(body === undefined ? {} : asObject(body));
-    if (unknown !== undefined) throw invalid(unknown, "is not a known field");
+    if (unknown !== undefined) throw invalid(unknown, "is not a known field: a release has none");
     return reservationView(await api.releaseNonce(params.reservationId), checksum);
   });
 }

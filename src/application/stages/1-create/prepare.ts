@@ -153,8 +153,9 @@ function refuseHopelessFee({ follower }: ChainContext, payload: Payload): void {
   const baseFee = follower.head?.baseFeePerGas ?? null;
   const cap = payload.maxFeePerGas ?? payload.gasPrice;
   if (cap === undefined || baseFee === null || !isHopelessCap(cap, baseFee)) return;
-  const detail = `the fee cap of ${cap} wei is less than half of the base fee, ${baseFee} wei at block ${follower.head?.number}`;
-  throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "INVALID_INPUT" });
+  const field = payload.maxFeePerGas === undefined ? "gasPrice" : "maxFeePerGas";
+  const detail = `${field}: the fee cap of ${cap} wei is less than half of the base fee, ${baseFee} wei at block ${follower.head?.number}; offer more than the base fee, or leave the fees to the market`;
+  throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "FEE_TOO_LOW", baseFeePerGas: `${baseFee}` });
 }
 
 function refusal(why: Refusal, dependsOnPending: boolean): FencepostError {

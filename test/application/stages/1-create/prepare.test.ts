@@ -278,10 +278,12 @@ describe("a fee cap that is under the base fee", () => {
     await bench.context.follower.advance();
     for (const fees of [FEES, { gasPrice: "20000000000" }]) {
       const failure = await prepareWith(bench, { gas: 21_000, ...fees }).catch((error: unknown) => error);
-      expect(failure).toEqual(rejection("INVALID_INPUT"));
+      expect(failure).toEqual(rejection("FEE_TOO_LOW", { baseFeePerGas: "40000000001" }));
       expect(failure).toHaveProperty("message", expect.stringContaining("20000000000 wei is less than half"));
     }
-    await expect(prepareWith(bench, { ...FEES })).rejects.toEqual(rejection("INVALID_INPUT"));
+    await expect(prepareWith(bench, { ...FEES })).rejects.toEqual(
+      rejection("FEE_TOO_LOW", { baseFeePerGas: "40000000001" }),
+    );
   });
 
   it("by less is accepted: base fees fall, and it is signed again for more", async () => {
