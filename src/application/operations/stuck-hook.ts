@@ -149,7 +149,8 @@ export class HookRunner {
     const asked = by === undefined ? {} : { ...by.decision.audit, requestedBy: by.decision.actor, request: by.reason };
     const own = { trigger, action, ...(afterwards === undefined ? {} : { afterwards }) };
     const audit = { ...parseMetadata(fields.audit, "audit"), ...asked, ...own };
-    const decision = { actor: "hook", audit };
+    const order = by?.decision.order;
+    const decision = { actor: "hook", audit, ...(order === undefined ? {} : { order }) };
     return { verdict, reason, decision, ...(severity === undefined ? {} : { severity }) };
   }
 

@@ -4,12 +4,13 @@ import type { FeeWishes } from "../../domain/fees.ts";
 import type { Hex } from "../../domain/lane.ts";
 import type { Payload } from "../../domain/transaction.ts";
 import type { Codec } from "../../ports/codec.ts";
-import type { Decision } from "../../ports/lane-store.ts";
+import type { Decision, OrderKey } from "../../ports/lane-store.ts";
 import { STUCK_ACTIONS, type StuckAction } from "../../ports/stuck-hook.ts";
 import type { AlertSeverity } from "../../ports/telemetry.ts";
 import type { LaneOrder, TransactionAction, TransactionOrder } from "../api.ts";
 import { asObject, given, normalisePayload, parseFees, parseHex, refuseUnknownKeys } from "./fields.ts";
 import { parseMetadata } from "./normalise.ts";
+import { parseOrderKey } from "./order-key.ts";
 
 /** What an operator wants, validated: who, why, and with what. */
 export interface Instruction {
@@ -60,7 +61,10 @@ export function parseOrder(codec: Codec, order: TransactionOrder, decisionId: st
   const payload = order.action === "replace" ? normalisePayload(codec, fields.payload) : undefined;
   const fees = payload === undefined ? parseFees(order.action === "resolve" ? {} : fields, "") : feesIn(payload);
   const audit = { ...parseMetadata(fields.audit, "audit"), action: verdict?.action ?? order.action, decisionId };
-  const decision = { actor: order.actor, audit };
+  const { txId, action, request } = order;
+  const named = parseOrderKey(order.idempotencyKey, { subject: txId.toLowerCase(), action, request });
+  const kept = named === undefined ? audit : { ...audit, idempotencyKey: named.key };
+  const decision = defined({ actor: order.actor, audit: kept, order: named });
   return defined({ action: order.action, reason, decision, decisionId, fees, payload, verdict });
 }
 
@@ -69,12 +73,17 @@ export interface LaneInstruction {
   readonly chainId: unknown;
   /** With `realign`: the nonce to go down to. */
   readonly nonce: number | null;
+  readonly order?: OrderKey;
 }
 
-export function parseLaneOrder(order: LaneOrder): LaneInstruction {
-  const fields = asObject(order.request, "");
-  refuseUnknownKeys(fields, ["reason", "chainId", ...(order.action === "realign" ? ["nonce"] : [])], "");
-  return { reason: parseReason(fields.reason), chainId: fields.chainId, nonce: parseNonce(fields.nonce) };
+export function parseLaneOrder(given: LaneOrder): LaneInstruction {
+  const fields = asObject(given.request, "");
+  refuseUnknownKeys(fields, ["reason", "chainId", ...(given.action === "realign" ? ["nonce"] : [])], "");
+  const { chainId, ...request } = fields;
+  const read = { reason: parseReason(fields.reason), chainId, nonce: parseNonce(fields.nonce) };
+  // Which chain it is for, the lane says: a node that has one alone is not told.
+  const order = parseOrderKey(given.idempotencyKey, { subject: "", action: given.action, request });
+  return order === undefined ? read : { ...read, order };
 }
 
 function parseNonce(value: unknown): number | null {

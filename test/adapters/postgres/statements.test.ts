@@ -97,7 +97,7 @@ const SURVEYS = [
   "remember-position",
 ];
 /** One row on one side, or one index look-up per lane or request: a nested loop is right, and there is no other way. */
-const LOOPS = ["append-completions", "find-requests", "find-unwatchable", "insert-api-secret"];
+const LOOPS = ["append-completions", "find-order-keys", "find-requests", "find-unwatchable", "insert-api-secret"];
 /** Merged from a walk for each chain. What they read is measured on a large table: see reads.test.ts. */
 const PAGES = /^page-(final|live|intake)/;
 
