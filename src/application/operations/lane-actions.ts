@@ -41,10 +41,8 @@ export const actOnLane: Operation<LaneActionPorts, LaneOrder, Asked, void, reado
   travels: (order, { lane }) => ({ ...order, request: { ...(order.request as object), chainId: lane.chainId } }),
   isDone: (ports, { lane, order }) => wasCarriedOut(ports, lane, order),
   async perform(ports, lane, asked) {
-    // What another term of this lane committed is seen here: no older one commits any more.
-    if (await lane.term.during(wasCarriedOut(ports, lane.lane, asked.order))) return;
     await ACTIONS[asked.action](ports, lane, asked);
-    // Two at once under one key: the database has carried out the first, and says here whether that was this one.
+    // Where the key was taken meanwhile, nothing was done behind the lane's lock; whose it is, is said here.
     await wasCarriedOut(ports, lane.lane, asked.order);
   },
   answer: async (ports, { lane }) =>

@@ -69,6 +69,15 @@ describe("an order under a key", () => {
     expect(audits).toMatchObject([{ idempotencyKey: "key-1" }]);
   });
 
+  it("of two steps is carried out whole: signed anew, and reported as stuck", async () => {
+    const { node, txId } = await withOneSent();
+    const request = JSON.parse(`{"action":"REPLACE","then":"stuck"}`);
+    for (let n = 0; n < 2; n++) {
+      expect(await give(node, txId, { action: "resolve", request })).toMatchObject({ state: "STUCK" });
+    }
+    expect(ops.decisions(txId)).toEqual(["reprice by operator:ops: REPLACE", "stick by operator:ops: REPLACE"]);
+  });
+
   it("given three times at once is carried out once, and each is answered with the transaction", async () => {
     const { node, txId } = await withOneSent();
     const given = () => give(node, txId, { action: "reprice" });
@@ -184,6 +193,7 @@ describe("an order under a key to fill a hole below", () => {
     await ops.settled(head);
     expect(ops.outcome(head)).toBe("CONFIRMED");
     expect(ops.kinds(head)).toEqual(["initial"]);
+    expect(ops.decisions(head)).toEqual(["decide by operator:ops: PLACEHOLDER"]);
     expect(await fill()).toMatchObject({ state: "CONFIRMED" });
   });
 });

@@ -81,6 +81,26 @@ export function orderKeysContract(context: LaneStoreContext): void {
     expect(await context.store.carriedOut(fence.lane, order(txId))).toBeNull();
   });
 
+  it("puts one transaction at a hole under one key", async () => {
+    const { fence, txId } = await tracked();
+    const intents = [anIntent(fence.lane), anIntent(fence.lane)] as const;
+    await allocate(context.store, fence, intents, 0);
+    const completion = { state: "FAILED_FINAL", subState: "REJECTED", settled: true, txHash: null } as const;
+    const givenUp = intents.map((each) => step(each.txId, AT.allocated, "giveUp", { reason: "refused", completion }));
+    expect(await apply(context.store, fence, givenUp)).toEqual(["applied", "applied"]);
+    const decision = { actor: "operator:ops", audit: null, order: order(txId) };
+    const fill = (nonce: number) => {
+      const intent = anIntent(fence.lane);
+      return commitOne(context.store, {
+        ...{ kind: "bind", fence, nonce, intent, attempt: anAttempt(), reason: "test", decision },
+      });
+    };
+    expect(await fill(1)).toMatchObject({ fate: "settled" });
+    expect(await fill(2)).toMatchObject({ fate: "conflict" });
+    expect((await loaded(fence)).holes.map(({ nonce }) => nonce)).toEqual([2]);
+    expect(await context.store.carriedOut(fence.lane, order(txId))).toBe(WORDS);
+  });
+
   it("suspends, resumes and realigns a lane once under one key", async () => {
     const { fence } = await tracked();
     const { store } = context;
