@@ -163,6 +163,7 @@ export interface CreateRequest {
   readonly signer?: unknown;
   readonly requestId?: unknown;
   readonly payload?: unknown;
+  readonly allowNoCode?: unknown;
   readonly metadata?: unknown;
 }
 

@@ -70,6 +70,11 @@ const Metadata = Type.Record(Type.String(), Type.Unknown(), {
   description: "The caller's own notes, up to 8 KiB of JSON; not compared between repeats.",
 });
 
+export const AllowNoCode = Type.Boolean({
+  description:
+    "Take call data to an address that has no code, which does nothing and is paid for. Without it that is 422 with reason NO_CODE, where nothing of the signer waits that may deploy it. Not compared between repeats.",
+});
+
 export const CreateTransaction = closed(
   "CreateTransaction",
   {
@@ -77,6 +82,7 @@ export const CreateTransaction = closed(
     signer: Address,
     requestId: Type.Optional(RequestId),
     payload: Payload,
+    allowNoCode: Type.Optional(AllowNoCode),
     metadata: Type.Optional(Metadata),
   },
   { examples: [{ signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", requestId: "order-42", payload: transfer }] },

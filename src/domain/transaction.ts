@@ -29,6 +29,8 @@ export interface Intent {
   /** SHA-256 over the normalised payload: equal payloads, equal fingerprints (domain/fingerprint.ts). */
   readonly fingerprint: Hex;
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** The caller's word that its receiver need not have code. Says nothing about what is signed, and is not compared. */
+  readonly allowNoCode?: true;
 }
 
 /** An intent with everything that signing needs besides nonce and price. */

@@ -9,7 +9,7 @@ import type { Decision, LaneDecision, LaneSnapshot, OrderKey, TrackedRecord } fr
 import type { LeaseRecord } from "./lease-store.ts";
 
 export interface TransactionRecord
-  extends Omit<Intent, "fingerprint">,
+  extends Omit<Intent, "fingerprint" | "allowNoCode">,
     Status,
     Pick<TrackedRecord, "receipt" | "lastError" | "submitAttempts" | "lastSubmittedAt" | "createdAt"> {
   /** Null while CREATED, and for ever where refused before allocation. */

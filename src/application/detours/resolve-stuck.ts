@@ -108,8 +108,8 @@ const KINDS = { CANCEL: "cancel", PLACEHOLDER: "placeholder", REPLACE: "replace"
 
 async function changeOf(ports: ResolvePorts, resolution: Resolution): Promise<PayloadChange> {
   const { verdict, reason, decision, record, lane } = resolution;
-  const { action, payload, fees, rawTransaction, afterwards } = verdict;
-  const common = { fees, reason, decision, thenStuck: afterwards === "stuck" };
+  const { action, payload, allowNoCode, fees, rawTransaction, afterwards } = verdict;
+  const common = { fees, reason, decision, allowNoCode, thenStuck: afterwards === "stuck" };
   if (rawTransaction !== undefined) {
     const decoded = await decodeGiven(ports.codec, rawTransaction, (why) => invalid("rawTransaction", why));
     const { chainId, nonce } = decoded.unsigned;

@@ -53,7 +53,7 @@ interface Ruling {
 const ANSWER_WITHIN_MS = 15_000;
 const ASK_AGAIN_MS = 30_000;
 const PER_LANE = { most: 10, withinMs: 60_000 };
-const KEYS = ["action", "reason", "payload", "fees", "rawTransaction", "then", "severity", "audit"];
+const KEYS = ["action", "reason", "payload", "allowNoCode", "fees", "rawTransaction", "then", "severity", "audit"];
 
 /**
  * Asks the hook and carries out what it decides. The hook only decides: that this node leads, that the write is fenced,

@@ -166,8 +166,8 @@ async function changePayload(
   { lane, context, record, tx, instruction }: Task,
   kind: "reprice" | "cancel" | "replace",
 ): Promise<Fate> {
-  const { reason, decision, fees, payload } = instruction;
-  const change = { kind, reason, decision, fees, ...(payload === undefined ? {} : { payload }) };
+  const { reason, decision, fees, payload, allowNoCode } = instruction;
+  const change = { kind, reason, decision, fees, allowNoCode, ...(payload === undefined ? {} : { payload }) };
   if (tx === null) return changeQueued(ports, context, { lane, record, change });
   refuseMined(tx);
   if (await lane.term.during(standsAlready(ports, tx, change))) return "done";

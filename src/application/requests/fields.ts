@@ -80,6 +80,13 @@ export function parseAddress(codec: Codec, value: unknown, path: string): Addres
   return encoded(path, () => codec.parseAddress(value));
 }
 
+/** Whether the receiver of call data may be without code. */
+export function parseAllowNoCode(value: unknown): boolean {
+  if (value === undefined || value === null) return false;
+  if (typeof value !== "boolean") throw invalid("allowNoCode", "must be true or false");
+  return value;
+}
+
 export function parseHash(value: unknown, path: string): Hash {
   const hash = parseHex(value, path);
   if (hash.length !== 66) throw invalid(path, `must be 32 bytes, not ${(hash.length - 2) / 2}`);
@@ -112,7 +119,9 @@ export const PAYLOAD_FIELDS: ReadonlyMap<string, string> = new Map([
 ]);
 const BESIDE_PAYLOAD: ReadonlyMap<string, string> = new Map([
   NONCE,
-  ...["chainId", "signer", "requestId", "metadata"].map((name) => [name, `${name}\` beside \`payload`] as const),
+  ...["chainId", "signer", "requestId", "allowNoCode", "metadata"].map(
+    (name) => [name, `${name}\` beside \`payload`] as const,
+  ),
 ]);
 
 /** By number, as EIP-2718 counts them: each may be given by its name, or by its number as such, in digits or in hex. */

@@ -11,7 +11,14 @@ import type { Intent } from "../../domain/transaction.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { CreateRequest } from "../api.ts";
-import { asObject, normalisePayload, PAYLOAD_FIELDS, parseAddress, refuseUnknownKeys } from "./fields.ts";
+import {
+  asObject,
+  normalisePayload,
+  PAYLOAD_FIELDS,
+  parseAddress,
+  parseAllowNoCode,
+  refuseUnknownKeys,
+} from "./fields.ts";
 
 export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
   /** Configured chains; the only one is the default. */
@@ -20,7 +27,7 @@ export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
   readonly isServedElsewhere?: (chainId: number) => boolean;
 }
 
-const REQUEST_KEYS = ["chainId", "signer", "requestId", "payload", "metadata"];
+const REQUEST_KEYS = ["chainId", "signer", "requestId", "payload", "allowNoCode", "metadata"];
 const MAX_METADATA_BYTES = 8 * 1024;
 const MAX_REQUEST_ID_CHARACTERS = 255;
 /** Every character of it is visible ASCII, which any database can store. */
@@ -45,7 +52,8 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, naming:
   const chainId = parseChainId(ports.chainIds, body.chainId, ports.isServedElsewhere);
   const lane = { chainId, signer };
   if (naming.limits !== undefined) refuseOutside(naming.limits, lane);
-  return { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata };
+  const intent = { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata };
+  return parseAllowNoCode(body.allowNoCode) ? { ...intent, allowNoCode: true } : intent;
 }
 
 /** What a caller, or another node, asks for; or why it is refused. */

@@ -247,9 +247,9 @@ function awaited(awaiting: Plan["awaiting"]): readonly Command[] {
   const fresh = rows
     .filter(({ intake }) => intake === null)
     .map(({ intent, lane, awaits, expiresAt }) => {
-      const { txId, requestId, owner, payload, metadata, fingerprint } = intent;
+      const { txId, requestId, owner, payload, metadata, fingerprint, allowNoCode = false } = intent;
       const { chainId, signer } = lane.row;
-      const said = { ...payloadValues(payload), metadata, fingerprint: bare(fingerprint) };
+      const said = { ...payloadValues(payload), metadata, fingerprint: bare(fingerprint), allowNoCode };
       return { txId, chainId, signer, requestId, owner, ...said, awaits, expiresAt };
     });
   return [

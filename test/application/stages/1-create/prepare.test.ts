@@ -38,6 +38,7 @@ describe("gas", () => {
   it("is estimated where it is not given: exactly for a transfer, a fifth on top for a call", async () => {
     const bench = await ready();
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(21_000n);
+    bench.simulated.burnGasAt(TO, 0n);
     const call = await prepareWith(bench, { data: "0xaabbccdd" });
     expect(call.gas).toBe((21_064n * 6n) / 5n);
   });
