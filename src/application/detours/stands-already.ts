@@ -2,7 +2,7 @@
  * Whether what an operator asks for is what stands already: an order that is repeated because its answer was lost must not
  * be signed, and paid for, twice. Dearer fees, named, are another order.
  *
- * Reads: the bytes of the newest attempt. Writes: nothing.
+ * Reads: the bytes of the newest attempt. Writes: nothing. A crash here leaves nothing behind.
  */
 import { isSendable, repricedKind } from "../../domain/attempts.ts";
 import { type Fees, type FeeWishes, feeCap } from "../../domain/fees.ts";

@@ -1,6 +1,5 @@
-import { hash } from "node:crypto";
 import { invalid } from "../../domain/errors.ts";
-import type { Hex } from "../../domain/lane.ts";
+import { fingerprintOfJson } from "../../domain/fingerprint.ts";
 import type { OrderKey } from "../../ports/lane-store.ts";
 
 /** As a header can carry it. */
@@ -20,14 +19,5 @@ export function parseOrderKey(key: unknown, { subject, action, request }: Words)
   if (typeof key !== "string" || !KEY.test(key)) {
     throw invalid("idempotency-key", "must have 1 to 255 characters of printable ASCII");
   }
-  return { subject, key, fingerprint: `0x${hash("sha256", canonical([action, request]), "hex")}` as Hex };
-}
-
-/** The same text for the same JSON; a bigint is its digits, as it is on its way to another node. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, each: unknown) => {
-    if (typeof each === "bigint") return each.toString();
-    if (typeof each !== "object" || each === null || Array.isArray(each)) return each;
-    return Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)));
-  });
+  return { subject, key, fingerprint: fingerprintOfJson([action, request]) };
 }

@@ -358,6 +358,15 @@ describe("an order without a key, repeated because its answer was lost,", () => 
     expect(ops.kinds(txId)).toEqual(["initial", "cancel", "replace", "cancel"]);
   });
 
+  it("is none where the transaction was stuck in the meantime", async () => {
+    const { node, txId } = await withOneSent();
+    await ops.act(node, "cancel", { txId });
+    await ops.act(node, "resolve", { txId, request: JSON.parse(`{"action":"NOOP","then":"stuck"}`) });
+    expect(ops.row(txId).state).toBe("STUCK");
+    await ops.act(node, "cancel", { txId });
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel", "cancel"]);
+  });
+
   it("cannot be meant by a reprice to the very price of the first payload, which is refused as before", async () => {
     const { node, txId } = await withOneSent();
     const fees = { maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
