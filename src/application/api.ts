@@ -130,6 +130,8 @@ export interface TransactionOrder {
   readonly request: unknown;
   /** Who gives it, for the audit: `operator:<name>`. */
   readonly actor: string;
+  /** Of the caller's own: what was carried out under it is not carried out again. */
+  readonly idempotencyKey?: unknown;
 }
 
 export interface LaneOrder {
@@ -138,9 +140,10 @@ export interface LaneOrder {
   /** As it arrived: `reason`, `chainId` where several chains are configured, `nonce` with `realign`. */
   readonly request: unknown;
   readonly actor: string;
+  readonly idempotencyKey?: unknown;
 }
 
-export interface KillOrder extends Omit<LaneOrder, "action" | "signer"> {
+export interface KillOrder extends Omit<LaneOrder, "action" | "signer" | "idempotencyKey"> {
   /** Null: everything. */
   readonly signer: string | null;
 }
@@ -160,6 +163,7 @@ export interface CreateRequest {
   readonly signer?: unknown;
   readonly requestId?: unknown;
   readonly payload?: unknown;
+  readonly allowNoCode?: unknown;
   readonly metadata?: unknown;
 }
 

@@ -22,7 +22,12 @@ interface Described extends Pick<WrittenRoute, "summary" | "description" | "erro
   readonly order: TSchema;
 }
 
-const COMMON_ERRORS: readonly ErrorCode[] = ["NOT_LEADER", "PAYLOAD_TOO_LARGE", "UNKNOWN_SIGNER"];
+const COMMON_ERRORS: readonly ErrorCode[] = ["NOT_LEADER", "REQUEST_ID_REUSED", "PAYLOAD_TOO_LARGE", "UNKNOWN_SIGNER"];
+
+const headers = {
+  "Idempotency-Key":
+    "1 to 255 printable ASCII characters, of the caller's own. An order that was carried out under it is not carried out again: its repeat answers with what stands. With another body it is 409 REQUEST_ID_REUSED. Orders that were refused leave no key behind.",
+};
 
 const TRANSACTIONS: Readonly<Record<TransactionAction, Described>> = {
   resubmit: {
@@ -39,7 +44,7 @@ const TRANSACTIONS: Readonly<Record<TransactionAction, Described>> = {
   cancel: {
     summary: "Use the nonce up with nothing",
     description:
-      "A transfer of nothing to oneself at the same nonce. Whichever payload is mined decides: FAILED_FINAL/CANCELLED, or CONFIRMED where the original was faster. Not signed yet: it is never sent. Waiting for approval, or approved and without a nonce yet: FAILED_FINAL/CANCELLED at once, without a nonce.",
+      "A transfer of nothing to oneself at the same nonce. Where one stands already and is not mined, nothing more is signed, unless dearer fees are given. Whichever payload is mined decides: FAILED_FINAL/CANCELLED, or CONFIRMED where the original was faster. Not signed yet: it is never sent. Waiting for approval, or approved and without a nonce yet: FAILED_FINAL/CANCELLED at once, without a nonce.",
     order: PricedOrder,
     errors: ["SUBMISSION_REJECTED"],
   },
@@ -113,5 +118,5 @@ export const laneActions = Object.fromEntries(
 
 function routeOf({ order, errors = [], ...described }: Described, common: readonly ErrorCode[], said: object) {
   const body = { schema: order, examples: { ...said } };
-  return { ...described, body, errors: [...COMMON_ERRORS, ...common, ...errors] };
+  return { ...described, headers, body, errors: [...COMMON_ERRORS, ...common, ...errors] };
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { FeeType, Payload } from "./create.ts";
+import { AllowNoCode, FeeType, Payload } from "./create.ts";
 import { ChainId, HexInput, Quantity } from "./scalars.ts";
 import { closed, oneOf, optional } from "./shapes.ts";
 
@@ -51,7 +51,7 @@ export type PricedOrder = Static<typeof PricedOrder>;
 
 export const ReplaceOrder = closed(
   "ReplaceOrder",
-  { ...said, payload: Payload },
+  { ...said, payload: Payload, allowNoCode: Type.Optional(AllowNoCode) },
   { description: "The payload is as in POST /tx, fees included." },
 );
 export type ReplaceOrder = Static<typeof ReplaceOrder>;
@@ -63,6 +63,7 @@ export const ResolveOrder = closed("ResolveOrder", {
       description: "Without it, the hook decides now. NOOP: it was seen to, STUCK is over.",
     }),
     payload: Payload,
+    allowNoCode: AllowNoCode,
     fees: Type.Object(fees, { additionalProperties: false }),
     rawTransaction: HexInput,
     // biome-ignore lint/suspicious/noThenProperty: the contract's word.

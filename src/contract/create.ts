@@ -96,6 +96,11 @@ const Pool = closed(
   },
 );
 
+export const AllowNoCode = Type.Boolean({
+  description:
+    "Take call data to an address that has no code, which does nothing and is paid for. Without it that is 422 with reason NO_CODE, where nothing of the signer waits that may deploy it. Not compared between repeats.",
+});
+
 export const CreateTransaction = closed(
   "CreateTransaction",
   {
@@ -103,6 +108,7 @@ export const CreateTransaction = closed(
     signer: Type.Union([Address, Pool]),
     requestId: Type.Optional(RequestId),
     payload: Payload,
+    allowNoCode: Type.Optional(AllowNoCode),
     metadata: Type.Optional(Metadata),
   },
   { examples: [{ signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", requestId: "order-42", payload: transfer }] },

@@ -17,6 +17,10 @@ const members = {
   detail: Type.String({ description: "What happened this time, for people." }),
   ...optional({
     path: Type.String({ description: "INVALID_REQUEST: the offending field, dotted from the body's root." }),
+    hint: Type.String({
+      description: "INVALID_REQUEST: what was probably meant.",
+      examples: ["did you mean `signer`?"],
+    }),
     reason: oneOf(REJECTION_REASONS, { description: "SUBMISSION_REJECTED: why." }),
     revert: Type.Object(
       {
@@ -36,6 +40,10 @@ const members = {
     ),
     dependsOnPending: Type.Boolean({
       description: "SUBMISSION_REJECTED: transactions of the lane that are not mined yet may change this.",
+    }),
+    baseFeePerGas: Type.String({
+      pattern: "^[0-9]+$",
+      description: "SUBMISSION_REJECTED with reason FEE_TOO_LOW: of the newest block, in wei.",
     }),
     retryAfterSeconds: Type.Number({ minimum: 0, description: "As in the Retry-After header." }),
     ownerUrl: nullable(Type.String({ description: "NOT_LEADER: the node to ask." })),

@@ -31,6 +31,8 @@ export const REJECTION_REASONS = [
   "REVERT",
   "GAS_TOO_LOW",
   "GAS_OVER_BLOCK",
+  "NO_CODE",
+  "FEE_TOO_LOW",
   "FEE_OVER_CEILING",
   "INVALID_SIGNATURE",
 ] as const;
@@ -48,9 +50,13 @@ interface RevertExtra {
 export interface ErrorExtras {
   /** Dotted path of the offending field, for INVALID_REQUEST. */
   readonly path?: string;
+  /** INVALID_REQUEST: what was probably meant. */
+  readonly hint?: string;
   readonly reason?: RejectionReason;
   readonly revert?: RevertExtra;
   readonly dependsOnPending?: boolean;
+  /** FEE_TOO_LOW: of the newest block, in wei. */
+  readonly baseFeePerGas?: string;
   readonly retryAfterSeconds?: number;
   readonly ownerUrl?: string | null;
   /** FORBIDDEN, QUOTA_EXCEEDED: what does not allow it. */
@@ -83,6 +89,11 @@ export class FencepostError extends Error {
 
 export function invalid(path: string, detail: string): FencepostError {
   return new FencepostError("INVALID_REQUEST", `${path === "" ? "body" : path}: ${detail}`, { path });
+}
+
+/** With what was probably meant, for people and for programs that show it beside the field. */
+export function invalidWithHint(path: string, detail: string, hint: string): FencepostError {
+  return new FencepostError("INVALID_REQUEST", `${path}: ${detail}; ${hint}`, { path, hint });
 }
 
 /** By a policy. Nothing was consumed, or changed. */

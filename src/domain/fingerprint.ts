@@ -20,3 +20,13 @@ export function fingerprint(payload: Payload): Hex {
   ]);
   return `0x${hash("sha256", canonical, "hex")}`;
 }
+
+/** Equal JSON has equal fingerprints, in whichever order its members stand; a bigint is its digits, as on its way to another node. */
+export function fingerprintOfJson(value: unknown): Hex {
+  const canonical = JSON.stringify(value, (_, each: unknown) => {
+    if (typeof each === "bigint") return each.toString();
+    if (typeof each !== "object" || each === null || Array.isArray(each)) return each;
+    return Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+  return `0x${hash("sha256", canonical, "hex")}`;
+}

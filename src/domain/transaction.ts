@@ -31,6 +31,8 @@ export interface Intent {
   readonly metadata: Readonly<Record<string, unknown>> | null;
   /** The pool that its lane was chosen from; absent: its caller named the signer. */
   readonly pool?: string;
+  /** The caller's word that its receiver need not have code. Says nothing about what is signed, and is not compared. */
+  readonly allowNoCode?: true;
 }
 
 /** An intent with everything that signing needs besides nonce and price. */

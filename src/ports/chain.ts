@@ -44,6 +44,8 @@ export interface Call extends Pick<Payload, "to" | "data" | "value" | "gas" | "a
   readonly from: Address;
   /** What it costs where its receiver has no code, where that is known: then no estimate has a say. */
   readonly gasWithoutCode?: bigint;
+  /** Whether its receiver has code is to be told, too. */
+  readonly asksCode?: true;
 }
 
 export interface Revert {
@@ -56,8 +58,8 @@ export interface Revert {
 
 /** What the chain says of a call that has not been sent yet. Anything it cannot say throws `ChainUnavailable`. */
 export type Simulation =
-  /** `balance`: the sender's, in the same answer. */
-  | { readonly outcome: "ok"; readonly gas: bigint; readonly balance: bigint }
+  /** `balance`: the sender's, in the same answer. `hasCode`: whether the receiver has code; absent where it was not asked, or could not be read. */
+  | { readonly outcome: "ok"; readonly gas: bigint; readonly balance: bigint; readonly hasCode?: boolean }
   | { readonly outcome: "revert"; readonly revert: Revert }
   | { readonly outcome: "insufficientFunds"; readonly detail: string }
   | { readonly outcome: "gasTooLow"; readonly detail: string }

@@ -1,15 +1,15 @@
-import type { Address, Hash, Lane } from "../domain/lane.ts";
+import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
 import type { Approval, Completion, LedgerAttempt, PolicyUse, WaitingIntent } from "../domain/ledger/index.ts";
 import type { Use } from "../domain/policy/use.ts";
 import type { Reservation } from "../domain/reservations.ts";
 import type { Intent } from "../domain/transaction.ts";
 import type { State, Status, TransitionEvent } from "../domain/transitions.ts";
 import type { BlockPlace } from "./chain.ts";
-import type { Decision, LaneDecision, LaneSnapshot, TrackedRecord } from "./lane-store.ts";
+import type { Decision, LaneDecision, LaneSnapshot, OrderKey, TrackedRecord } from "./lane-store.ts";
 import type { LeaseRecord } from "./lease-store.ts";
 
 export interface TransactionRecord
-  extends Omit<Intent, "fingerprint">,
+  extends Omit<Intent, "fingerprint" | "allowNoCode">,
     Status,
     Pick<TrackedRecord, "receipt" | "lastError" | "submitAttempts" | "lastSubmittedAt" | "createdAt"> {
   /** Null while CREATED, and for ever where refused before allocation. */
@@ -91,7 +91,7 @@ export interface LaneRecord extends LeaseRecord, Pick<LaneSnapshot, "cursor" | "
   readonly headOfLine: Pick<TrackedRecord, "txId" | "nonce" | "state" | "createdAt"> | null;
 }
 
-export interface LaneDecisionRecord extends LaneDecision {
+export interface LaneDecisionRecord extends Omit<LaneDecision, "order"> {
   readonly nodeId: string | null;
   readonly token: number;
   readonly at: Date;
@@ -125,6 +125,8 @@ export interface QueryStore {
   lanesAfter(after: Lane | null, limit: number): Promise<readonly LaneRecord[]>;
   /** What people decided about a lane, newest first, at most `limit`. */
   laneDecisions(lane: Lane, limit: number): Promise<readonly LaneDecisionRecord[]>;
+  /** The fingerprint of the order that was carried out under this key; null: none was. */
+  carriedOut(lane: Lane, order: Pick<OrderKey, "subject" | "key">): Promise<Hex | null>;
   /** What is used of the limits of a lane's signer and of a key: that of the transaction where one is named. */
   policyUse(lane: Lane, of: { readonly txId?: string; readonly owner?: string }): Promise<PolicyUse>;
   /** Everything that was counted in the present hour and day, by signer and by key. */

@@ -43,6 +43,8 @@ export interface StuckDecision {
   readonly reason: string;
   /** REPLACE: as in POST /tx. Without it, the payload that stands is signed at another price. */
   readonly payload?: unknown;
+  /** With `payload`: call data to an address without code is meant. */
+  readonly allowNoCode?: unknown;
   /** Absent: the market's, and enough to replace what stands. */
   readonly fees?: unknown;
   /** REPLACE: signed by the hook itself, for this signer, chain and nonce. */

@@ -49,6 +49,31 @@ const statusOf = async ({ node }: WorldNode, txId: string) => {
 const AWAITING = { state: "CREATED", subState: "AWAITING_APPROVAL", nonce: null };
 
 describe("a transaction above the bound", () => {
+  it("is decided once under one key, however often that is said", async () => {
+    const entry = await start();
+    const keyed = (action: TransactionAction, txId: string) => ({ ...order(action, txId), idempotencyKey: "k" });
+    const txId = await waiting(entry);
+    await world.settle(entry.node.api.act(keyed("approve", txId)));
+    await world.settle(entry.node.api.act(keyed("approve", txId)));
+    expect(await refusal(entry.node.api.act(keyed("reject", txId)))).toMatchObject({ code: "REQUEST_ID_REUSED" });
+    await world.allSettled(1);
+    expect(await world.settle(entry.node.api.act(keyed("approve", txId)))).toMatchObject({ state: "CONFIRMED" });
+    const other = await waiting(entry, 500, "another");
+    await world.settle(entry.node.api.act(keyed("cancel", other)));
+    expect(await world.settle(entry.node.api.act(keyed("cancel", other)))).toMatchObject({ state: "FAILED_FINAL" });
+    checkInvariants(world);
+  });
+
+  it("keeps its caller's word that its receiver need not have code", async () => {
+    const entry = await start();
+    const call = moving(500, { payload: { ...(moving(500).payload as object), data: "0x01", gas: 60_000 } });
+    const created = await world.settle(entry.node.api.create({ ...call, allowNoCode: true }, "ann"));
+    expect(created).toMatchObject({ state: "CREATED" });
+    await world.settle(entry.node.api.act(order("approve", created.txId)));
+    await world.allSettled(1);
+    expect(await statusOf(entry, created.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
+  });
+
   it("waits for approval and blocks nobody; a repeat finds it, and explain says who may approve", async () => {
     const entry = await start();
     const txId = await waiting(entry);

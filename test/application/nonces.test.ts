@@ -474,7 +474,10 @@ describe("a payload that no node will take", () => {
     const refusal = { answer: "rejected", code: -32_000, message: "transaction type not supported" } as const;
     world.chain.submit = (raw) => (raw.includes("deadbeef") ? { accepted: false, refusal } : submit(raw));
   };
-  const poison = () => transfer({ payload: { ...(transfer().payload as object), data: "0xdeadbeef", gas: 30_000 } });
+  const poison = () => {
+    world.chain.burnGasAt(TO, 0n);
+    return transfer({ payload: { ...(transfer().payload as object), data: "0xdeadbeef", gas: 30_000 } });
+  };
 
   it("is cancelled where the policy heals", async () => {
     world = new World({ settings: { holePolicy: "heal" } });

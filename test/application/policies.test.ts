@@ -62,6 +62,7 @@ describe("a policy", () => {
   it("refuses a create with 403 and the rule, and consumes no nonce", async () => {
     const entry = await start({ to: [TO], selectors: ["0x"] });
     expect(await refusal(entry.node.api.create(to(OTHER)))).toMatchObject(forbidden("signer.to"));
+    world.chain.burnGasAt(TO, 0n);
     const call = { ...(transfer().payload as object), data: "0xa9059cbb", gas: 30_000 };
     const refused = entry.node.api.create(transfer({ payload: call }));
     expect(await refusal(refused)).toMatchObject(forbidden("signer.selectors"));

@@ -7,6 +7,7 @@ import { externalContract } from "./lane-store/external.ts";
 import { intakeContract } from "./lane-store/intake.ts";
 import { loadingContract } from "./lane-store/loading.ts";
 import { nonceContract } from "./lane-store/nonces.ts";
+import { orderKeysContract } from "./lane-store/order-keys.ts";
 import { policiesContract } from "./lane-store/policies.ts";
 import { poolsContract } from "./lane-store/pools.ts";
 import { queuedChangesContract } from "./lane-store/queued-changes.ts";
@@ -42,6 +43,7 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
     describe("pools", () => poolsContract(context));
     describe("policies", () => policiesContract(context));
     describe("approval", () => approvalContract(context));
+    describe("keys of orders", () => orderKeysContract(context));
     describe("batches", () => batchContract(context));
   });
 }

@@ -51,7 +51,7 @@ describe("the catalogue", () => {
     expect([...REJECTION_REASONS].sort()).toEqual(
       [
         ...["GAS_OVER_BLOCK", "GAS_TOO_LOW", "INSUFFICIENT_FUNDS", "INVALID_INPUT", "INVALID_SIGNATURE", "REVERT"],
-        "FEE_OVER_CEILING",
+        ...["FEE_OVER_CEILING", "FEE_TOO_LOW", "NO_CODE"],
       ].sort(),
     );
   });

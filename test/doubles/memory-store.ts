@@ -1,6 +1,6 @@
 import type { Kill } from "../../src/domain/kills.ts";
 import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../src/domain/lane.ts";
-import { reservationAt } from "../../src/domain/ledger/index.ts";
+import { orderKeyOf, reservationAt } from "../../src/domain/ledger/index.ts";
 import type { Policies } from "../../src/domain/policy/policy.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
 import type { State } from "../../src/domain/transitions.ts";
@@ -14,6 +14,7 @@ import {
   HistoryChanged,
   type LaneStore,
   type LaneWrite,
+  type OrderKey,
   OutcomeUnknown,
   StoreUnavailable,
 } from "../../src/ports/lane-store.ts";
@@ -390,6 +391,11 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore,
     await this.reach();
     this.seenSeq = Math.max(this.seenSeq, this.state.feed.lastSeq);
     return { ...this.state.feed, items: this.state.completions.filter(({ seq }) => seq > after).slice(0, limit) };
+  }
+
+  async carriedOut(lane: Lane, order: Pick<OrderKey, "subject" | "key">) {
+    await this.reach();
+    return this.state.lanes.get(laneKey(lane))?.ledger.orders.get(orderKeyOf(order)) ?? null;
   }
 
   async laneDecisions(lane: Lane, limit: number) {

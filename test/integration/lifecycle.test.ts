@@ -132,6 +132,20 @@ describe("a transaction from HTTP to finality on a real EVM", () => {
 });
 
 describe("what a real EVM would refuse is 422 and consumes nothing", () => {
+  it("and what it would take for nothing: call data where there is no code", async ({ edr, nodes }) => {
+    const { client } = await nodes.start(edr.url);
+    const call = {
+      signer: SIGNER,
+      payload: { to: OTHER_SIGNER, function: "transfer(address,uint256)", args: [SIGNER, 1] },
+    };
+    const { status, problem } = await refusalOf(client.send(call));
+    expect({ status, reason: problem?.reason }).toEqual({ status: 422, reason: "NO_CODE" });
+    expect((await client.send({ ...call, allowNoCode: true })).nonce).toBe(0);
+    const identity = "0x0000000000000000000000000000000000000004";
+    const precompile = await client.send({ signer: SIGNER, payload: { to: identity, data: "0x1234" } });
+    expect((await client.waitFor(precompile.txId)).state).toBe("CONFIRMED");
+  });
+
   it("a revert, with its reason decoded", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url);
     const contract = await deploy(client, { bytecode: revertingInitCode(REVERT_DATA.withReason) });

@@ -28,83 +28,120 @@ export function parseAddress(text: string, path = ""): Address {
 
 /** JSON as callers write it, turned into what the encoder takes. `path` names the argument in every complaint. */
 export function toAbiValue(parameter: AbiParameter, value: unknown, path: string): unknown {
-  const array = ARRAY.exec(parameter.type);
-  if (array !== null) return toArray({ ...parameter, type: array[1] ?? "" }, array[2] ?? "", { value, path });
-  if (parameter.type === "tuple") return toTuple(parameter.components ?? [], value, path);
-  if (parameter.type === "address") return parseAddress(requireString(value, path, "an address"), path);
-  if (parameter.type === "bool") return toBoolean(value, path);
-  if (parameter.type === "string") return toText(value, path);
-  const integer = INTEGER_TYPE.exec(parameter.type);
-  if (integer !== null) return toInteger({ signed: integer[1] === "", bits: Number(integer[2] || 256) }, value, path);
-  const bytes = BYTES_TYPE.exec(parameter.type);
-  if (bytes !== null) return toBytes(bytes[1] === "" ? null : Number(bytes[1]), value, path);
-  throw new BadEncoding("function", `has a parameter of type ${parameter.type}, which is not known`);
+  const { type } = parameter;
+  const place = { parameter, value, path };
+  const array = ARRAY.exec(type);
+  if (array !== null) return toArray(place, array[1] ?? "", array[2] ?? "");
+  if (type === "tuple") return toTuple(place, parameter.components ?? []);
+  if (type === "address") return toAddress(place);
+  if (type === "bool") return toBoolean(place);
+  if (type === "string") return toText(place);
+  const integer = INTEGER_TYPE.exec(type);
+  if (integer !== null) return toInteger(place, integer[1] === "", Number(integer[2] || 256));
+  const bytes = BYTES_TYPE.exec(type);
+  if (bytes !== null) return toBytes(place, bytes[1] === "" ? null : Number(bytes[1]));
+  throw new BadEncoding("function", `has a parameter of type ${type}, which is not known`);
 }
 
-function toArray(
-  element: AbiParameter,
-  length: string,
-  { value, path }: { readonly value: unknown; readonly path: string },
-): readonly unknown[] {
-  if (!Array.isArray(value)) throw new BadEncoding(path, "must be a list");
-  if (length !== "" && value.length !== Number(length)) throw new BadEncoding(path, `must have ${length} elements`);
-  return value.map((each, index) => toAbiValue(element, each, `${path}.${index}`));
+/** A value where it stands, and what the ABI has it be. */
+interface Place {
+  readonly parameter: AbiParameter;
+  readonly value: unknown;
+  readonly path: string;
+}
+
+/** "amount (uint256) must …; given "x"": which argument, of what type, what is allowed, what was given. */
+function refuse({ parameter, value, path }: Place, what: string): BadEncoding {
+  const { name = "", type } = parameter;
+  return new BadEncoding(path, `${name === "" ? type : `${name} (${type})`} ${what}; given ${shown(value)}`);
+}
+
+/** Longer text is told by its length: half of a secret that was pasted here would not be recognised as one, and masked. */
+const LONGEST_SHOWN = 42;
+
+function shown(value: unknown): string {
+  if (typeof value === "string") {
+    return value.length > LONGEST_SHOWN ? `a string of ${value.length} characters` : JSON.stringify(value);
+  }
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (typeof value === "object" && value !== null) return "an object";
+  return value === undefined ? "nothing" : String(value);
+}
+
+function toArray(place: Place, element: string, length: string): readonly unknown[] {
+  const { parameter, value, path } = place;
+  if (!Array.isArray(value)) throw refuse(place, "must be a list");
+  if (length !== "" && value.length !== Number(length)) throw refuse(place, `must have ${length} elements`);
+  return value.map((each, index) => toAbiValue({ ...parameter, type: element }, each, `${path}.${index}`));
 }
 
 /** A tuple as a list in order, or as an object by name. Always a list for the encoder: names may be missing or repeated. */
-function toTuple(components: readonly AbiParameter[], value: unknown, path: string): unknown {
-  const values = Array.isArray(value) ? value : valuesByName(components, value, path);
-  if (values.length !== components.length) throw new BadEncoding(path, `must have ${components.length} members`);
+function toTuple(place: Place, components: readonly AbiParameter[]): unknown {
+  const { value, path } = place;
+  const values = Array.isArray(value) ? value : valuesByName(place, components);
+  if (values.length !== components.length) throw refuse(place, `must have ${components.length} members`);
   return components.map((component, index) => toAbiValue(component, values[index], `${path}.${index}`));
 }
 
-function valuesByName(components: readonly AbiParameter[], value: unknown, path: string): readonly unknown[] {
-  if (typeof value !== "object" || value === null) throw new BadEncoding(path, "must be a list or an object");
+function valuesByName(place: Place, components: readonly AbiParameter[]): readonly unknown[] {
+  const { value, path } = place;
+  if (typeof value !== "object" || value === null) throw refuse(place, "must be a list or an object");
   const names = components.map((component) => component.name ?? "");
   const unknown = Object.keys(value).find((key) => !names.includes(key));
-  if (unknown !== undefined) throw new BadEncoding(`${path}.${unknown}`, "is no member of this tuple");
-  return names.map((name) => {
-    if (!Object.hasOwn(value, name)) throw new BadEncoding(`${path}.${name}`, "is missing");
+  if (unknown !== undefined) {
+    throw new BadEncoding(`${path}.${unknown}`, `is no member of this tuple, which has ${names.join(", ")}`);
+  }
+  return components.map(({ name = "", type }) => {
+    if (!Object.hasOwn(value, name)) throw new BadEncoding(`${path}.${name}`, `is missing (${type})`);
     return (value as Record<string, unknown>)[name];
   });
 }
 
-function toInteger(type: { readonly signed: boolean; readonly bits: number }, value: unknown, path: string): bigint {
-  const integer = parseInteger(value, path);
-  const limit = 1n << BigInt(type.signed ? type.bits - 1 : type.bits);
-  if (integer >= limit || integer < (type.signed ? -limit : 0n)) {
-    throw new BadEncoding(path, `is out of the range of ${type.signed ? "int" : "uint"}${type.bits}`);
+function toAddress(place: Place): Address {
+  const { value, path } = place;
+  if (typeof value !== "string" || !ADDRESS.test(value)) {
+    throw refuse(place, "must be an address: 0x and 40 hex digits");
+  }
+  return parseAddress(value, path);
+}
+
+function toInteger(place: Place, signed: boolean, bits: number): bigint {
+  const integer = parseInteger(place);
+  const limit = 1n << BigInt(signed ? bits - 1 : bits);
+  if (integer >= limit || integer < (signed ? -limit : 0n)) {
+    throw refuse(place, `is out of range: ${signed ? `-2^${bits - 1} to 2^${bits - 1} - 1` : `0 to 2^${bits} - 1`}`);
   }
   return integer;
 }
 
-function parseInteger(value: unknown, path: string): bigint {
+function parseInteger(place: Place): bigint {
+  const { value } = place;
   if (typeof value === "bigint") return value;
   if (typeof value === "number" && Number.isSafeInteger(value)) return BigInt(value);
   if (typeof value === "string" && INTEGER.test(value)) return BigInt(value);
-  throw new BadEncoding(path, "must be a whole number: a decimal string, 0x hex, or a safe integer");
+  throw refuse(place, "must be a whole number: a decimal string, 0x hex, or an integer up to 2^53 - 1");
 }
 
-function toBytes(length: number | null, value: unknown, path: string): Hex {
-  const text = requireString(value, path, "0x hex");
-  if (!BYTES.test(text)) throw new BadEncoding(path, "must be 0x and an even number of hex digits");
-  if (length !== null && text.length !== 2 + length * 2) throw new BadEncoding(path, `must have ${length} bytes`);
-  return text.toLowerCase() as Hex;
+function toBytes(place: Place, length: number | null): Hex {
+  const { value } = place;
+  if (typeof value !== "string" || !BYTES.test(value)) {
+    throw refuse(place, "must be 0x and an even number of hex digits");
+  }
+  if (length !== null && value.length !== 2 + length * 2) {
+    throw refuse(place, `must have ${length} bytes, not ${(value.length - 2) / 2}`);
+  }
+  return value.toLowerCase() as Hex;
 }
 
 /** Half a surrogate pair has no UTF-8: it would be signed as U+FFFD, which is not what was asked for. */
-function toText(value: unknown, path: string): string {
-  const text = requireString(value, path, "a string");
-  if (UNPAIRED_SURROGATE.test(text)) throw new BadEncoding(path, "must not contain unpaired surrogates");
-  return text;
-}
-
-function toBoolean(value: unknown, path: string): boolean {
-  if (typeof value !== "boolean") throw new BadEncoding(path, "must be true or false");
+function toText(place: Place): string {
+  const { value } = place;
+  if (typeof value !== "string") throw refuse(place, "must be a string");
+  if (UNPAIRED_SURROGATE.test(value)) throw refuse(place, "must not contain unpaired surrogates");
   return value;
 }
 
-function requireString(value: unknown, path: string, what: string): string {
-  if (typeof value !== "string") throw new BadEncoding(path, `must be ${what}`);
-  return value;
+function toBoolean(place: Place): boolean {
+  if (typeof place.value !== "boolean") throw refuse(place, "must be true or false, without quotes");
+  return place.value;
 }

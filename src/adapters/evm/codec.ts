@@ -8,6 +8,7 @@ import {
   toFunctionSelector,
 } from "viem/utils";
 import type { Address, Hex } from "../../domain/lane.ts";
+import { nearestName } from "../../domain/near-names.ts";
 import { BadEncoding, type Callee, type Codec } from "../../ports/codec.ts";
 import { type AbiParameter, parseAddress, toAbiValue } from "./abi-values.ts";
 import { decodeError } from "./decode-error.ts";
@@ -49,11 +50,13 @@ export function createCodec(): Codec {
 type AbiFunction = ReturnType<typeof readFunction>;
 
 function parseSignature(text: string): AbiFunction {
-  if (text.length > LONGEST_SIGNATURE) throw new BadEncoding("function", "is too long");
+  if (text.length > LONGEST_SIGNATURE) {
+    throw new BadEncoding("function", `is longer than ${LONGEST_SIGNATURE} characters`);
+  }
   if (text.split("(").length > MOST_PARENTHESES) throw new BadEncoding("function", "has too many tuples");
-  const item = foreign("function", "is not a function signature", () =>
-    parseAbiItem(text.trim().startsWith("function ") ? text.trim() : `function ${text.trim()}`),
-  );
+  const signature = text.trim();
+  const parse = () => parseAbiItem(signature.startsWith("function ") ? signature : `function ${signature}`);
+  const item = foreign("function", "is not a function signature", parse, signature);
   return readFunction(readItem(item));
 }
 
@@ -63,55 +66,87 @@ function encodeFunction({ selector, inputs }: AbiFunction, args: readonly unknow
 
 /** Other entries of the ABI are not looked at: a library's ABI may hold functions that cannot be called from outside. */
 function candidates(callee: Exclude<Callee, string>, bySignature: (text: string) => AbiFunction) {
-  const named = "abi" in callee ? callee.function : null;
-  const functions = readAbi("abi" in callee ? callee.abi : callee).filter((item) => item.type === "function");
-  if (named === null) return functions.map(readFunction);
-  const wanted = named.includes("(") ? bySignature(named).selector : null;
-  const found = functions
-    .filter(({ name }) => name === (wanted === null ? named : nameIn(named)))
-    .map(readFunction)
-    .filter(({ selector }) => wanted === null || selector === wanted);
-  if (found.length === 0) throw new BadEncoding("function", `abi has no function named ${named.slice(0, 200)}`);
-  return found;
+  if (!("abi" in callee)) return functionsIn(callee).map(readFunction);
+  const { abi, function: named } = callee;
+  const wanted = named.includes("(") ? bySignature(named) : null;
+  const functions = inAbi(() => functionsIn(abi));
+  const found = functions.filter(({ name }) => name === (wanted?.name ?? named));
+  const fitting = inAbi(() => found.map(readFunction)).filter(
+    ({ selector }) => wanted === null || selector === wanted.selector,
+  );
+  if (fitting.length > 0) return fitting;
+  const names = functions.flatMap(({ name }) => (typeof name === "string" ? name : []));
+  const there = names.length === 0 ? "it has no function" : `it has ${listed([...new Set(names)])}`;
+  throw new BadEncoding("function", `abi has no function named ${named.slice(0, 200)}; ${there}`);
 }
 
-function nameIn(signature: string): string {
-  return /^(?:function )?([^(]*)/.exec(signature.trim())?.[1]?.trim() ?? "";
+function functionsIn(abi: readonly unknown[]): readonly AbiItem[] {
+  return readAbi(abi).filter((item) => item.type === "function");
 }
 
-/** The one function that takes these arguments. With a single candidate its own complaint is the useful one. */
+/** A mistake in `abi` is named by that field. */
+function inAbi<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof BadEncoding ? new BadEncoding("abi", error.message) : error;
+  }
+}
+
+const MOST_LISTED = 8;
+
+function listed(names: readonly string[]): string {
+  const more = names.length - MOST_LISTED;
+  return `${names.slice(0, MOST_LISTED).join(", ").slice(0, 400)}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+function inWords({ name, inputs }: AbiFunction): string {
+  return `${name}(${inputs.map(({ type }) => type).join(",")})`;
+}
+
+/** The one function that takes these arguments. Where one alone takes as many, its own complaint is the useful one. */
 function encodeFitting(functions: readonly AbiFunction[], args: readonly unknown[]): Hex {
-  const [only, ...more] = functions;
-  if (only === undefined) throw new BadEncoding("function", "has no function in its ABI");
-  if (more.length === 0) return encodeFunction(only, args);
+  const [only, ...more] = functions.length === 1 ? functions : functions.filter((each) => takes(each, args));
+  if (functions.length === 0) throw new BadEncoding("function", "has no function in its ABI");
+  if (only !== undefined && more.length === 0) return encodeFunction(only, args);
   const fitting = functions.flatMap((each) => {
     try {
-      return [encodeFunction(each, args)];
+      return [{ each, encoded: encodeFunction(each, args) }];
     } catch (error) {
       if (error instanceof BadEncoding) return [];
       throw error;
     }
   });
-  const [encoded, another] = fitting;
-  if (encoded === undefined) throw new BadEncoding("function", "has no function that takes these arguments");
-  if (another !== undefined) throw new BadEncoding("function", "has several functions that take these arguments");
-  return encoded;
+  const [found, another] = fitting;
+  if (found === undefined) {
+    const there = listed(functions.map(inWords));
+    throw new BadEncoding("function", `has no function that takes these ${args.length} arguments: it has ${there}`);
+  }
+  if (another === undefined) return found.encoded;
+  const fit = listed(fitting.map(({ each }) => inWords(each)));
+  throw new BadEncoding("function", `has several functions that take these arguments: name one of ${fit}`);
+}
+
+function takes({ inputs }: AbiFunction, args: readonly unknown[]): boolean {
+  return inputs.length === args.length;
 }
 
 function encodeDeploy(bytecode: Hex, abi: readonly unknown[] | undefined, args: readonly unknown[]): Hex {
   if (!/^0x(?:[0-9a-fA-F]{2})+$/.test(bytecode)) {
     throw new BadEncoding("bytecode", "must be 0x and an even number of hex digits, with every library linked");
   }
-  const found = abi === undefined ? undefined : readAbi(abi).find((item) => item.type === "constructor");
+  const found = abi === undefined ? undefined : inAbi(() => readAbi(abi).find((item) => item.type === "constructor"));
   if (found === undefined && args.length > 0) {
     throw new BadEncoding("args", "cannot be encoded without an ABI that has a constructor");
   }
-  return concatHex([bytecode.toLowerCase() as Hex, encodeArguments(readInputs(found?.inputs ?? []), args)]);
+  const inputs = inAbi(() => readInputs(found?.inputs ?? []));
+  return concatHex([bytecode.toLowerCase() as Hex, encodeArguments(inputs, args)]);
 }
 
 function encodeArguments(inputs: readonly AbiParameter[], args: readonly unknown[]): Hex {
   if (inputs.length !== args.length) {
-    throw new BadEncoding("args", `must have ${inputs.length} members, not ${args.length}`);
+    const wanted = inputs.map(({ type, name = "" }) => (name === "" ? type : `${type} ${name}`)).join(", ");
+    throw new BadEncoding("args", `must have ${inputs.length} members (${wanted}), not ${args.length}`);
   }
   const values = inputs.map((input, index) => toAbiValue(input, args[index], `args.${index}`));
   return foreign("args", "cannot be encoded", () => encodeAbiParameters(inputs.map(unnamed), values));
@@ -131,26 +166,28 @@ interface AbiItem {
 /** JSON, or a list of human-readable lines. */
 function readAbi(abi: readonly unknown[]): readonly AbiItem[] {
   if (!abi.every((item) => typeof item === "string")) return abi.map(readItem);
-  if (abi.join("").length > LONGEST_SIGNATURE) throw new BadEncoding("function", "is too long");
+  if (abi.join("").length > LONGEST_SIGNATURE) {
+    throw new BadEncoding("function", `is longer than ${LONGEST_SIGNATURE} characters: give the ABI as JSON`);
+  }
   return foreign("function", "is not an ABI", () => parseAbi(abi as readonly string[])).map(readItem);
 }
 
 function readItem(item: unknown): AbiItem {
   if (typeof item !== "object" || item === null || !("type" in item)) {
-    throw new BadEncoding("function", "is not an ABI: each member needs a type");
+    throw new BadEncoding("function", "is not an ABI: each entry, and each of its inputs, needs a type");
   }
   return item;
 }
 
 function readFunction({ type, name, inputs }: AbiItem) {
   if (type !== "function" || typeof name !== "string" || !FUNCTION_NAME.test(name)) {
-    throw new BadEncoding("function", "is not a function");
+    throw new BadEncoding("function", `is not a function: ${String(type).slice(0, 40)} ${String(name).slice(0, 40)}`);
   }
   const read = readInputs(inputs ?? []);
   const selector = foreign("function", "has no selector", () =>
     toFunctionSelector({ type: "function", name, inputs: read, outputs: [], stateMutability: "nonpayable" }),
   );
-  return { selector, inputs: read };
+  return { name, selector, inputs: read };
 }
 
 /** "constructor(address)" is a mistake, not a function of that name. */
@@ -161,13 +198,15 @@ const KNOWN_TYPE =
 function readInputs(inputs: unknown, depth = 0): readonly AbiParameter[] {
   if (!Array.isArray(inputs)) throw new BadEncoding("function", "is not an ABI: inputs must be a list");
   if (depth > DEEPEST_TUPLE) throw new BadEncoding("function", "nests tuples too deeply");
-  return inputs.map((input) => readParameter(input, depth));
+  return inputs.map((input, index) => readParameter(input, depth, index));
 }
 
-function readParameter(value: unknown, depth: number): AbiParameter {
+function readParameter(value: unknown, depth: number, index: number): AbiParameter {
   const { type, name, components } = readItem(value) as AbiItem & { readonly components?: unknown };
   if (typeof type !== "string" || !isKnownType(type)) {
-    throw new BadEncoding("function", `has a parameter of type ${String(type).slice(0, 40)}, which is not known`);
+    const called = typeof name === "string" && name !== "" ? ` (${name.slice(0, 40)})` : "";
+    const where = `${depth === 0 ? "argument" : "tuple member"} ${index}${called}`;
+    throw new BadEncoding("function", `${where}: ${noSuchType(String(type))}`);
   }
   const named = typeof name === "string" ? { type: canonical(type), name } : { type: canonical(type) };
   return type.startsWith("tuple") ? { ...named, components: readInputs(components ?? [], depth + 1) } : named;
@@ -184,12 +223,38 @@ function canonical(type: string): string {
   return type.replace(/^(u?int)(?=\[|$)/, "$1256");
 }
 
+const USUAL_TYPES =
+  "uint256 int256 address bool string bytes bytes32 bytes4 uint8 uint16 uint32 uint64 uint128 uint256[] address[] tuple".split(
+    " ",
+  );
+
+function noSuchType(type: string): string {
+  const near = nearestName(type, USUAL_TYPES);
+  return `\`${type.slice(0, 40)}\` is no Solidity type${near === null ? "" : `; did you mean \`${near}\`?`}`;
+}
+
 /** viem refuses with many classes of errors; each of them means a mistake of the caller. */
-function foreign<T>(path: string, complaint: string, act: () => T): T {
+function foreign<T>(path: string, complaint: string, act: () => T, signature = ""): T {
   try {
     return act();
   } catch (error) {
-    const firstLine = error instanceof Error ? (error.message.split("\n")[0] ?? "") : "";
-    throw new BadEncoding(path, firstLine === "" ? complaint : `${complaint}: ${firstLine}`);
+    throw new BadEncoding(path, `${complaint}: ${wordsOf(error, signature)}`);
   }
+}
+
+/** Which argument of a signature is of this type, counted as `args` are; nothing where it stands in a tuple. */
+function placeOf(type: string, signature: string): string {
+  const inner = signature.slice(signature.indexOf("(") + 1, signature.lastIndexOf(")"));
+  const at = inner.includes("(") ? -1 : inner.split(",").findIndex((each) => each.trim().split(" ")[0] === type);
+  return at === -1 ? "" : `argument ${at}: `;
+}
+
+/** Its first line names the rule; which type, parameter or text broke it stands further down. */
+function wordsOf(error: unknown, signature: string): string {
+  const { metaMessages, details } = error as { metaMessages?: readonly string[]; details?: string };
+  const type = /^Type "(.*)" is not a valid ABI type/s.exec(metaMessages?.[0] ?? "")?.[1];
+  if (type !== undefined) return `${placeOf(type, signature)}${noSuchType(type)}`;
+  const firstLine = error instanceof Error ? (error.message.split("\n")[0] ?? "") : "";
+  if (firstLine === "Unknown signature.") return 'write it as "transfer(address,uint256)"';
+  return details === undefined || details === "" ? firstLine : `${firstLine} (${details.slice(0, 80)})`;
 }

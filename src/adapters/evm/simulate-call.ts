@@ -10,11 +10,12 @@ import type { RpcTransport } from "./rpc/transport.ts";
 /**
  * Without gas: eth_estimateGas. With gas: eth_call under it. The balance travels along, because some nodes (EDR, Erigon) let
  * a call spend what the account does not have. So does the receiver's code where a transfer's cost is known without it:
- * then only code makes the estimate count, which one endpoint alone may give. An error that is not recognised is thrown:
+ * then only code makes the estimate count, which one endpoint alone may give; and where the call would do nothing without
+ * code. An error that is not recognised is thrown:
  * another node may know better.
  */
 export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simulation> {
-  const asksCode = call.gas === undefined && call.gasWithoutCode !== undefined;
+  const asksCode = call.asksCode === true || (call.gas === undefined && call.gasWithoutCode !== undefined);
   const [execution, funds, code] = await rpc.batch([
     { method: call.gas === undefined ? "eth_estimateGas" : "eth_call", params: [encodeRequest(call), "latest"] },
     { method: "eth_getBalance", params: [call.from, "latest"] },
@@ -25,11 +26,23 @@ export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simul
     return { outcome: "insufficientFunds", detail: `value ${call.value} is over the balance of ${balance}` };
   }
   if (call.gasWithoutCode !== undefined && hasNoCode(code)) return { outcome: "ok", gas: call.gasWithoutCode, balance };
-  if (execution?.ok === true) return { outcome: "ok", gas: gasOf(call, execution.result), balance };
+  if (execution?.ok === true) {
+    return { outcome: "ok", gas: gasOf(call, execution.result), balance, ...(call.asksCode ? codeIn(code) : {}) };
+  }
   const refusal = classifyFailure(execution?.error, call);
   if (refusal === null) throw execution?.error ?? new BadAnswer("it left a call unanswered");
   return refusal;
 }
+
+/** What cannot be read is neither. */
+function codeIn(reply: RpcReply | undefined): { readonly hasCode?: boolean } {
+  if (reply?.ok !== true || typeof reply.result !== "string") return {};
+  if (reply.result === "0x") return { hasCode: false };
+  return CODE.test(reply.result) ? { hasCode: true } : {};
+}
+
+/** Its beginning will do: code may have 48 kB, and nothing is made of it here. */
+const CODE = /^0x[0-9a-fA-F]{2}/;
 
 /** What cannot be read counts as code: then the estimate decides. */
 function hasNoCode(reply: RpcReply | undefined): boolean {

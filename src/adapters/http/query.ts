@@ -1,11 +1,13 @@
 import { type Static, type TObject, Type } from "typebox";
 import { invalid } from "../../domain/errors.ts";
+import { unknownName } from "../../domain/near-names.ts";
 
 /** The few JSON Schema members that query parameters use. */
 interface ParameterSchema {
   readonly type: "string" | "integer" | "number";
   readonly enum?: readonly string[];
   readonly pattern?: string;
+  readonly examples?: readonly unknown[];
   readonly minimum?: number;
   readonly maximum?: number;
   readonly minLength?: number;
@@ -32,14 +34,17 @@ export function queryReader<T extends TObject>(schema: T): (query: unknown) => S
     const given = query as Readonly<Record<string, string | readonly string[]>>;
     const values: Record<string, string | number> = {};
     for (const name of Object.keys(given)) values[name] = readParameter(readers, name, given[name] ?? "");
-    for (const name of required) if (values[name] === undefined) throw invalid(name, "is required");
+    for (const name of required)
+      if (values[name] === undefined) throw invalid(name, "is required: give it in the query string");
     return values as Static<T>;
   };
 }
 
 function readParameter(readers: ReadonlyMap<string, Read>, name: string, text: string | readonly string[]) {
   const read = readers.get(name);
-  if (read === undefined) throw invalid(name, "is not a parameter of this route");
+  if (read === undefined) {
+    throw unknownName({ name, path: name, known: [...readers.keys()], complaint: "is not a parameter of this route" });
+  }
   if (typeof text !== "string") throw invalid(name, "is given more than once");
   return read(name, text);
 }
@@ -58,12 +63,14 @@ function numberReader(parameter: ParameterSchema): Read {
 function textReader(parameter: ParameterSchema): Read {
   const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, enum: words } = parameter;
   const pattern = parameter.pattern === undefined ? null : new RegExp(parameter.pattern);
+  const [example] = parameter.examples ?? [];
+  const such = example === undefined ? "" : `, such as ${example}`;
   return (path, text) => {
     if (text.length < minLength) throw invalid(path, "is empty");
     // As JSON Schema counts, and as a body's request id is counted: an emoji is one character.
     if ([...text].length > maxLength) throw invalid(path, `is longer than ${maxLength} characters`);
     if (words !== undefined && !words.includes(text)) throw invalid(path, `must be one of ${words.join(", ")}`);
-    if (pattern !== null && !pattern.test(text)) throw invalid(path, `must match ${parameter.pattern}`);
+    if (pattern !== null && !pattern.test(text)) throw invalid(path, `must match ${parameter.pattern}${such}`);
     if (CONTROL_CHARACTER.test(text)) throw invalid(path, "holds a control character");
     return text;
   };

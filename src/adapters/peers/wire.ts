@@ -117,9 +117,11 @@ const isRevert: Test = (value) => {
 /** Only what the catalogue documents is passed on; a newer node's additions are not ours to promise. */
 const EXTRAS: { readonly [Name in keyof Required<ErrorExtras>]: Test } = {
   path: isText,
+  hint: isText,
   reason: (value) => REJECTION_REASONS.some((reason) => reason === value),
   revert: isRevert,
   dependsOnPending: (value) => typeof value === "boolean",
+  baseFeePerGas: isText,
   retryAfterSeconds: (value) => typeof value === "number" && value >= 0,
   ownerUrl: (value) => value === null || isText(value),
   rule: isText,

@@ -153,8 +153,9 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
     async loadIntake(lanes, limit) {
       if (lanes.length === 0) return [];
       const rows = await ask(reading, loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit]);
-      return rows.map(({ intakeId, awaits, expiresAt, approved, ...row }) => {
-        const intent = withPayload(withLane(row));
+      return rows.map(({ intakeId, awaits, expiresAt, approved, allowNoCode, ...row }) => {
+        const said = withPayload(withLane(row));
+        const intent = allowNoCode ? { ...said, allowNoCode } : said;
         if (awaits === null || expiresAt === null) return { intakeId, intent };
         return { intakeId, intent, ...(approved ? { approved } : { expired: { rule: awaits, expiresAt } }) };
       });

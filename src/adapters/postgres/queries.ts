@@ -4,6 +4,7 @@ import { UNUSED, within } from "../../domain/policy/use.ts";
 import { isSettled, type State } from "../../domain/transitions.ts";
 import type { HistoryRecord, LaneRecord, ListFilter, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import { laneOf, withLane, withOwner, withPayload } from "./columns.ts";
+import { orderKeys } from "./commit/lookup.ts";
 import {
   ACCEPTED,
   attemptRecord,
@@ -22,6 +23,7 @@ import { type HistoryRow, readHistory } from "./statements/history.ts";
 import { type HoleRow, listHoles } from "./statements/hole.ts";
 import { type IntakeRecordRow, readIntakeRecords } from "./statements/intake.ts";
 import { type LaneListRow, listLanes, readLaneDecisions } from "./statements/lane.ts";
+import { findOrderKeys } from "./statements/order-key.ts";
 import { listKeyUse, listLaneUse, readCharges, readKeyUse, readLaneUse, readPolicyClock } from "./statements/policy.ts";
 import { readPoolOf } from "./statements/pool-choice.ts";
 import { readReceipts } from "./statements/receipt.ts";
@@ -92,6 +94,10 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
       return { ...row, items: items.map(withLane) };
     },
     laneDecisions: ({ chainId, signer }, limit) => ask(reading, readLaneDecisions, [signer, chainId, limit]),
+    async carriedOut(lane, order) {
+      const [row] = await ask(reading, findOrderKeys, orderKeys([{ ...order, ...lane }]));
+      return row?.fingerprint ?? null;
+    },
     async lanes(signer) {
       const [rows, holes] = await reading.read((run) =>
         Promise.all([lanesIn(run, [signer, 0, signer, null]), run(listHoles, [signer, signer])]),

@@ -200,6 +200,7 @@ CREATE TABLE fencepost.intake (
   awaits text COLLATE "C",
   expires_at timestamp with time zone,
   approved_at timestamp with time zone,
+  allow_no_code boolean NOT NULL DEFAULT false,
   CONSTRAINT intake_pkey PRIMARY KEY (intake_id),
   CONSTRAINT intake_awaits CHECK ((((awaits IS NULL) = (expires_at IS NULL)) AND ((approved_at IS NULL) OR (awaits IS NOT NULL)))),
   CONSTRAINT intake_chain_id CHECK ((chain_id > 0)),
@@ -347,6 +348,18 @@ CREATE TABLE fencepost.node_instance (
   CONSTRAINT node_instance_pkey PRIMARY KEY (instance_id),
   CONSTRAINT node_instance_mode CHECK ((mode = ANY (ARRAY['basic'::text, 'worker-queue'::text])))
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100);
+
+CREATE TABLE fencepost.order_key (
+  subject text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  chain_id bigint NOT NULL,
+  fingerprint bytea NOT NULL,
+  carried_out_at timestamp with time zone NOT NULL,
+  CONSTRAINT order_key_pkey PRIMARY KEY (subject, key, signer, chain_id),
+  CONSTRAINT order_key_fingerprint CHECK ((length(fingerprint) = 32)),
+  CONSTRAINT order_key_key CHECK (((length(key) >= 1) AND (length(key) <= 255)))
+);
 
 CREATE TABLE fencepost.payload (
   tx_id uuid NOT NULL,

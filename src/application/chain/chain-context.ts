@@ -19,6 +19,7 @@ import { Counts } from "./counts.ts";
 import { Disputes } from "./disputes.ts";
 import { GasLimits } from "./gas-limits.ts";
 import { HeadFollower } from "./head-follower.ts";
+import { KnownCode } from "./known-code.ts";
 
 const TAG_PATIENCE_MS = 60_000;
 
@@ -31,6 +32,7 @@ export class ChainContext {
   readonly counts: Counts;
   /** As the chain last told one of the loops, for lists of many signers, which ask nothing. Nothing is decided by it. */
   readonly knownBalances = new Map<Address, bigint>();
+  readonly knownCode = new KnownCode();
   readonly settings: ChainSettings;
   /** What is in force here: as configured, else by the chain's id. */
   readonly ceilings: Ceilings;

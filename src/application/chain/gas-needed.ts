@@ -9,13 +9,20 @@ import type { FeeMarket, FeeWishes } from "../../domain/fees.ts";
 import { gasOverLimit, isOutOfProportion, plainTransferGas } from "../../domain/gas.ts";
 import type { Call, Heard, Simulation } from "../../ports/chain.ts";
 import type { ChainContext } from "./chain-context.ts";
+import { askingCode, noteCode } from "./receiver-code.ts";
 
 /** Two honest endpoints may stand at neighbouring blocks, and a call may cost more in one of them. */
 const SAME_WITHIN = 2n;
 
 /** An estimate where `call.gas` is absent, a trial run under it where it is given; refused where the chain takes less. */
 export async function simulateWithin(context: ChainContext, call: Call): Promise<Simulation> {
-  const simulation = await context.chain.simulate(withKnownCost(context, call));
+  const simulation = await context.chain.simulate(askingCode(context, withKnownCost(context, call)));
+  noteCode(context, call, simulation);
+  return withinLimits(context, call, simulation);
+}
+
+/** The same for one that has been made already. */
+export function withinLimits(context: ChainContext, call: Call, simulation: Simulation): Simulation {
   if (simulation.outcome !== "ok") return simulation;
   context.knownBalances.set(call.from, simulation.balance);
   const detail = gasOverLimit(simulation.gas, context.gasLimits.most);

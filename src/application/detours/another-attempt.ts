@@ -70,7 +70,7 @@ export async function signAnother(
     const { kind, reason, thenStuck } = payload;
     const planned = [plan(tx, kind, { attempt, claim: { ordinal: attempt.ordinal }, spends, reason, ...decided })];
     if (thenStuck === true && canStick(lane, tx))
-      planned.push(plan(tx, "stick", { reason, lastError: reason, ...decided }));
+      planned.push(plan(tx, "stick", { reason, lastError: reason, ...decidedAgain(payload.decision) }));
     await commitPlanned(ports, lane, planned);
     happened(tx, signedAnew, attempt, tx.receipt !== null);
     tx.facts.delete("REFUSED_FOR_GOOD");
@@ -81,6 +81,11 @@ export async function signAnother(
     happened(tx, laidDown);
     lane.broadcasting?.kick();
   }
+}
+
+/** The key of its order is kept with the first step. */
+function decidedAgain(decision: Decision | undefined) {
+  return decision === undefined ? {} : { decision: { actor: decision.actor, audit: decision.audit } };
 }
 
 export async function signOne(

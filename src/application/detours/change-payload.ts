@@ -44,8 +44,9 @@ export interface ChangePorts extends AnotherAttemptPorts, StoredBytes {}
 export interface PayloadChange {
   /** `reprice` signs the payload that stands, at another price. */
   readonly kind: AnotherPayload["kind"];
-  /** With `replace`. */
+  /** With `replace`; `allowNoCode`: its receiver need not have code. */
   readonly payload?: Payload;
+  readonly allowNoCode?: boolean;
   /** Signed by the one who decided it, and checked to belong to this nonce. */
   readonly signed?: DecodedTransaction & { readonly rawTransaction: `0x${string}` };
   /** What is not wished for is the market's, and enough. */
@@ -163,7 +164,7 @@ async function queuedPayload(
     return { payload: { ...nothing(signer), ...change.fees }, gas, gasCost: gas * feeCap(fees) };
   }
   const behindPending = lane.cursor === null || record.nonce !== lane.headOfLine();
-  return prepared(context, lane, change.payload, behindPending);
+  return prepared(context, lane, { ...change, payload: change.payload }, behindPending);
 }
 
 /** A transfer of nothing to oneself: the cheapest way to use up a nonce. */
@@ -194,11 +195,12 @@ export async function gasOfNothing(context: ChainContext, signer: Address): Prom
 function prepared(
   context: ChainContext,
   { lane }: OwnedLane,
-  payload: Payload,
+  { payload, allowNoCode }: Pick<Required<PayloadChange>, "payload"> & Pick<PayloadChange, "allowNoCode">,
   behindPending: boolean,
 ): Promise<PreparedIntent> {
   const unnamed = { txId: "", requestId: null, owner: null, fingerprint: "0x", metadata: null } as const;
-  return prepare(context, { ...unnamed, lane, payload }, { behindPending, laneKnown: true });
+  const allowed = allowNoCode === true ? ({ allowNoCode } as const) : {};
+  return prepare(context, { ...unnamed, ...allowed, lane, payload }, { behindPending, laneKnown: true });
 }
 
 type Unsigned = Pick<AnotherPayload, "kind" | "unsigned" | "signed" | "blobCost">;
@@ -219,7 +221,7 @@ async function anotherPayload(ports: ChangePorts, context: ChainContext, work: T
   if (change.kind === "replace" && change.payload !== undefined) {
     const { to, data, value, accessList = [] } = change.payload;
     const behindPending = tx.nonce !== lane.headOfLine();
-    const { gas } = await prepared(context, lane, change.payload, behindPending);
+    const { gas } = await prepared(context, lane, { ...change, payload: change.payload }, behindPending);
     return finished(context, { ...work, kind: "replace", content: { to, data, value, accessList, gas } });
   }
   if (change.kind === "cancel" || change.kind === "placeholder") {

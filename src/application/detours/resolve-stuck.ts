@@ -10,14 +10,13 @@ import { invalid } from "../../domain/errors.ts";
 import { isFullyPriced, NO_MARKET, priceFirstAttempt } from "../../domain/fees.ts";
 import type { Hole } from "../../domain/holes.ts";
 import { covers, highestOffer, isBelowMarket } from "../../domain/repricing.ts";
-import type { Payload } from "../../domain/transaction.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
 import { quietly, unlessOver } from "../lane/term.ts";
-import { decodedNewest, type Tracked } from "../lane/tracked.ts";
+import type { Tracked } from "../lane/tracked.ts";
 import type { Verdict } from "../requests/order.ts";
 import { decodeGiven } from "../requests/reservation.ts";
 import {
@@ -29,6 +28,7 @@ import {
   refuseMined,
 } from "./change-payload.ts";
 import { placeHolder } from "./placeholder.ts";
+import { saysTheSame } from "./stands-already.ts";
 import { canStick } from "./stuck.ts";
 
 export type ResolvePorts = ChangePorts & FeedWriterPorts;
@@ -84,7 +84,8 @@ async function fillBelow(
   }
   // Done, and kept there who decided it, also where it cannot be noted here: looked at anew, with no hole below it any
   // more, the same decision would be for the transaction's own nonce.
-  await quietly(commitPlanned(ports, lane, [plan(tx, "decide", { reason, decision })]));
+  const { actor, audit } = decision;
+  await quietly(commitPlanned(ports, lane, [plan(tx, "decide", { reason, decision: { actor, audit } })]));
   return "applied";
 }
 
@@ -107,8 +108,8 @@ const KINDS = { CANCEL: "cancel", PLACEHOLDER: "placeholder", REPLACE: "replace"
 
 async function changeOf(ports: ResolvePorts, resolution: Resolution): Promise<PayloadChange> {
   const { verdict, reason, decision, record, lane } = resolution;
-  const { action, payload, fees, rawTransaction, afterwards } = verdict;
-  const common = { fees, reason, decision, thenStuck: afterwards === "stuck" };
+  const { action, payload, allowNoCode, fees, rawTransaction, afterwards } = verdict;
+  const common = { fees, reason, decision, allowNoCode, thenStuck: afterwards === "stuck" };
   if (rawTransaction !== undefined) {
     const decoded = await decodeGiven(ports.codec, rawTransaction, (why) => invalid("rawTransaction", why));
     const { chainId, nonce } = decoded.unsigned;
@@ -132,7 +133,7 @@ async function isDone(
   if (change.signed !== undefined) return tx.attempts.some(({ txHash }) => txHash === change.signed?.txHash);
   if (change.kind === "cancel" || change.kind === "placeholder")
     return standing === "cancel" || standing === "placeholder";
-  if (change.payload !== undefined) return standing === "replace" && (await isSame(ports, tx, change.payload));
+  if (change.payload !== undefined) return standing === "replace" && (await saysTheSame(ports, tx, change.payload));
   const offer = highestOffer(sendableAttempts(tx.attempts));
   if (offer === null) return false;
   if (isFullyPriced(change.fees)) return covers(offer, priceFirstAttempt(NO_MARKET, change.fees, null));
@@ -140,9 +141,4 @@ async function isDone(
   return (
     Object.keys(change.fees).length === 0 && tx.attempts.length > 1 && !isBelowMarket(offer, await context.feeMarket())
   );
-}
-
-async function isSame(ports: ResolvePorts, tx: Tracked, payload: Payload): Promise<boolean> {
-  const unsigned = (await decodedNewest(ports, tx))?.unsigned;
-  return unsigned?.to === payload.to && unsigned.data === payload.data && unsigned.value === payload.value;
 }

@@ -4,6 +4,7 @@ import { FencepostError, outcomeUnknown, unavailable } from "../../domain/errors
 import type { Lane } from "../../domain/lane.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import { bounded, type Clock } from "../../ports/clock.ts";
+import type { LaneDecision } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { LaneOrder, SignerView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -14,8 +15,9 @@ import { signer as readSigner, type SignerQueryPorts } from "../queries/signers.
 import { parseChainId, parseSigner } from "../requests/normalise.ts";
 import { type LaneInstruction, parseLaneOrder } from "../requests/order.ts";
 import type { Operation } from "./operation.ts";
+import { type OrderKeyPorts, wasCarriedOut } from "./order-keys.ts";
 
-export type LaneActionPorts = SignerQueryPorts & Pick<Ports, "clock" | "telemetry">;
+export type LaneActionPorts = SignerQueryPorts & OrderKeyPorts & Pick<Ports, "clock" | "telemetry">;
 
 /** An order about a lane. */
 interface Asked extends Pick<LaneOrder, "action" | "actor">, Omit<LaneInstruction, "chainId"> {
@@ -30,26 +32,31 @@ const ACTIONS = { suspend: setSuspended, resume: setSuspended, realign } as cons
 export const actOnLane: Operation<LaneActionPorts, LaneOrder, Asked, void, readonly SignerView[]> = {
   laneOf(ports, order) {
     if (!Object.hasOwn(ACTIONS, order.action)) throw notKnownYet(order.action);
-    const { chainId, reason, nonce } = parseLaneOrder(order);
+    const { chainId, ...instruction } = parseLaneOrder(order);
     const signer = parseSigner(ports.codec, order.signer, "signer");
     const lane = { chainId: parseChainId([...ports.chains.keys()], chainId), signer };
-    return { lane, action: order.action, reason, actor: order.actor, nonce };
+    return { lane, action: order.action, actor: order.actor, ...instruction };
   },
   // What is the only chain here may be one of several there.
   travels: (order, { lane }) => ({ ...order, request: { ...(order.request as object), chainId: lane.chainId } }),
-  perform: (ports, lane, asked) => ACTIONS[asked.action](ports, lane, asked),
+  isDone: (ports, { lane, order }) => wasCarriedOut(ports, lane, order),
+  async perform(ports, lane, asked) {
+    await ACTIONS[asked.action](ports, lane, asked);
+    // Where the key was taken meanwhile, nothing was done behind the lane's lock; whose it is, is said here.
+    await wasCarriedOut(ports, lane.lane, asked.order);
+  },
   answer: async (ports, { lane }) =>
     (await readSigner(ports, lane.signer)).filter(({ lane: { chainId } }) => chainId === lane.chainId),
 };
 
 /** Suspended, creates are accepted and wait; nothing is signed or sent. It belongs to the lane and outlives its owner. */
 async function setSuspended(ports: LaneActionPorts, lane: OwnedLane, asked: Asked): Promise<void> {
-  const { action, reason, actor } = asked;
+  const { action } = asked;
   const suspended = action === "suspend";
   // Stops at once what would start meanwhile; starts nothing before it is durable.
   if (suspended) lane.count("suspending", 1);
   try {
-    await lane.term.write({ kind: "suspend", suspended, decision: { action, actor, reason } });
+    await lane.term.write({ kind: "suspend", suspended, decision: decisionOf(asked) });
   } catch (error) {
     // The outcome is unknown: the database may or may not have it suspended, and other orders may have come in between.
     lane.term.readAgain("the database did not say whether it was suspended or resumed");
@@ -58,10 +65,15 @@ async function setSuspended(ports: LaneActionPorts, lane: OwnedLane, asked: Aske
   } finally {
     if (suspended) lane.count("suspending", -1);
   }
+  const { reason, actor } = asked;
   ports.telemetry.emit({ type: "lane.suspended", lane: lane.lane, suspended, reason, actor });
   if (suspended) await lastSends(ports.clock, lane);
   lane.signing?.kick();
   lane.broadcasting?.kick();
+}
+
+function decisionOf({ action, actor, reason, order }: Asked): LaneDecision {
+  return { action, actor, reason, ...(order === undefined ? {} : { order }) };
 }
 
 function lastSends(clock: Clock, { signing, broadcasting }: OwnedLane): Promise<void> {
@@ -78,12 +90,11 @@ const LOOKS = 4;
  * what it believed about the chain belonged to the lie.
  */
 async function realign(ports: LaneActionPorts, lane: OwnedLane, task: Asked): Promise<void> {
-  const { reason, actor } = task;
   if (lane.pace.doubt !== NO_DOUBT) {
     throw new FencepostError("CONFLICT", `the chain that answers is not the one we know: ${lane.pace.distrust}`);
   }
   const floor = Math.max(task.nonce ?? 0, await lane.term.during(chainFloor(ports, lane)));
-  const decision = { action: "realign", actor, reason };
+  const decision = decisionOf(task);
   const { cursor } = await lane.term.write({ kind: "realign", floor, decision }).catch((error) => {
     throw error instanceof TermOver ? error : unsaid(error);
   });

@@ -1,7 +1,8 @@
 /**
  * What an operator, or a caller that signs itself, may do. Any node may be asked; an operation is done by the owner of
  * its lane and under its fence, and what it left behind is read where it was asked. After silence it is not told again:
- * not every operation has an id that a repeat could be recognised by, so the operator looks before asking again.
+ * not every operation has an id that a repeat could be recognised by. An operator who named the order by a key repeats it;
+ * another looks first.
  */
 import { invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { type Lane, laneKey } from "../../domain/lane.ts";
@@ -34,7 +35,7 @@ export function createOperations(
   /** Known to the other nodes by this name: an owner of another release is asked for it too. */
   const offer = <Body extends object, Asked extends { readonly lane: Lane }, Done, Answer>(
     action: string,
-    { laneOf, travels, perform, answer }: Operation<OperationPorts, Body, Asked, Done, Answer>,
+    { laneOf, travels, isDone, perform, answer }: Operation<OperationPorts, Body, Asked, Done, Answer>,
   ) => {
     // Async, both: what throws before its first wait fails like everything else.
     const carryOut = async (lane: OwnedLane, asked: Asked): Promise<Done> => orRefused(perform(ports, lane, asked));
@@ -47,6 +48,7 @@ export function createOperations(
     const ask = async (body: Body, owner: string | null, limits: Limits): Promise<Answer> => {
       const asked = await hear(body, owner);
       refuseOutside(limits, asked.lane);
+      if ((await isDone?.(ports, asked)) === true) return answer(ports, asked, undefined as Done);
       const told = travels?.(body, asked) ?? body;
       const request = { action, body: told as Readonly<Record<string, unknown>>, owner };
       const done = await actions.forwardToOwner(asked.lane, request, (lane) => acting(carryOut(lane, asked)));
@@ -57,12 +59,15 @@ export function createOperations(
   };
   const orderTransaction = offer("act", act);
   const orderLane = offer("actOnLane", actOnLane);
+  // By names of their own: an owner of an older release would carry them out and forget the key.
+  const orderTransactionOnce = offer("actOnce", act);
+  const orderLaneOnce = offer("actOnLaneOnce", actOnLane);
   const submit = offer("submitReserved", submitReserved);
   const use = offer("markUsed", markUsed);
   const release = offer("releaseNonce", releaseNonce);
   return {
-    act: (order) => orderTransaction(order),
-    actOnLane: (order, limits) => orderLane(order, null, limits),
+    act: (order) => (order.idempotencyKey === undefined ? orderTransaction : orderTransactionOnce)(order),
+    actOnLane: (order, limits) => (order.idempotencyKey === undefined ? orderLane : orderLaneOnce)(order, null, limits),
     reserveNonce: offer("reserveNonce", reserveNonce),
     reservation: (reservationId) => acting(findReservation(ports, reservationId)),
     submitReserved: (reservationId, request) => submit({ reservationId, request }),

@@ -53,7 +53,7 @@ interface Ruling {
 const ANSWER_WITHIN_MS = 15_000;
 const ASK_AGAIN_MS = 30_000;
 const PER_LANE = { most: 10, withinMs: 60_000 };
-const KEYS = ["action", "reason", "payload", "fees", "rawTransaction", "then", "severity", "audit"];
+const KEYS = ["action", "reason", "payload", "allowNoCode", "fees", "rawTransaction", "then", "severity", "audit"];
 
 /**
  * Asks the hook and carries out what it decides. The hook only decides: that this node leads, that the write is fenced,
@@ -149,7 +149,8 @@ export class HookRunner {
     const asked = by === undefined ? {} : { ...by.decision.audit, requestedBy: by.decision.actor, request: by.reason };
     const own = { trigger, action, ...(afterwards === undefined ? {} : { afterwards }) };
     const audit = { ...parseMetadata(fields.audit, "audit"), ...asked, ...own };
-    const decision = { actor: "hook", audit };
+    const order = by?.decision.order;
+    const decision = { actor: "hook", audit, ...(order === undefined ? {} : { order }) };
     return { verdict, reason, decision, ...(severity === undefined ? {} : { severity }) };
   }
 

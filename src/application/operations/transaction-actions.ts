@@ -8,20 +8,23 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
 import { changeQueued, changeTracked, conflict, minedAs, refuseMined } from "../detours/change-payload.ts";
 import { orMovedOn, type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
+import { standsAlready } from "../detours/stands-already.ts";
 import { LeftInDoubt } from "../lane/between-owners.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
-import type { OwnedLane } from "../lane/owned-lane.ts";
+import { type OwnedLane, queued } from "../lane/owned-lane.ts";
 import { happened } from "../lane/tracked.ts";
 import { type TransactionQueryPorts, transaction } from "../queries/transactions.ts";
 import { UUID } from "../requests/fields.ts";
 import { type Instruction, parseOrder } from "../requests/order.ts";
 import { type ApprovalPorts, settleApproval } from "./approval.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
+import { type OrderKeyPorts, wasCarriedOut } from "./order-keys.ts";
 import type { Consultation, HookRunner } from "./stuck-hook.ts";
 
 export type ActionPorts = ResolvePorts &
   OwnerPorts &
   ApprovalPorts &
+  OrderKeyPorts &
   TransactionQueryPorts & { readonly hook: HookRunner };
 
 /** One order on the node that may carry it out. */
@@ -64,6 +67,7 @@ export const act: Operation<ActionPorts, ToldOrder, Asked, void, TransactionView
     return { txId, lane, instruction: parseOrder(ports.codec, order, decisionId) };
   },
   // The lane's next owner gets the same order, and finds by its id what the one before has done of it.
+  isDone: (ports, { lane, instruction }) => wasCarriedOut(ports, lane, instruction.decision.order),
   travels: (order, { instruction: { decisionId } }) => ({ ...order, decisionId }),
   perform,
   answer: (ports, { txId }) => transaction(ports, txId),
@@ -82,7 +86,7 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
   const { txId } = asked;
   let owned = lane;
   for (let looks = 1; looks <= MOST_LOOKS; looks++) {
-    if ((await orMovedOn(attempt(ports, owned, asked))) === "done") return;
+    if ((await orMovedOn(attemptOnce(ports, owned, asked))) === "done") return;
     await ports.clock.sleep(LOOK_AGAIN_MS);
     try {
       // Read again meanwhile, or with another node: then this is refused with its name.
@@ -99,6 +103,19 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
     "the transaction kept changing, so the action may or may not have been applied; read GET /tx/{id}?include=history before repeating it",
     { txId },
   );
+}
+
+/** A refusal of what its own repeat, at the same time, has carried out is none. */
+async function attemptOnce(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Fate> {
+  const { order } = asked.instruction.decision;
+  try {
+    const fate = await attempt(ports, lane, asked);
+    return fate === "done" && order !== undefined ? await keepUnwritten(ports, lane, asked) : fate;
+  } catch (error) {
+    if (order === undefined || !(error instanceof FencepostError) || error.code !== "CONFLICT") throw error;
+    if (await lane.term.during(wasCarriedOut(ports, lane.lane, order))) return "done";
+    throw error;
+  }
 }
 
 async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Fate> {
@@ -121,9 +138,27 @@ async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
   return ACTIONS[action](ports, { lane, context, record, tx, instruction });
 }
 
-async function isCarriedOut(ports: ActionPorts, { txId, instruction: { decisionId } }: Asked): Promise<boolean> {
+async function isCarriedOut(ports: ActionPorts, { txId, lane, instruction }: Asked): Promise<boolean> {
+  const { decisionId, decision: given } = instruction;
+  if (given.order !== undefined && (await wasCarriedOut(ports, lane, given.order))) return true;
   const history = await ports.store.history(txId);
   return history.some(({ decision }) => decision?.audit?.decisionId === decisionId);
+}
+
+/** What was asked for stood already, and nothing was written: the key of the order is kept all the same. */
+async function keepUnwritten(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Fate> {
+  const { txId, instruction } = asked;
+  const { order } = instruction.decision;
+  if (await lane.term.during(wasCarriedOut(ports, lane.lane, order))) return "done";
+  const record = await lane.term.during(ports.store.transaction(txId));
+  // Settled, or without a nonce: a repeat finds it so, and does nothing either.
+  if (record === null || record.nonce === null || isSettled(record.state)) return "done";
+  const tx =
+    lane.find(record.txId) ?? (record.state === "ALLOCATED" ? queued({ ...record, nonce: record.nonce }) : null);
+  if (tx === null || isSettled(tx.status.state)) return "movedOn";
+  const { reason, decision } = instruction;
+  await commitPlanned(ports, lane, [plan(tx, "decide", { reason, decision })]);
+  return "done";
 }
 
 async function changePayload(
@@ -131,11 +166,12 @@ async function changePayload(
   { lane, context, record, tx, instruction }: Task,
   kind: "reprice" | "cancel" | "replace",
 ): Promise<Fate> {
-  const { reason, decision, fees, payload } = instruction;
-  const change = { kind, reason, decision, fees, ...(payload === undefined ? {} : { payload }) };
-  return tx === null
-    ? changeQueued(ports, context, { lane, record, change })
-    : changeTracked(ports, context, { lane, tx, change });
+  const { reason, decision, fees, payload, allowNoCode } = instruction;
+  const change = { kind, reason, decision, fees, allowNoCode, ...(payload === undefined ? {} : { payload }) };
+  if (tx === null) return changeQueued(ports, context, { lane, record, change });
+  refuseMined(tx);
+  if (await lane.term.during(standsAlready(ports, tx, change))) return "done";
+  return changeTracked(ports, context, { lane, tx, change });
 }
 
 /** Sends the stored bytes now. What was STUCK is tracked like any other again. */

@@ -5,6 +5,7 @@
 import { invalid } from "../../domain/errors.ts";
 import type { Fees, FeeWishes } from "../../domain/fees.ts";
 import type { Address, Hash, Hex } from "../../domain/lane.ts";
+import { unknownName } from "../../domain/near-names.ts";
 import type { AccessListEntry, Payload } from "../../domain/transaction.ts";
 import { BadEncoding, type Callee, type Codec } from "../../ports/codec.ts";
 
@@ -20,9 +21,17 @@ export function asObject(value: unknown, path: string): Readonly<Record<string, 
   return value as Record<string, unknown>;
 }
 
-export function refuseUnknownKeys(object: object, known: readonly string[], path: string): void {
-  for (const key of Object.keys(object)) {
-    if (!known.includes(key)) throw invalid(join(path, key), "is not a known field");
+/** `elsewhere`: fields that belong to another place of the same request, by how that place is written. */
+export function refuseUnknownKeys(
+  object: object,
+  known: readonly string[],
+  path: string,
+  elsewhere?: ReadonlyMap<string, string>,
+): void {
+  for (const name of Object.keys(object)) {
+    if (known.includes(name)) continue;
+    const unknown = { name, path: join(path, name), known, complaint: "is not a known field" };
+    throw unknownName(elsewhere === undefined ? unknown : { ...unknown, elsewhere });
   }
 }
 
@@ -53,7 +62,7 @@ function toBigInt(value: unknown, path: string): bigint {
   if (typeof value === "string" && value.length <= 80) {
     if (/^-?(0|[1-9][0-9]*)$/.test(value) || /^0x[0-9a-fA-F]+$/.test(value)) return BigInt(value);
   }
-  throw invalid(path, "must be a decimal string, 0x hex or a safe integer");
+  throw invalid(path, "must be a decimal string, 0x hex or a safe integer, in wei where it is an amount");
 }
 
 /** What the codec refuses, by the path of the field it was given. */
@@ -67,18 +76,25 @@ export function encoded<T>(path: string, encode: () => T): T {
 }
 
 export function parseAddress(codec: Codec, value: unknown, path: string): Address {
-  if (typeof value !== "string") throw invalid(path, "must be an address");
+  if (typeof value !== "string") throw invalid(path, "must be an address: 0x and 40 hex digits");
   return encoded(path, () => codec.parseAddress(value));
+}
+
+/** Whether the receiver of call data may be without code. */
+export function parseAllowNoCode(value: unknown): boolean {
+  if (value === undefined || value === null) return false;
+  if (typeof value !== "boolean") throw invalid("allowNoCode", "must be true or false");
+  return value;
 }
 
 export function parseHash(value: unknown, path: string): Hash {
   const hash = parseHex(value, path);
-  if (hash.length !== 66) throw invalid(path, "must be 32 bytes");
+  if (hash.length !== 66) throw invalid(path, `must be 32 bytes, not ${(hash.length - 2) / 2}`);
   return hash;
 }
 
 export function parseHex(value: unknown, path: string): Hex {
-  if (typeof value !== "string" || !/^0x[0-9a-fA-F]*$/.test(value)) throw invalid(path, "must be 0x hex");
+  if (typeof value !== "string" || !/^0x[0-9a-fA-F]*$/.test(value)) throw invalid(path, "must be 0x and hex digits");
   if (value.length % 2 !== 0) throw invalid(path, "must have an even number of hex digits");
   return value.toLowerCase() as Hex;
 }
@@ -94,6 +110,20 @@ const FORMS = {
   deploy: ["bytecode", "abi", "args", ...SHARED_KEYS],
 } as const;
 
+/** Who brings a nonce of its own reserves it. */
+const NONCE = ["nonce", "POST /nonces"] as const;
+/** Where a payload's fields belong that were written beside it, and the other way round. */
+export const PAYLOAD_FIELDS: ReadonlyMap<string, string> = new Map([
+  NONCE,
+  ...Object.values(FORMS).flatMap((names) => names.map((name) => [name, `payload.${name}`] as const)),
+]);
+const BESIDE_PAYLOAD: ReadonlyMap<string, string> = new Map([
+  NONCE,
+  ...["chainId", "signer", "requestId", "allowNoCode", "metadata"].map(
+    (name) => [name, `${name}\` beside \`payload`] as const,
+  ),
+]);
+
 /** By number, as EIP-2718 counts them: each may be given by its name, or by its number as such, in digits or in hex. */
 const TYPES: readonly Fees["type"][] = ["legacy", "eip2930", "eip1559"];
 
@@ -106,7 +136,7 @@ export function normalisePayload(codec: Codec, input: unknown): Payload {
   if (input === undefined) throw invalid("payload", "is required");
   const fields = asObject(input, "payload");
   const form = formOf(fields);
-  refuseUnknownKeys(fields, FORMS[form], "payload");
+  refuseUnknownKeys(fields, FORMS[form], "payload", BESIDE_PAYLOAD);
   const target = form === "deploy" ? null : parseTarget(codec, fields.to);
   const data = encodeData(codec, form, fields);
   if ((data.length - 2) / 2 > MAX_DATA_BYTES) {
@@ -144,7 +174,17 @@ function encodeData(codec: Codec, form: keyof typeof FORMS, fields: Fields): Hex
     const abi = fields.abi === undefined ? undefined : parseAbi(fields.abi);
     return encoded("payload", () => codec.encodeDeploy(bytecode, abi, args));
   }
-  return encoded("payload", () => codec.encodeCall(calleeOf(fields), args));
+  return encoded("payload", () => callData(codec, fields, args));
+}
+
+/** Without `function`, its one function is looked for in `abi`: then that is the field to look at. */
+function callData(codec: Codec, fields: Fields, args: readonly unknown[]): Hex {
+  try {
+    return codec.encodeCall(calleeOf(fields), args);
+  } catch (error) {
+    const isAbi = error instanceof BadEncoding && error.path === "function" && fields.function === undefined;
+    throw isAbi ? new BadEncoding("abi", error.message) : error;
+  }
 }
 
 function calleeOf(fields: Fields): Callee {
@@ -191,14 +231,19 @@ export function parseFees(fields: Fields, path = "payload", hasAccessList = fals
   if (gasPrice !== undefined && dynamic)
     throw invalid(join(path, "gasPrice"), "cannot be combined with maxFeePerGas or maxPriorityFeePerGas");
   if (maxFeePerGas !== undefined && maxPriorityFeePerGas !== undefined && maxPriorityFeePerGas > maxFeePerGas) {
-    throw invalid(join(path, "maxPriorityFeePerGas"), "must not exceed maxFeePerGas");
+    throw invalid(
+      join(path, "maxPriorityFeePerGas"),
+      `must not exceed maxFeePerGas: a tip of ${maxPriorityFeePerGas} wei does not fit under a cap of ${maxFeePerGas}`,
+    );
   }
   const given = parseType(fields.type, join(path, "type"));
   const type = given ?? (gasPrice !== undefined && hasAccessList ? "eip2930" : undefined);
-  if (type === "eip1559" && gasPrice !== undefined) throw invalid(join(path, "gasPrice"), "does not fit type eip1559");
+  if (type === "eip1559" && gasPrice !== undefined)
+    throw invalid(join(path, "gasPrice"), "does not fit type eip1559, which has maxFeePerGas and maxPriorityFeePerGas");
   if ((type === "legacy" || type === "eip2930") && dynamic)
-    throw invalid(join(path, "type"), `does not fit the fee fields given`);
-  if (type === "legacy" && hasAccessList) throw invalid(join(path, "accessList"), "does not fit type legacy");
+    throw invalid(join(path, "type"), `${type} has gasPrice, not maxFeePerGas or maxPriorityFeePerGas`);
+  if (type === "legacy" && hasAccessList)
+    throw invalid(join(path, "accessList"), "does not fit type legacy: leave type out, or give eip2930");
   const fees: Mutable<FeeWishes> = {};
   if (type !== undefined) fees.type = type;
   if (gasPrice !== undefined) fees.gasPrice = gasPrice;

@@ -11,7 +11,14 @@ import type { Intent } from "../../domain/transaction.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { CreateRequest } from "../api.ts";
-import { asObject, normalisePayload, parseAddress, refuseUnknownKeys } from "./fields.ts";
+import {
+  asObject,
+  normalisePayload,
+  PAYLOAD_FIELDS,
+  parseAddress,
+  parseAllowNoCode,
+  refuseUnknownKeys,
+} from "./fields.ts";
 import { chosenFrom, namesPool } from "./pool.ts";
 
 export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
@@ -21,7 +28,7 @@ export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
   readonly isServedElsewhere?: (chainId: number) => boolean;
 }
 
-const REQUEST_KEYS = ["chainId", "signer", "requestId", "payload", "metadata"];
+const REQUEST_KEYS = ["chainId", "signer", "requestId", "payload", "allowNoCode", "metadata"];
 const MAX_METADATA_BYTES = 8 * 1024;
 const MAX_REQUEST_ID_CHARACTERS = 255;
 /** Every character of it is visible ASCII, which any database can store. */
@@ -40,7 +47,7 @@ export interface Naming {
 export function normalise(ports: NormalisePorts, request: CreateRequest, naming: Naming = {}): Intent {
   const { txId = ports.entropy.uuid(), owner = null } = naming;
   const body = asObject(request, "");
-  refuseUnknownKeys(body, REQUEST_KEYS, "");
+  refuseUnknownKeys(body, REQUEST_KEYS, "", PAYLOAD_FIELDS);
   const { signer, ...from } = namesPool(body.signer)
     ? chosenFrom(body.signer, naming.chosen)
     : { signer: parseSigner(ports.codec, body.signer, "signer") };
@@ -50,7 +57,8 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, naming:
   const chainId = parseChainId(ports.chainIds, body.chainId, ports.isServedElsewhere);
   const lane = { chainId, signer };
   if (naming.limits !== undefined) refuseOutside(naming.limits, lane);
-  return { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata, ...from };
+  const intent = { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata, ...from };
+  return parseAllowNoCode(body.allowNoCode) ? { ...intent, allowNoCode: true } : intent;
 }
 
 /** What a caller, or another node, asks for; or why it is refused. */
@@ -64,7 +72,7 @@ export function hear(ports: NormalisePorts, request: CreateRequest, naming: Nami
 }
 
 export function parseSigner(codec: Codec, value: unknown, path: string): Address {
-  if (typeof value !== "string") throw invalid(path, "an address is required");
+  if (typeof value !== "string") throw invalid(path, "an address is required: 0x and 40 hex digits");
   return parseAddress(codec, value, path);
 }
 
@@ -76,7 +84,7 @@ export function parseChainId(
   if (value === undefined) {
     const [only, ...others] = chainIds;
     if (only === undefined || others.length > 0)
-      throw invalid("chainId", "required, because several chains are configured");
+      throw invalid("chainId", `required, because several chains are configured: ${chainIds.join(", ")}`);
     return only;
   }
   const chainId =
@@ -102,7 +110,8 @@ export function parseRequestId(value: unknown): string | null {
     throw invalid("requestId", `must have 1 to ${MAX_REQUEST_ID_CHARACTERS} characters, has ${characters}`);
   }
   // Controls, lone surrogates and line separators: what a person cannot see, or PostgreSQL cannot store.
-  if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(value)) throw invalid("requestId", "must be printable");
+  if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(value))
+    throw invalid("requestId", "must be printable: no control characters, no line separators");
   return value;
 }
 

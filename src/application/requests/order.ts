@@ -4,12 +4,21 @@ import type { FeeWishes } from "../../domain/fees.ts";
 import type { Hex } from "../../domain/lane.ts";
 import type { Payload } from "../../domain/transaction.ts";
 import type { Codec } from "../../ports/codec.ts";
-import type { Decision } from "../../ports/lane-store.ts";
+import type { Decision, OrderKey } from "../../ports/lane-store.ts";
 import { STUCK_ACTIONS, type StuckAction } from "../../ports/stuck-hook.ts";
 import type { AlertSeverity } from "../../ports/telemetry.ts";
 import type { LaneOrder, TransactionAction, TransactionOrder } from "../api.ts";
-import { asObject, given, normalisePayload, parseFees, parseHex, refuseUnknownKeys } from "./fields.ts";
+import {
+  asObject,
+  given,
+  normalisePayload,
+  parseAllowNoCode,
+  parseFees,
+  parseHex,
+  refuseUnknownKeys,
+} from "./fields.ts";
 import { parseMetadata } from "./normalise.ts";
+import { parseOrderKey } from "./order-key.ts";
 
 /** What an operator wants, validated: who, why, and with what. */
 export interface Instruction {
@@ -20,6 +29,8 @@ export interface Instruction {
   readonly decisionId: string;
   readonly fees: FeeWishes;
   readonly payload?: Payload;
+  /** With `payload`: its receiver need not have code. */
+  readonly allowNoCode: boolean;
   /** With `resolve`: what is to be done instead of asking the hook. */
   readonly verdict?: Verdict;
 }
@@ -30,6 +41,7 @@ const AFTERWARDS = ["track", "stuck", "manual"] as const;
 export interface Verdict {
   readonly action: StuckAction;
   readonly payload?: Payload;
+  readonly allowNoCode: boolean;
   readonly fees: FeeWishes;
   readonly rawTransaction?: Hex;
   /** Absent: its state stays as it is. */
@@ -44,8 +56,8 @@ const KEYS: Readonly<Record<TransactionAction, readonly string[]>> = {
   resubmit: COMMON,
   reprice: [...COMMON, ...FEES],
   cancel: [...COMMON, ...FEES],
-  replace: [...COMMON, "payload"],
-  resolve: [...COMMON, "action", "payload", "fees", "rawTransaction", "then"],
+  replace: [...COMMON, "payload", "allowNoCode"],
+  resolve: [...COMMON, "action", "payload", "allowNoCode", "fees", "rawTransaction", "then"],
 };
 const MAX_REASON_CHARACTERS = 1_000;
 
@@ -58,10 +70,14 @@ export function parseOrder(codec: Codec, order: TransactionOrder, decisionId: st
   const verdict = order.action === "resolve" && fields.action !== undefined ? parseVerdict(codec, fields) : undefined;
   if (order.action === "resolve" && verdict === undefined) refuseUnknownKeys(fields, COMMON, "");
   const payload = order.action === "replace" ? normalisePayload(codec, fields.payload) : undefined;
+  const allowNoCode = parseAllowNoCode(fields.allowNoCode);
   const fees = payload === undefined ? parseFees(order.action === "resolve" ? {} : fields, "") : feesIn(payload);
   const audit = { ...parseMetadata(fields.audit, "audit"), action: verdict?.action ?? order.action, decisionId };
-  const decision = { actor: order.actor, audit };
-  return defined({ action: order.action, reason, decision, decisionId, fees, payload, verdict });
+  const { txId, action, request } = order;
+  const named = parseOrderKey(order.idempotencyKey, { subject: txId.toLowerCase(), action, request });
+  const kept = named === undefined ? audit : { ...audit, idempotencyKey: named.key };
+  const decision = defined({ actor: order.actor, audit: kept, order: named });
+  return defined({ action: order.action, reason, decision, decisionId, fees, payload, allowNoCode, verdict });
 }
 
 export interface LaneInstruction {
@@ -69,12 +85,17 @@ export interface LaneInstruction {
   readonly chainId: unknown;
   /** With `realign`: the nonce to go down to. */
   readonly nonce: number | null;
+  readonly order?: OrderKey;
 }
 
-export function parseLaneOrder(order: LaneOrder): LaneInstruction {
-  const fields = asObject(order.request, "");
-  refuseUnknownKeys(fields, ["reason", "chainId", ...(order.action === "realign" ? ["nonce"] : [])], "");
-  return { reason: parseReason(fields.reason), chainId: fields.chainId, nonce: parseNonce(fields.nonce) };
+export function parseLaneOrder(given: LaneOrder): LaneInstruction {
+  const fields = asObject(given.request, "");
+  refuseUnknownKeys(fields, ["reason", "chainId", ...(given.action === "realign" ? ["nonce"] : [])], "");
+  const { chainId, ...request } = fields;
+  const read = { reason: parseReason(fields.reason), chainId, nonce: parseNonce(fields.nonce) };
+  // Which chain it is for, the lane says: a node that has one alone is not told.
+  const order = parseOrderKey(given.idempotencyKey, { subject: "", action: given.action, request });
+  return order === undefined ? read : { ...read, order };
 }
 
 function parseNonce(value: unknown): number | null {
@@ -88,7 +109,7 @@ export function parseVerdict(codec: Codec, fields: Fields): Verdict {
   const action = parseWord(STUCK_ACTIONS, fields.action, "action");
   const wished = fields.fees === undefined || fields.fees === null ? {} : asObject(fields.fees, "fees");
   refuseUnknownKeys(wished, FEES, "fees");
-  for (const name of ["payload", "rawTransaction"]) {
+  for (const name of ["payload", "allowNoCode", "rawTransaction"]) {
     if (fields[name] !== undefined && action !== "REPLACE") throw invalid(name, `does not go with ${action}`);
   }
   const payload = given(fields.payload, (value) => normalisePayload(codec, value));
@@ -97,6 +118,7 @@ export function parseVerdict(codec: Codec, fields: Fields): Verdict {
     fees: { ...(payload === undefined ? {} : feesIn(payload)), ...parseFees(wished, "fees") },
     afterwards: given(fields.then, (value) => parseWord(AFTERWARDS, value, "then")),
     payload,
+    allowNoCode: parseAllowNoCode(fields.allowNoCode),
     rawTransaction: given(fields.rawTransaction, (value) => parseHex(value, "rawTransaction")),
   });
 }

@@ -6,6 +6,7 @@ import { judgeFirst, unapproved, type Verdict } from "./guard.ts";
 import { isHeld } from "./ledger.ts";
 import { move } from "./move.ts";
 import type { BindWrite, NonceOutcome, SettleFate } from "./nonce-writes.ts";
+import { isCarriedOut } from "./order-keys.ts";
 import { loaded } from "./part.ts";
 import { settle, usable } from "./reserve.ts";
 import type { TransitionItem } from "./writes.ts";
@@ -16,6 +17,7 @@ export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   const requestId = isTaken ? null : intent.requestId;
   const verdict = judgeBound(draft, write);
   const at = { createdAt: draft.at, requestId };
+  if (isCarriedOut(draft, write.decision?.order)) return { status: "bound", fate: "conflict", ...at };
   if ("forbidden" in verdict) return { status: "bound", fate: "forbidden", ...at, forbidden: verdict.forbidden };
   const fate = isHeld(draft.ledger) ? "held" : takeNonce(draft, write);
   if (fate === "settled") insertSigned(draft, write, { requestId, charges: verdict.charges });

@@ -3,7 +3,15 @@ import type { Charge } from "../policy/charges.ts";
 import type { Reservation } from "../reservations.ts";
 import type { PreparedIntent } from "../transaction.ts";
 import type { Approval, WaitingIntent, Watched } from "./ledger.ts";
-import type { ApprovalFate, IntakeFate, LaneDecision, NewCompletion, SuspendedBy, TransitionItem } from "./writes.ts";
+import type {
+  ApprovalFate,
+  IntakeFate,
+  LaneDecision,
+  NewCompletion,
+  OrderKey,
+  SuspendedBy,
+  TransitionItem,
+} from "./writes.ts";
 
 /**
  * What a write did to a lane: plain data, in the order it happened, all of which a store has to persist and the lane's
@@ -14,6 +22,8 @@ export type Change =
   | { readonly kind: "cursor"; readonly cursor: number }
   | { readonly kind: "suspension"; readonly suspendedBy: SuspendedBy | null }
   | { readonly kind: "reconciliation" }
+  /** An operator's order was carried out under this key. */
+  | { readonly kind: "ordered"; readonly order: OrderKey }
   | { readonly kind: "decision"; readonly decision: LaneDecision; readonly at: Date }
   | Allocated
   | Moved

@@ -13,6 +13,7 @@ import {
   type WaitingIntent,
   watchedIn,
 } from "./ledger.ts";
+import { orderKeyOf } from "./order-keys.ts";
 import type { Part } from "./part.ts";
 
 /** In the order in which they were committed. */
@@ -59,6 +60,9 @@ export function foldInto(ledger: OwnLedger, change: Change): void {
       break;
     case "repaired":
       if (ledger.repairs !== undefined) ledger.repairs = [...ledger.repairs, change.at];
+      break;
+    case "ordered":
+      ledger.orders = ledger.orders.add(orderKeyOf(change.order), change.order.fingerprint);
       break;
     case "charged":
       if (ledger.guard !== null) ledger.guard = foldCharge(ledger.guard, ledger.lane.signer, change);

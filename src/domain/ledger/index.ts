@@ -27,6 +27,7 @@ export type * from "./ledger.ts";
 export { bareLedger, newLedger, reservationAt, stepsOf } from "./ledger.ts";
 export type * from "./nonce-writes.ts";
 export { inOrder } from "./order.ts";
+export { orderKeyOf } from "./order-keys.ts";
 export { NotLoaded, Part } from "./part.ts";
 export { expired } from "./settle-intake.ts";
 export type * from "./writes.ts";

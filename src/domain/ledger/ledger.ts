@@ -40,6 +40,8 @@ export interface Ledger {
   readonly reservedAs: Part<string, string>;
   /** What waits in the intake table. */
   readonly intake: Part<number, WaitingIntent>;
+  /** The fingerprints of orders that were carried out, by their keys (order-keys.ts). */
+  readonly orders: Part<string, Hex>;
   /** Null: no policy is in force. */
   readonly guard: Guard | null;
 }
@@ -154,6 +156,7 @@ function empty({ chainId, signer }: Lane, cover: Extract<Cover<string>, { kind: 
     reserved: Part.of("reservation of nonce", cover),
     reservedAs: Part.of("reservation named", cover),
     intake: Part.of("intake row", cover),
+    orders: Part.of("order", cover),
     guard: null,
   };
 }

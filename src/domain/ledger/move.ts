@@ -6,6 +6,7 @@ import type { Draft } from "./draft.ts";
 import { highestAccepted } from "./fold-transaction.ts";
 import { judgeStep } from "./guard.ts";
 import { isHeld, type Ledger, type LedgerTransaction } from "./ledger.ts";
+import { isCarriedOut, keepOrderKey } from "./order-keys.ts";
 import { loaded } from "./part.ts";
 import type { MoveFate, TransitionItem } from "./writes.ts";
 
@@ -17,6 +18,7 @@ export function move(draft: Draft, item: TransitionItem): MoveFate {
   const tx = draft.ledger.transactions.get(item.txId);
   if (tx === null || !tx.live || !fits(tx, item)) return "conflict";
   if (item.claim !== undefined && isHeld(draft.ledger)) return "conflict";
+  if (isCarriedOut(draft, item.decision?.order)) return "conflict";
   refuseIllegal(item);
   const attemptCount = countAttempts(tx, item);
   const way = wayOf(draft.ledger, tx, item);
@@ -29,6 +31,7 @@ export function move(draft: Draft, item: TransitionItem): MoveFate {
   const acceptedOrdinal = highestAccepted(tx.acceptedOrdinal, item);
   const from = { nonce: way.nonce, live: way.nonce !== null, attemptCount, acceptedOrdinal };
   draft.record({ kind: "moved", item, ...from, step, repeats, at: draft.at });
+  keepOrderKey(draft, item.decision?.order);
   for (const charge of verdict.charges) draft.record(charge);
   if (way.leaves !== null) draft.record({ kind: "holeLeft", hole: { ...way.leaves, since: draft.at } });
   complete(draft, tx, item);

@@ -3,6 +3,7 @@ import { isAnothers } from "../principal.ts";
 import type { Refused } from "./changes.ts";
 import type { Draft } from "./draft.ts";
 import type { Approval, WaitingIntent } from "./ledger.ts";
+import { isCarriedOut, keepOrderKey } from "./order-keys.ts";
 import type { ApprovalFate, LedgerOutcome, SettleIntakeWrite } from "./writes.ts";
 
 export function settleIntake(draft: Draft, { fates }: SettleIntakeWrite): LedgerOutcome {
@@ -22,12 +23,16 @@ export function settleIntake(draft: Draft, { fates }: SettleIntakeWrite): Ledger
  */
 function decide(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
   const { approval } = intake;
-  if (approval === null) return;
+  const order = fate.decision?.order;
+  if (approval === null || isCarriedOut(draft, order)) return;
   if (approval.approved) {
-    if (fate.event === "callOff") end(draft, intake, fate);
+    if (fate.event !== "callOff") return;
+    end(draft, intake, fate);
+    keepOrderKey(draft, order);
     return;
   }
   const isPast = approval.expiresAt <= draft.at;
+  if (!isPast) keepOrderKey(draft, order);
   if (isPast) end(draft, intake, fate.event === "expire" ? fate : expired(intake, approval));
   else if (fate.event === "approve") draft.record({ kind: "approved", intake, fate, at: draft.at });
   else if (fate.event !== "expire") end(draft, intake, fate);

@@ -1,7 +1,8 @@
 /** Writes about the lane as a whole: how far its nonces are given, and whether it may act. */
 import type { Draft } from "./draft.ts";
+import { isCarriedOut, keepOrderKey } from "./order-keys.ts";
 import { loaded } from "./part.ts";
-import type { AlignWrite, LedgerOutcome, RealignWrite, ReconcileWrite, SuspendWrite } from "./writes.ts";
+import type { AlignWrite, LaneDecision, LedgerOutcome, RealignWrite, ReconcileWrite, SuspendWrite } from "./writes.ts";
 
 /** Raises the cursor, never lowers it. */
 export function align(draft: Draft, { floor }: AlignWrite): LedgerOutcome {
@@ -33,12 +34,13 @@ export function reconcile(draft: Draft, { floor }: ReconcileWrite): LedgerOutcom
 /** Lowered, but not to a nonce that may have left: a transaction's, or one that a caller was given and did not release. */
 export function realign(draft: Draft, { floor, decision }: RealignWrite): LedgerOutcome {
   const { ledger } = draft;
+  if (isCarriedOut(draft, decision?.order)) return { status: "aligned", cursor: ledger.cursor ?? floor };
   const ended = loaded(ledger.endedThrough, "the highest nonce whose reservation ended");
   const from = Math.max(floor, ended === null ? 0 : ended + 1);
   const left = [ledger.nonces.highestFrom(from), ledger.reserved.highestFrom(from)];
   const lowest = Math.max(from, ...left.map((nonce) => (nonce === null ? 0 : nonce + 1)));
   const cursor = Math.min(ledger.cursor ?? lowest, lowest);
-  if (decision !== undefined) draft.record({ kind: "decision", decision, at: draft.at });
+  keepDecision(draft, decision);
   for (const [nonce] of ledger.holes.every(cursor)) draft.record({ kind: "holeClosed", nonce });
   if (cursor !== ledger.cursor) draft.record({ kind: "cursor", cursor });
   return { status: "aligned", cursor };
@@ -46,9 +48,16 @@ export function realign(draft: Draft, { floor, decision }: RealignWrite): Ledger
 
 /** The stop by a lost history is the stricter one: an operator's does not replace it, but ends it when taken back. */
 export function suspend(draft: Draft, { suspended, decision }: SuspendWrite): LedgerOutcome {
+  if (isCarriedOut(draft, decision?.order)) return { status: "done" };
   const before = draft.ledger.suspendedBy;
   const suspendedBy = suspended ? (before ?? "OPERATOR") : null;
-  if (decision !== undefined) draft.record({ kind: "decision", decision, at: draft.at });
+  keepDecision(draft, decision);
   if (suspendedBy !== before) draft.record({ kind: "suspension", suspendedBy });
   return { status: "done" };
+}
+
+function keepDecision(draft: Draft, decision: LaneDecision | undefined): void {
+  if (decision === undefined) return;
+  draft.record({ kind: "decision", decision, at: draft.at });
+  keepOrderKey(draft, decision.order);
 }

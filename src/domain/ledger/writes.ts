@@ -88,6 +88,17 @@ export interface LaneDecision {
   readonly action: string;
   readonly actor: string;
   readonly reason: string;
+  /** Where its giver named it. */
+  readonly order?: OrderKey;
+}
+
+/** An operator's order, by the key that its giver named it with: what was carried out under it is not carried out again. */
+export interface OrderKey {
+  /** The id of the transaction that it is addressed to; empty: the lane itself. */
+  readonly subject: string;
+  readonly key: string;
+  /** Of its words: a repeat has the same ones. */
+  readonly fingerprint: Hex;
 }
 
 export interface TransitionWrite extends Fenced<"transition"> {
@@ -148,6 +159,8 @@ export interface Decision {
   readonly actor: string;
   /** Whatever the decider wants to be found again: action, ticket, severity. */
   readonly audit: Readonly<Record<string, unknown>> | null;
+  /** Where its giver named it; in one step of those that carry it out. */
+  readonly order?: OrderKey;
 }
 
 export interface NewCompletion {

@@ -104,7 +104,9 @@ describe("calls by signature", () => {
   });
 
   it("refuses a signature of 40 kB", () => {
-    expect(complaint(() => codec.encodeCall(`f(${"uint256,".repeat(5_000)}uint256)`, [])).message).toBe("is too long");
+    expect(complaint(() => codec.encodeCall(`f(${"uint256,".repeat(5_000)}uint256)`, [])).message).toBe(
+      "is longer than 2000 characters",
+    );
   });
 
   it.each<[string, unknown[], string]>([
@@ -145,6 +147,41 @@ describe("calls by signature", () => {
     ["f((uint256,bool))", [{}], "args.0."],
   ])("refuses %s with %j, naming the argument", (signature, args, path) => {
     expect(complaint(() => codec.encodeCall(signature, args)).path).toBe(path);
+  });
+
+  it.each<[string, unknown[], string]>([
+    [
+      "transfer(address,uint265)",
+      [],
+      "is not a function signature: argument 1: `uint265` is no Solidity type; did you mean `uint256`?",
+    ],
+    [
+      "transfer(adress to)",
+      [],
+      "is not a function signature: argument 0: `adress` is no Solidity type; did you mean `address`?",
+    ],
+    ["f((bytes33 a) x)", [], "is not a function signature: `bytes33` is no Solidity type; did you mean `bytes32`?"],
+    ["f(Foo)", [], "is not a function signature: argument 0: `Foo` is no Solidity type"],
+    ["transfer", [], 'is not a function signature: write it as "transfer(address,uint256)"'],
+    ["f(address to, uint8)", [LOWER], "must have 2 members (address to, uint8), not 1"],
+    [
+      "f(uint8 amount)",
+      ["x"],
+      'amount (uint8) must be a whole number: a decimal string, 0x hex, or an integer up to 2^53 - 1; given "x"',
+    ],
+    ["f(uint8 amount)", [256], "amount (uint8) is out of range: 0 to 2^8 - 1; given 256"],
+    ["f(int8)", ["-129"], 'int8 is out of range: -2^7 to 2^7 - 1; given "-129"'],
+    ["f(bytes4)", ["0x01"], 'bytes4 must have 4 bytes, not 1; given "0x01"'],
+    ["f(bool)", ["true"], 'bool must be true or false, without quotes; given "true"'],
+    ["f((uint8 a, bool b) x)", [{ a: 1 }], "is missing (bool)"],
+    ["f((uint8 a, bool b) x)", [{ a: 1, c: 1 }], "is no member of this tuple, which has a, b"],
+  ])("says of %s with %j what is wrong with it, and what would be right", (signature, args, message) => {
+    expect(complaint(() => codec.encodeCall(signature, args)).message).toBe(message);
+  });
+
+  it("does not show the first half of a long value, which might be the half of a key", () => {
+    const { message } = complaint(() => codec.encodeCall("f(address)", [`0x${"5e".repeat(32)}`]));
+    expect(message).toBe("address must be an address: 0x and 40 hex digits; given a string of 66 characters");
   });
 
   it("encodes every integer in range, and refuses every other", () => {
@@ -207,9 +244,10 @@ describe("calls by ABI", () => {
 
   it("complains about the argument where only one function can be meant, about the ABI where none or several fit", () => {
     expect(complaint(() => codec.encodeCall([transfer], [LOWER, "x"])).path).toBe("args.1");
-    expect(complaint(() => codec.encodeCall([transfer, pause], [LOWER, "x"]))).toEqual({
+    expect(complaint(() => codec.encodeCall([transfer, pause], [LOWER, "x"])).path).toBe("args.1");
+    expect(complaint(() => codec.encodeCall([transfer, pause], [LOWER]))).toEqual({
       path: "function",
-      message: "has no function that takes these arguments",
+      message: "has no function that takes these 1 arguments: it has transfer(address,uint256), pause()",
     });
     const approve = { ...transfer, name: "approve" };
     expect(complaint(() => codec.encodeCall([transfer, approve], [LOWER, 1])).message).toMatch(/several/);
@@ -262,6 +300,26 @@ describe("calls by ABI", () => {
     ["text that is no ABI", ["nonsense"]],
   ])("refuses %s", (_, abi) => {
     expect(complaint(() => codec.encodeCall(abi, [])).path).toBe("function");
+  });
+
+  it("names the argument and its type, and `abi` where the mistake is there", () => {
+    const odd = { ...pause, name: "odd", inputs: [{ type: "bool" }, { name: "x", type: "uint265" }] };
+    const message = "argument 1 (x): `uint265` is no Solidity type; did you mean `uint256`?";
+    expect(complaint(() => codec.encodeCall([odd], [true, 1]))).toEqual({ path: "function", message });
+    expect(complaint(() => codec.encodeCall({ abi: [odd], function: "odd" }, [true, 1]))).toEqual({
+      path: "abi",
+      message,
+    });
+    const misspelt = { abi: [odd, transfer], function: "tranfser" };
+    expect(complaint(() => codec.encodeCall(misspelt, []))).toEqual({
+      path: "function",
+      message: "abi has no function named tranfser; it has odd, transfer",
+    });
+    const deploy = [{ type: "constructor", inputs: [{ name: "x", type: "adress" }] }];
+    expect(complaint(() => codec.encodeDeploy("0x6000", deploy, [LOWER]))).toEqual({
+      path: "abi",
+      message: "argument 0 (x): `adress` is no Solidity type; did you mean `address`?",
+    });
   });
 
   it("refuses tuples nested without end", () => {

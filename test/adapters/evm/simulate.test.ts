@@ -34,6 +34,37 @@ describe("a simulation", () => {
     expect(server.calls("eth_call")[0]?.params[0]).toMatchObject({ gas: "0xc350" });
   });
 
+  it("tells whether the receiver has code in the same round trip, where that is asked", async () => {
+    const { server, chain } = await bench();
+    server.on("eth_estimateGas", () => "0x5208");
+    server.on("eth_call", () => "0x");
+    const asking = { ...CALL, data: "0xa9059cbb", asksCode: true } as const;
+    await chain.simulate({ ...CALL, data: "0xa9059cbb" });
+    const before = server.requests.length;
+    for (const [code, hasCode] of [
+      ["0x", false],
+      ["0x6080", true],
+      [`0xef0100${"11".repeat(20)}`, true],
+    ] as const) {
+      server.on("eth_getCode", () => code);
+      expect(await chain.simulate(asking)).toMatchObject({ outcome: "ok", hasCode });
+      expect(await chain.simulate({ ...asking, gas: 50_000n })).toMatchObject({ outcome: "ok", hasCode });
+    }
+    expect(server.requests.length - before, "six simulations, one request each").toBe(6);
+  });
+
+  it.each([null, 7, "", "0x0", "nothing", {}])("makes nothing of code that it cannot read: %j", async (code) => {
+    const { server, chain } = await bench();
+    server.on("eth_call", () => "0x");
+    server.on("eth_getCode", () => code);
+    const asking = { ...CALL, data: "0x01", gas: 50_000n, asksCode: true } as const;
+    expect(await chain.simulate(asking)).not.toHaveProperty("hasCode");
+    server.on("eth_getCode", () => {
+      throw new Refusal(-32_601, "the method eth_getCode does not exist");
+    });
+    expect(await chain.simulate(asking)).not.toHaveProperty("hasCode");
+  });
+
   it("asks for no block: the head follower knows the newest one's limit", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");

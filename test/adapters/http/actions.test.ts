@@ -48,6 +48,30 @@ describe("operator actions", () => {
     expect(orders).toEqual([{ action, signer: SIGNER_EIP55, request: { reason: "r" }, actor: "operator:anonymous" }]);
   });
 
+  it("carry the key that the caller named them by, where one is given", async () => {
+    const orders: unknown[] = [];
+    const app = httpApp({
+      act: async ({ idempotencyKey }) => {
+        orders.push(idempotencyKey);
+        return sampleTransaction();
+      },
+      actOnLane: async ({ idempotencyKey }) => {
+        orders.push(idempotencyKey);
+        return [sampleSigner()];
+      },
+    });
+    for (const url of [`/api/v1/tx/${txId}/cancel`, `/api/v1/signers/${SIGNER_EIP55}/suspend`]) {
+      const headers = { "content-type": "application/json", "idempotency-key": "ticket-7" };
+      await app.inject({ method: "POST", url, headers, payload: JSON.stringify({ reason: "r" }) });
+    }
+    expect(orders).toEqual(["ticket-7", "ticket-7"]);
+    const headers = { "content-type": "application/json", "idempotency-key": "gr\u00fc\u00dfe" };
+    const url = `/api/v1/tx/${txId}/cancel`;
+    const refused = await app.inject({ method: "POST", url, headers, payload: JSON.stringify({ reason: "r" }) });
+    expect(refused.json()).toMatchObject({ code: "INVALID_REQUEST", path: "idempotency-key" });
+    expect(orders).toHaveLength(2);
+  });
+
   it("losing the race is 409 and says what was mined", async () => {
     const mined = sampleHash(3);
     const act = () =>

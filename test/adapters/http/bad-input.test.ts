@@ -293,3 +293,36 @@ describe("methods", () => {
     expect(error).not.toHaveBeenCalled();
   });
 });
+
+describe("query parameters", () => {
+  it.each([
+    ["/api/v1/tx?status=STUCK", "status", "did you mean `state`?"],
+    ["/api/v1/tx?from=0x1", "from", "did you mean `signer`?"],
+    ["/api/v1/tx?hash=0x1", "hash", "did you mean `txHash`?"],
+    ["/api/v1/tx/completions?cursor=1", "cursor", "did you mean `after`?"],
+    ["/api/v1/tx/by-request?request_id=1", "request_id", "did you mean `requestId`?"],
+  ])("%s is refused with the name that is meant", async (url, path, hint) => {
+    const response = await httpApp({}).inject(url);
+    expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path, hint });
+  });
+
+  it("that must be there are named, and those that do not exist are told from the ones that do", async () => {
+    const missing = await httpApp({}).inject(`/api/v1/tx/by-request?signer=0x${"1".repeat(40)}`);
+    expect(missing.json()).toMatchObject({
+      path: "requestId",
+      detail: "requestId: is required: give it in the query string",
+    });
+    const unknown = await httpApp({}).inject("/api/v1/tx/by-request?colour=red");
+    expect(unknown.json().detail).toMatch(/^colour: is not a parameter of this route \(known: .*requestId.*\)$/);
+    const malformed = await httpApp({}).inject("/api/v1/tx/by-request?signer=0x1");
+    expect(malformed.json().detail).toMatch(/^signer: must match .*, such as 0x[0-9a-fA-F]{40}$/);
+  });
+});
+
+describe("the envelope of a batch", () => {
+  it("by another name is told its own", async () => {
+    const request = { method: "POST", url: "/api/v1/tx/batch", payload: { requests: [] } } as const;
+    const response = await httpApp({}).inject(request);
+    expect(response.json()).toMatchObject({ path: "requests", hint: "did you mean `transactions`?" });
+  });
+});

@@ -11,9 +11,11 @@ const failing = (error: unknown, logger = { error: vi.fn() }) =>
 
 const ALL_EXTRAS: Required<ErrorExtras> = {
   path: "payload.to",
+  hint: "did you mean `to`?",
   reason: "REVERT",
   revert: { name: null, message: null, data: "0x" },
   dependsOnPending: true,
+  baseFeePerGas: "30000000000",
   retryAfterSeconds: 1.2,
   ownerUrl: "http://10.0.0.7:3000",
   rule: "origin",

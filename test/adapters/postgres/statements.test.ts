@@ -99,6 +99,7 @@ const SURVEYS = [
 /** One row on one side, or one index look-up per lane or request: a nested loop is right, and there is no other way. */
 const LOOPS = [
   "append-completions",
+  "find-order-keys",
   "find-pooled",
   "find-requests",
   "find-unwatchable",

@@ -159,12 +159,12 @@ describe("cancel", () => {
     checkInvariants(world);
   });
 
-  it("again: another cancel that pays more, and still a cancel", async () => {
+  it("again, for dearer fees: another cancel that pays more, and still a cancel", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
     await ops.act(node, "cancel", { txId });
-    await ops.act(node, "cancel", { txId });
+    await ops.act(node, "cancel", { txId, request: { maxFeePerGas: "90000000000" } });
     await ops.act(node, "reprice", { txId });
     expect(ops.kinds(txId)).toEqual(["initial", "cancel", "cancel", "cancel"]);
     world.releaseBlocks();

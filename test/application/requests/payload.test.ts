@@ -132,9 +132,11 @@ describe("an ABI call", () => {
     ["an address that is none", { to: TO, function: "transfer(address,uint256)", args: ["0x12", 1] }, "payload.args.0"],
     ["an ABI that is no list", { to: TO, abi: {}, args: [] }, "payload.abi"],
     ["an ABI that is null", { to: TO, abi: null }, "payload.abi"],
-    ["a name the ABI lacks", { to: TO, function: "mint", abi: [TRANSFER, null, 5], args: [] }, "payload.function"],
+    ["a name the ABI lacks", { to: TO, function: "mint", abi: [TRANSFER], args: [] }, "payload.function"],
+    ["an ABI with entries that are none", { to: TO, function: "mint", abi: [TRANSFER, null, 5] }, "payload.abi"],
     ["a name that is no text", { to: TO, function: 7, abi: [TRANSFER], args: [] }, "payload.function"],
-    ["an ABI without functions", { to: TO, abi: [], args: [] }, "payload.function"],
+    ["an ABI without functions", { to: TO, abi: [], args: [] }, "payload.abi"],
+    ["an ABI of lines without functions", { to: TO, function: [], args: [] }, "payload.function"],
   ])("%s is refused by its path", (_, payload, path) => {
     expect(complaint(payload)).toBe(path);
   });

@@ -59,6 +59,15 @@ export function approvalContract(context: LaneStoreContext): void {
     return outcome.status === "allocated" ? outcome.items : [];
   };
 
+  it("keeps its caller's word that its receiver need not have code", () =>
+    above100(async (store, fence) => {
+      const allowed = { ...moving(fence.lane, 101n), allowNoCode: true } as const;
+      await allocate(store, fence, [allowed], 4);
+      const { intakeId } = await waitingOf(store, allowed.txId);
+      await decide(store, fence, intakeId, "approve");
+      expect(await store.loadIntake([fence.lane], 10)).toMatchObject([{ intent: { allowNoCode: true } }]);
+    }));
+
   it("keeps what is above the bound without a nonce, and gives the others consecutive ones", () =>
     above100(async (store, fence) => {
       const [low, high, next] = [100n, 101n, 1n].map((value) => moving(fence.lane, value, `r${value}`, "maker"));

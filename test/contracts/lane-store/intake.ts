@@ -31,6 +31,12 @@ export function intakeContract(context: LaneStoreContext): void {
     expect(await context.store.loadIntake([], 10)).toEqual([]);
   });
 
+  it("keeps its caller's word that its receiver need not have code", async () => {
+    const lane = aLane();
+    await context.subject.intake({ ...anIntent(lane), allowNoCode: true }, anIntent(lane));
+    expect((await waiting(lane)).map(({ intent }) => intent.allowNoCode)).toEqual([true, undefined]);
+  });
+
   it("is CREATED to everyone who asks", async () => {
     const lane = aLane();
     const wishes = { requestId: "c", owner: "checkout", payload: { data: "0x1234" }, metadata: { m: [1] } } as const;

@@ -10,7 +10,7 @@ import type {
 } from "../../../src/domain/ledger/index.ts";
 import type { Intent } from "../../../src/domain/transaction.ts";
 import { TRANSITIONS } from "../../../src/domain/transitions.ts";
-import { BatchRefused, type LaneDecision } from "../../../src/ports/lane-store.ts";
+import { BatchRefused, type Decision, type LaneDecision } from "../../../src/ports/lane-store.ts";
 import type { HistoryRecord } from "../../../src/ports/query-store.ts";
 import type { Work } from "./commit.ts";
 import { keepChoice } from "./pools.ts";
@@ -79,7 +79,7 @@ function approve(work: Work, fence: Fence, { intake, fate, at }: Extract<Change,
   refuseNul(fate.reason);
   const entry = state.intake.get(intake.intakeId);
   if (entry?.approval == null) throw new Error(`intake row ${intake.intakeId} does not wait for approval`);
-  const decision = fate.decision === null ? {} : { decision: fate.decision };
+  const decision = fate.decision === null ? {} : { decision: shown(fate.decision) };
   const step = { ordinal: 3, event: "approve", reason: fate.reason, firstAt: at, lastAt: at, ...decision } as const;
   const to = { fromState: "CREATED", state: "CREATED" } as const;
   const history = [...entry.history, { ...NOTHING, ...byWhom(work, fence), ...step, ...to }];
@@ -111,7 +111,7 @@ function insertRefused(work: Work, fence: Fence, { intake, fate, at }: Refused):
     {
       ...{ ...NOTHING, ...byWhom(work, fence), ordinal: taken.length + 1, event, reason, firstAt: at, lastAt: at },
       ...{ fromState: "CREATED", ...TRANSITIONS[event].to },
-      ...(fate.fate === "decided" && fate.decision !== null && { decision: fate.decision }),
+      ...(fate.fate === "decided" && fate.decision !== null && { decision: shown(fate.decision) }),
     },
   ];
   insert(work, fence, { intent: entry.intent, gas: null, history, updatedAt: at });
@@ -192,12 +192,17 @@ function historyAfter(
   { change, history }: { readonly change: Moved; readonly history: readonly HistoryRecord[] },
 ): readonly HistoryRecord[] {
   const { item, step, repeats, at } = change;
-  const decision = item.decision === undefined ? {} : { decision: item.decision };
+  const decision = item.decision === undefined ? {} : { decision: shown(item.decision) };
   const seen = { ...byWhom(work, fence), reason: item.reason ?? null, ...decision, lastAt: at };
   const last = history.at(-1);
   if (repeats && last !== undefined) return [...history.slice(0, -1), { ...last, ...seen, count: last.count + 1 }];
   const { event, from: fromState, to, subState } = item;
   return [...history, { ordinal: step, event, fromState, state: to, subState, count: 1, firstAt: at, ...seen }];
+}
+
+/** Without the key of its order, which the ledger keeps. */
+function shown({ actor, audit }: Decision): Decision {
+  return { actor, audit };
 }
 
 function count(work: Work, fence: Fence, by: Pick<LaneRow, "confirmed" | "failed">): void {
@@ -207,7 +212,8 @@ function count(work: Work, fence: Fence, by: Pick<LaneRow, "confirmed" | "failed
 
 function keepDecision(work: Work, fence: Fence, decision: LaneDecision): void {
   const lane = laneOf(work, fence);
-  const kept = { ...decision, ...byWhom(work, fence), at: work.now };
+  const { action, actor, reason } = decision;
+  const kept = { action, actor, reason, ...byWhom(work, fence), at: work.now };
   work.log.assign(lane, { decisions: [kept, ...lane.decisions] });
 }
 

@@ -356,7 +356,8 @@ function simulateOn(chain: SimulatedChain, view: ChainView, call: Call): Simulat
   const { balance } = view.account(call.from);
   const isPlain = gasWithoutCode !== undefined && to !== null && !chain.hasCode(to);
   if (isPlain && result.outcome !== "insufficientFunds") return { outcome: "ok", gas: gasWithoutCode, balance };
-  if (result.outcome === "ok") return { outcome: "ok", gas: gas ?? result.gas, balance };
+  const code = call.asksCode === true && to !== null ? { hasCode: chain.hasCode(to) } : {};
+  if (result.outcome === "ok") return { outcome: "ok", gas: gas ?? result.gas, balance, ...code };
   return result.outcome === "revert" ? { outcome: "revert", revert: decodeRevert(result.data) } : result;
 }
 

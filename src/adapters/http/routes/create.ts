@@ -2,6 +2,8 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created, CreateRequest } from "../../../application/api.ts";
 import { BATCH_ITEMS_LIMIT, CreatedTransaction } from "../../../contract/create.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
+import { unknownName } from "../../../domain/near-names.ts";
+import { IDEMPOTENCY_KEY, idempotencyKeyOf } from "../idempotency-key.ts";
 import { asObject, tooLarge } from "../json-body.ts";
 import { answering, type HttpServerOptions, type RouteContext, TRANSACTION_LIMIT_BYTES } from "../options.ts";
 import { noteRefusal, problemOf } from "../problems.ts";
@@ -10,8 +12,6 @@ import { createdView } from "../views.ts";
 /** Intents are validated by the create stage, which knows the fields; here is only what HTTP knows: shape and size. */
 
 const BATCH_LIMIT_BYTES = 8 * 1024 * 1024;
-const IDEMPOTENCY_KEY = "idempotency-key";
-const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
 export function createRoutes(
   app: FastifyInstance,
@@ -57,9 +57,8 @@ function statusOf(created: Created): 200 | 202 {
 }
 
 function withIdempotencyKey(body: CreateRequest, request: FastifyRequest): CreateRequest {
-  const key = request.headers[IDEMPOTENCY_KEY];
+  const key = idempotencyKeyOf(request);
   if (key === undefined) return body;
-  if (typeof key !== "string" || !PRINTABLE_ASCII.test(key)) throw invalid(IDEMPOTENCY_KEY, "must be printable ASCII");
   if (body.requestId === undefined) return { ...body, requestId: key };
   if (body.requestId === key) return body;
   throw invalid(IDEMPOTENCY_KEY, "differs from requestId; give one, or both alike");
@@ -75,8 +74,11 @@ function batchItems(request: FastifyRequest): readonly BatchItem[] {
   }
   const { transactions, ...rest } = asObject(request.body);
   const [unknown] = Object.keys(rest);
-  if (unknown !== undefined) throw invalid(unknown, "is not a field of a batch, which has transactions alone");
-  if (!Array.isArray(transactions)) throw invalid("transactions", "must be an array");
+  if (unknown !== undefined) {
+    const complaint = "is not a field of a batch, which has transactions alone";
+    throw unknownName({ name: unknown, path: unknown, known: ["transactions"], complaint });
+  }
+  if (!Array.isArray(transactions)) throw invalid("transactions", "must be an array of what POST /tx takes");
   if (transactions.length > BATCH_ITEMS_LIMIT) {
     throw invalid("transactions", `holds ${transactions.length} transactions; at most ${BATCH_ITEMS_LIMIT} are taken`);
   }

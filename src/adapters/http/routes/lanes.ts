@@ -5,6 +5,7 @@ import { CreatedTransaction } from "../../../contract/create.ts";
 import { NonceReservation } from "../../../contract/nonces.ts";
 import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "../../../contract/signers.ts";
 import { invalid } from "../../../domain/errors.ts";
+import { keyOfOrder } from "../idempotency-key.ts";
 import { asObject } from "../json-body.ts";
 import { actorOf, answering, type RouteContext, TRANSACTION_LIMIT_BYTES } from "../options.ts";
 import { noQuery, queryReader } from "../query.ts";
@@ -39,15 +40,12 @@ export function laneRoutes(app: FastifyInstance, { checksum, clock }: RouteConte
 
   const decided = { bodyLimit: TRANSACTION_LIMIT_BYTES, ...lanes };
   for (const action of LANE_ACTIONS) {
-    app.post<BySigner>(
-      `/api/v1/signers/:signer/${action}`,
-      decided,
-      async ({ params, query, body, principal, api }) => {
-        noQuery(query);
-        const order = { action, signer: params.signer, request: body, actor: actorOf(principal) };
-        return signersView(await api.actOnLane(order), checksum, clock.now());
-      },
-    );
+    app.post<BySigner>(`/api/v1/signers/:signer/${action}`, decided, async (request) => {
+      const { params, query, body, principal, api } = request;
+      noQuery(query);
+      const order = { action, signer: params.signer, request: body, actor: actorOf(principal), ...keyOfOrder(request) };
+      return signersView(await api.actOnLane(order), checksum, clock.now());
+    });
   }
 
   app.get("/api/v1/nodes", answering({ 200: ClusterNodes }), async ({ query, api }) => {
@@ -95,7 +93,7 @@ export function nonceRoutes(app: FastifyInstance, { checksum }: RouteContext): v
 
   app.post<ByReservation>(`${base}/release`, reserved, async ({ params, body, api }) => {
     const [unknown] = Object.keys(body === undefined ? {} : asObject(body));
-    if (unknown !== undefined) throw invalid(unknown, "is not a known field");
+    if (unknown !== undefined) throw invalid(unknown, "is not a known field: a release has none");
     return reservationView(await api.releaseNonce(params.reservationId), checksum);
   });
 }

@@ -9,6 +9,7 @@ import { TRANSACTION_ACTIONS } from "../../../contract/actions.ts";
 import { CompletionsPage, CompletionsQuery } from "../../../contract/completions.ts";
 import * as contract from "../../../contract/transactions.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
+import { keyOfOrder } from "../idempotency-key.ts";
 import { actorOf, answering, type RouteContext, TRANSACTION_LIMIT_BYTES } from "../options.ts";
 import { noQuery, queryReader } from "../query.ts";
 import { completionsView, explanationView, transactionView } from "../views.ts";
@@ -53,10 +54,11 @@ export function transactionRoutes(app: FastifyInstance, context: RouteContext): 
 
   const decided = { bodyLimit: TRANSACTION_LIMIT_BYTES, ...answering({ 202: contract.Transaction }) };
   for (const action of TRANSACTION_ACTIONS) {
-    app.post<ById>(`/api/v1/tx/:txId/${action}`, decided, async ({ params, query, body, principal, api }, reply) => {
+    app.post<ById>(`/api/v1/tx/:txId/${action}`, decided, async (request, reply) => {
+      const { params, query, body, principal, api } = request;
       noQuery(query);
       const order = { action, txId: readTxId(params.txId), request: body, actor: actorOf(principal) };
-      const view = await api.act(order);
+      const view = await api.act({ ...order, ...keyOfOrder(request) });
       reply.code(202).header("location", `/api/v1/tx/${view.txId}`);
       return transactionView(view, checksum);
     });

@@ -22,6 +22,7 @@ import {
   refuseIntake,
 } from "../statements/intake.ts";
 import { insertLaneDecisions, updateLanes } from "../statements/lane.ts";
+import { insertOrderKeys } from "../statements/order-key.ts";
 import { writeQueuedChanges } from "../statements/payload.ts";
 import { chargeKeys, ensureKeyUse, insertCharges, updateLaneUse } from "../statements/policy.ts";
 import { deleteReceipts, writeReceipts } from "../statements/receipt.ts";
@@ -74,6 +75,7 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
     ...some(noteGenesis, geneses, (rows) => [recordset(rows)]),
     ...rowsById(unwatchTransactions, plan.unwatched),
     ...some(insertLaneDecisions, plan.decisions.map(decisionRow), (rows) => [recordset(rows)]),
+    ...some(insertOrderKeys, plan.orders.map(orderRow), (rows) => [recordset(rows)]),
     ...plan.pools.commands(marker),
     ...keyUse(plan.charges),
     ...some(appendCompletions, plan.completions, (all) => [...columnsOf(COMPLETION, all), all.length]),
@@ -246,9 +248,9 @@ function awaited(awaiting: Plan["awaiting"]): readonly Command[] {
   const fresh = rows
     .filter(({ intake }) => intake === null)
     .map(({ intent, lane, awaits, expiresAt }) => {
-      const { txId, requestId, owner, payload, metadata, fingerprint } = intent;
+      const { txId, requestId, owner, payload, metadata, fingerprint, allowNoCode = false } = intent;
       const { chainId, signer } = lane.row;
-      const said = { ...payloadValues(payload), metadata, fingerprint: bare(fingerprint) };
+      const said = { ...payloadValues(payload), metadata, fingerprint: bare(fingerprint), allowNoCode };
       return { txId, chainId, signer, requestId, owner, ...said, awaits, expiresAt };
     });
   return [
@@ -280,6 +282,11 @@ function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): reado
 function decisionRow({ lane, action, actor, reason }: Plan["decisions"][number]) {
   const { chainId, signer, nodeId, token } = lane.row;
   return { chainId, signer, nodeId, token, action, actor, reason };
+}
+
+function orderRow({ lane, subject, key, fingerprint }: Plan["orders"][number]) {
+  const { chainId, signer } = lane.row;
+  return { subject, key, signer, chainId, fingerprint: bare(fingerprint) };
 }
 
 function changeRows({ before: { txId }, lane, change }: Move) {

@@ -12,6 +12,7 @@ import {
   type Ledger,
   type LedgerTransaction,
   nothingUsed,
+  orderKeyOf,
   Part,
   type WaitingIntent,
 } from "../../../domain/ledger/index.ts";
@@ -94,6 +95,7 @@ export class Loader {
     if (needs.holes) loaded = this.withHoles(loaded, key);
     if (needs.repairs) loaded = this.withRepairs(loaded, key);
     if (nonces !== undefined) loaded = this.withNonces(loaded, key, nonces);
+    if (needs.orders?.length) loaded = this.withOrders(loaded, key, needs.orders);
     if (needs.limits !== undefined) loaded = this.withLimits(loaded, key, needs.limits);
     return needs.boundNonce ? this.withBoundNonce(loaded, key) : loaded;
   }
@@ -225,6 +227,13 @@ export class Loader {
     const own = (this.found.heldNonces ?? []).filter((row) => laneKey(row) === key);
     const holders = new Map(own.map((row) => [row.nonce, row.txId]));
     return { ...ledger, nonces: ledger.nonces.with(nonces.map((nonce) => [nonce, holders.get(nonce) ?? null])) };
+  }
+
+  private withOrders(ledger: Ledger, key: LaneKey, orders: NonNullable<Needs["orders"]>): Ledger {
+    const own = (this.found.orders ?? []).filter((row) => laneKey(row) === key);
+    const kept = new Map(own.map((row) => [orderKeyOf(row), row.fingerprint]));
+    const asked = orders.map(orderKeyOf);
+    return { ...ledger, orders: ledger.orders.with(asked.map((each) => [each, kept.get(each) ?? null])) };
   }
 
   private withLimits(ledger: Ledger, key: LaneKey, { charged }: NonNullable<Needs["limits"]>): Ledger {

@@ -10,6 +10,7 @@ import { type DatabaseHistoryRow, readDatabaseHistory } from "../statements/data
 import { type HoleRow, readHoles } from "../statements/hole.ts";
 import { findAwaited, type IntakeRow, readIntake } from "../statements/intake.ts";
 import { type BoundNonceRow, type LockedLaneRow, lockLanes, readBoundNonces } from "../statements/lane.ts";
+import { findOrderKeys, type OrderKeyRow } from "../statements/order-key.ts";
 import {
   type ChargeRow,
   type KeyUseRow,
@@ -64,6 +65,7 @@ export interface Found {
   readonly laneUse?: readonly (Lane & UseColumns)[];
   readonly charges?: readonly ChargeRow[];
   readonly keyUse?: readonly KeyUseRow[];
+  readonly orders?: readonly OrderKeyRow[];
 }
 
 export type Lookup = Pick<WriteTransaction<Found, unknown>, "statements" | "waits" | "find">;
@@ -162,7 +164,23 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
     ...read("laneUse", readLaneUse, lanes("limits")),
     ...read("charges", readCharges, about(charged)),
     ...read("keyUse", readKeyUse, about([...charged, ...owners], [owners, charged, chainIds(limited)])),
+    ...read("orders", findOrderKeys, ordersOf(needs)),
     ...read("heldNonces", findHeldNonces, about(nonces, [...(lanes("nonces") ?? []), nonces])),
+  ];
+}
+
+function ordersOf(needs: readonly Needs[]): Read["values"] | null {
+  const asked = needs.flatMap(({ fence: { lane }, orders = [] }) => orders.map((order) => ({ ...lane, ...order })));
+  return about(asked, orderKeys(asked));
+}
+
+/** As parameters of `findOrderKeys`. */
+export function orderKeys(asked: readonly (Pick<OrderKeyRow, "subject" | "key"> & Lane)[]): readonly unknown[] {
+  return [
+    asked.map(({ subject }) => subject),
+    asked.map(({ key }) => key),
+    asked.map(({ signer }) => signer),
+    asked.map(({ chainId }) => chainId),
   ];
 }
 

@@ -3,7 +3,7 @@ import { concernsLimits } from "../../../domain/ledger/index.ts";
 import { isLimited, type Policies } from "../../../domain/policy/policy.ts";
 import { range } from "../../../domain/range.ts";
 import type { PreparedIntent } from "../../../domain/transaction.ts";
-import type { LaneWrite, NewTransaction } from "../../../ports/lane-store.ts";
+import type { LaneWrite, NewTransaction, OrderKey } from "../../../ports/lane-store.ts";
 
 /** What of its lane a write is about: read behind the lane's lock, and loaded into its ledger, before it is judged. */
 export interface Needs {
@@ -32,6 +32,8 @@ export interface Needs {
   /** The highest nonce that may have left. */
   readonly boundNonce?: boolean;
   readonly mayHaveLost?: boolean;
+  /** Of which it matters whether they were carried out. */
+  readonly orders?: readonly OrderKey[];
   /** Stored blocks of its chain from this height on. */
   readonly blocksFrom?: number;
   /** What is used of the policies' limits, and counted for these transactions. */
@@ -61,21 +63,25 @@ const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { rea
     transactions: items.map(({ txId }) => txId),
     attempts: items.flatMap(({ txId, identified }) => (identified === undefined ? [] : txId)),
     holes: items.some(({ nonce }) => nonce !== undefined),
+    orders: items.flatMap(({ decision }) => decision?.order ?? []),
   }),
   settleIntake: ({ fates }) => ({
     intake: fates.map(({ intakeId }) => intakeId),
     requests: fates.flatMap((fate) => (fate.fate === "decided" ? (fate.requestId ?? []) : [])),
+    orders: fates.flatMap((fate) => (fate.fate === "decided" ? (fate.decision?.order ?? []) : [])),
   }),
   unwatch: ({ throughBlock }) => ({ watchedThrough: throughBlock }),
   reconcile: () => ({ mayHaveLost: true }),
-  realign: () => ({ holes: true, boundNonce: true }),
+  suspend: ({ decision }) => ({ orders: ordersIn(decision) }),
+  realign: ({ decision }) => ({ holes: true, boundNonce: true, orders: ordersIn(decision) }),
   reserve(write) {
     const named = write.requestId === null ? [] : [write.requestId];
     return { requests: named, reservedAs: named, holes: true, openReservations: true };
   },
   release: ({ reservationId }) => ({ reservations: [reservationId] }),
   expire: () => ({ openReservations: true }),
-  bind: ({ intent: { requestId }, reservation }) => ({
+  bind: ({ intent: { requestId }, reservation, decision }) => ({
+    orders: ordersIn(decision),
     requests: requestId === null ? [] : [requestId],
     reservations: reservation === undefined ? [] : [reservation.reservationId],
     holes: true,
@@ -129,4 +135,8 @@ function pooledOf(items: readonly NewTransaction[]): readonly PooledRequest[] {
 
 function fills({ fill = [] }: { readonly fill?: readonly number[] }): boolean {
   return fill.length > 0;
+}
+
+function ordersIn(decision: { readonly order?: OrderKey } | undefined): readonly OrderKey[] {
+  return decision?.order === undefined ? [] : [decision.order];
 }

@@ -17,6 +17,7 @@ import {
   type Ledger,
   type Moment,
   type Moved,
+  type OrderKey,
   type Refused,
   stepsOf,
   type WaitingIntent,
@@ -119,6 +120,7 @@ export class Plan {
   readonly unwatched: string[] = [];
   readonly completions: OfLane<Completion>[] = [];
   readonly decisions: OfLane<LaneDecision>[] = [];
+  readonly orders: OfLane<OrderKey>[] = [];
   readonly holes = new Map<string, HoleChange>();
   readonly reserved: Reservation[] = [];
   /** By id: from what it was when the commit began to what it is. */
@@ -244,6 +246,9 @@ export class Plan {
         break;
       case "decision":
         this.decisions.push({ ...change.decision, lane });
+        break;
+      case "ordered":
+        this.orders.push({ ...change.order, lane });
         break;
       case "charged":
         this.charges.push({ ...change, lane });

@@ -8,16 +8,17 @@ import type { RecordRow } from "./transaction.ts";
 export const insertIntakeRow = statement("insert-intake-row")`
   INSERT INTO fencepost.intake (
     tx_id, chain_id, signer, request_id, to_address, data, value, gas, fee_type, gas_price, max_fee_per_gas,
-    max_priority_fee_per_gas, access_list, metadata, fingerprint, owner
+    max_priority_fee_per_gas, access_list, metadata, fingerprint, owner,
+    allow_no_code
   )
   VALUES (
     $1, $2, $3, $4, $5, pg_catalog.decode($6, 'hex'), $7, $8, $9, $10, $11, $12, $13::pg_catalog.jsonb,
-    $14::pg_catalog.jsonb, pg_catalog.decode($15, 'hex'), $16
+    $14::pg_catalog.jsonb, pg_catalog.decode($15, 'hex'), $16, $17
   )`;
 
 const AWAITING = `tx_id uuid, chain_id bigint, signer text, request_id text, owner text, to_address text, data text,
   value numeric, gas bigint, fee_type text, gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric,
-  access_list jsonb, metadata jsonb, fingerprint text, awaits text, expires_at timestamptz`;
+  access_list jsonb, metadata jsonb, fingerprint text, awaits text, expires_at timestamptz, allow_no_code boolean`;
 const AWAITING_VALUES = names(AWAITING).replace(/\b(data|fingerprint)\b/g, "decode($1, 'hex')");
 
 const AWAITS = "i.awaits, i.expires_at, i.approved_at IS NOT NULL AS approved";
@@ -48,7 +49,7 @@ export const findAnyIntake = statement<{ readonly waiting: number }>("find-any-i
  * cursor over ids: a lower id may become visible later. OFFSET 0 keeps the planner from walking the ids past every alias.
  */
 export const loadIntake = statement<IntakeIntentRow>("load-intake")`
-  SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, i.metadata,
+  SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, i.metadata, i.allow_no_code,
     '0x' || encode(i.fingerprint, 'hex') AS fingerprint, ${AWAITS}, ${payloadOf("i")}
   FROM (
     SELECT w.* FROM fencepost.intake AS w
@@ -59,9 +60,9 @@ export const loadIntake = statement<IntakeIntentRow>("load-intake")`
   ORDER BY i.intake_id
   LIMIT $4`;
 
-export type IntakeIntentRow = Flat<Omit<Intent, "payload">> &
+export type IntakeIntentRow = Flat<Omit<Intent, "payload" | "allowNoCode">> &
   PayloadColumns &
-  AwaitsColumns & { readonly intakeId: number };
+  AwaitsColumns & { readonly intakeId: number; readonly allowNoCode: boolean };
 
 /** Intake rows by id, behind the lane's lock. Those that are aliases by now are for the caller to drop. */
 export const readIntake = statement<IntakeRow>("read-intake")`

@@ -8,6 +8,7 @@
  * Behind pending ones it is accepted where the caller brought gas, and refused with `dependsOnPending` where not.
  * A crash here leaves nothing behind.
  */
+import { defined } from "../../../domain/defined.ts";
 import { type Content, overCeiling, refuseOverCeiling } from "../../../domain/ceilings.ts";
 import { FencepostError, type RejectionReason, unavailable } from "../../../domain/errors.ts";
 import { type FeeMarket, type Fees, feeCap, isFullyPriced, isHopelessCap } from "../../../domain/fees.ts";
@@ -15,7 +16,8 @@ import { gasOverLimit, intrinsicGas, withMargin } from "../../../domain/gas.ts";
 import type { Intent, Payload, PreparedIntent } from "../../../domain/transaction.ts";
 import { type Call, ChainUnavailable, type Simulation } from "../../../ports/chain.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { confirmEstimate, simulateWithin } from "../../chain/gas-needed.ts";
+import { confirmEstimate, simulateWithin, withinLimits } from "../../chain/gas-needed.ts";
+import { simulationWithCode } from "../../chain/receiver-code.ts";
 
 type Refusal = Exclude<Simulation, { outcome: "ok" }>;
 
@@ -79,7 +81,10 @@ async function askChain(context: ChainContext, intent: Intent, behindPending: bo
     return withGas(intent, payload.gas, feeCap(fees));
   }
   const call = callOf(intent);
-  const [simulation, market] = await Promise.all([simulateWithin(context, call), context.marketFor(payload)]);
+  const [said, market] = await Promise.all([simulateWithin(context, call), context.marketFor(payload)]);
+  // Behind pending ones its deployment may be one of them.
+  const mayLackCode = behindPending || intent.allowNoCode === true;
+  const simulation = mayLackCode ? said : await ranByCode(context, call, said);
   if (simulation.outcome !== "ok") throw refusal(simulation, behindPending);
   refuseHopelessFee(context, payload);
   const gas = payload.gas ?? withMargin(simulation.gas, payload, context.gasLimits.most?.gas ?? null);
@@ -91,6 +96,14 @@ async function askChain(context: ChainContext, intent: Intent, behindPending: bo
     throw refusal({ outcome: "insufficientFunds", detail }, behindPending);
   }
   return withGas(intent, gas, cap);
+}
+
+async function ranByCode(context: ChainContext, call: Call, said: Simulation): Promise<Simulation> {
+  const simulation = await simulationWithCode(context, call, said);
+  if (simulation === said) return said;
+  if (simulation !== null) return withinLimits(context, call, simulation);
+  const detail = `${call.to} has no code, so this call data would do nothing; check the address and the chain, or give allowNoCode: true`;
+  throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "NO_CODE" });
 }
 
 /**
@@ -110,9 +123,9 @@ function priced(context: ChainContext, payload: Payload, gas: bigint, market: Fe
 
 /** Spelled out: every create passes here, and copies made by spreading are slow to make and slow to read. */
 function withGas(intent: Intent, gas: bigint, cap: bigint): PreparedIntent {
-  const { txId, lane, requestId, owner, payload, fingerprint, metadata, pool } = intent;
-  const prepared = { txId, lane, requestId, owner, payload, fingerprint, metadata, gas, gasCost: gas * cap };
-  return pool === undefined ? prepared : { ...prepared, pool };
+  const { txId, lane, requestId, owner, payload, fingerprint, metadata, pool, allowNoCode } = intent;
+  const named = { txId, lane, requestId, owner, payload, fingerprint, metadata, gas, gasCost: gas * cap };
+  return { ...named, ...defined({ pool, allowNoCode }) };
 }
 
 /** Of a payload that its caller priced. */
@@ -154,8 +167,9 @@ function refuseHopelessFee({ follower }: ChainContext, payload: Payload): void {
   const baseFee = follower.head?.baseFeePerGas ?? null;
   const cap = payload.maxFeePerGas ?? payload.gasPrice;
   if (cap === undefined || baseFee === null || !isHopelessCap(cap, baseFee)) return;
-  const detail = `the fee cap of ${cap} wei is less than half of the base fee, ${baseFee} wei at block ${follower.head?.number}`;
-  throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "INVALID_INPUT" });
+  const field = payload.maxFeePerGas === undefined ? "gasPrice" : "maxFeePerGas";
+  const detail = `${field}: the fee cap of ${cap} wei is less than half of the base fee, ${baseFee} wei at block ${follower.head?.number}; offer more than the base fee, or leave the fees to the market`;
+  throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "FEE_TOO_LOW", baseFeePerGas: `${baseFee}` });
 }
 
 function refusal(why: Refusal, dependsOnPending: boolean): FencepostError {

@@ -167,6 +167,7 @@ async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: r
       continue;
     }
     const receipt = withOwnContract(ports, lane, tx, found);
+    if (receipt.contractAddress !== null) context.knownCode.deploy(receipt.contractAddress);
     const planned = byLane.get(lane) ?? [];
     byLane.set(lane, planned);
     planned.push(plan(tx, "mine", { receipt, lastError: null }));

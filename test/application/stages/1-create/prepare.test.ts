@@ -38,6 +38,7 @@ describe("gas", () => {
   it("is estimated where it is not given: exactly for a transfer, a fifth on top for a call", async () => {
     const bench = await ready();
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(21_000n);
+    bench.simulated.burnGasAt(TO, 0n);
     const call = await prepareWith(bench, { data: "0xaabbccdd" });
     expect(call.gas).toBe((21_064n * 6n) / 5n);
   });
@@ -278,10 +279,12 @@ describe("a fee cap that is under the base fee", () => {
     await bench.context.follower.advance();
     for (const fees of [FEES, { gasPrice: "20000000000" }]) {
       const failure = await prepareWith(bench, { gas: 21_000, ...fees }).catch((error: unknown) => error);
-      expect(failure).toEqual(rejection("INVALID_INPUT"));
+      expect(failure).toEqual(rejection("FEE_TOO_LOW", { baseFeePerGas: "40000000001" }));
       expect(failure).toHaveProperty("message", expect.stringContaining("20000000000 wei is less than half"));
     }
-    await expect(prepareWith(bench, { ...FEES })).rejects.toEqual(rejection("INVALID_INPUT"));
+    await expect(prepareWith(bench, { ...FEES })).rejects.toEqual(
+      rejection("FEE_TOO_LOW", { baseFeePerGas: "40000000001" }),
+    );
   });
 
   it("by less is accepted: base fees fall, and it is signed again for more", async () => {

@@ -1,0 +1,376 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { LaneAction, TransactionAction } from "../../../src/application/api.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { OperatedWorld, startTwo } from "../../support/operations.ts";
+import { SIGNER, TO, transfer, World, type WorldNode } from "../../support/world.ts";
+
+let world: World;
+let ops: OperatedWorld;
+afterEach(() => world.close());
+
+async function withOneSent() {
+  world = new World();
+  ops = new OperatedWorld(world);
+  const node = await world.startNode();
+  world.holdBlocks();
+  return { node, txId: await ops.sent(node) };
+}
+
+async function withOneSentOfTwo() {
+  const { owner, other, ...started } = await startTwo();
+  ({ world, ops } = started);
+  world.holdBlocks();
+  return { owner, other, txId: await ops.sent(owner) };
+}
+
+interface Given {
+  readonly action?: TransactionAction;
+  readonly key?: string;
+  readonly request?: object;
+}
+
+function give({ node }: WorldNode, txId: string, { action = "cancel", key = "key-1", request = {} }: Given = {}) {
+  const order = { action, txId, request: { reason: "because", ...request }, actor: "operator:ops" };
+  return world.settle(node.api.act({ ...order, idempotencyKey: key }));
+}
+
+function giveLane({ node }: WorldNode, action: LaneAction, more: Readonly<Record<string, unknown>> = {}) {
+  const request = { reason: "because", ...more };
+  const order = { action, signer: SIGNER, request, actor: "operator:ops", idempotencyKey: "key-1" };
+  return world.settle(node.api.actOnLane(order));
+}
+
+const REUSED = { code: "REQUEST_ID_REUSED", message: expect.stringContaining("Idempotency-Key") };
+
+async function isMinedAs(txId: string, outcome: string): Promise<void> {
+  world.releaseBlocks();
+  await ops.settled(txId);
+  expect(ops.outcome(txId)).toBe(outcome);
+  checkInvariants(world);
+}
+
+describe("an order under a key", () => {
+  it.each([
+    ["resubmit", {}, ["initial"]],
+    ["reprice", {}, ["initial", "reprice"]],
+    ["cancel", {}, ["initial", "cancel"]],
+    ["cancel", { maxFeePerGas: "90000000000" }, ["initial", "cancel"]],
+    ["replace", { payload: { to: TO, value: "2", gas: 21_000 } }, ["initial", "replace"]],
+    ["resolve", { action: "CANCEL" }, ["initial", "cancel"]],
+    ["resolve", { action: "NOOP" }, ["initial"]],
+  ] as const)("to %s with %j is carried out once, however often it is given", async (action, request, kinds) => {
+    const { node, txId } = await withOneSent();
+    const first = await give(node, txId, { action, request });
+    const again = await give(node, txId, { action, request });
+    expect(again.txHash).toBe(first.txHash);
+    expect(ops.kinds(txId)).toEqual(kinds);
+    expect(ops.decisions(txId)).toHaveLength(1);
+    const audits = ops.row(txId).history.flatMap(({ decision }) => decision?.audit ?? []);
+    expect(audits).toMatchObject([{ idempotencyKey: "key-1" }]);
+  });
+
+  it("of two steps is carried out whole: signed anew, and reported as stuck", async () => {
+    const { node, txId } = await withOneSent();
+    const request = JSON.parse(`{"action":"REPLACE","then":"stuck"}`);
+    for (let n = 0; n < 2; n++) {
+      expect(await give(node, txId, { action: "resolve", request })).toMatchObject({ state: "STUCK" });
+    }
+    expect(ops.decisions(txId)).toEqual(["reprice by operator:ops: REPLACE", "stick by operator:ops: REPLACE"]);
+  });
+
+  it("given three times at once is carried out once, and each is answered with the transaction", async () => {
+    const { node, txId } = await withOneSent();
+    const given = () => give(node, txId, { action: "reprice" });
+    const answers = await Promise.all([given(), given(), given()]);
+    expect(new Set(answers.map(({ txHash }) => txHash)).size).toBe(1);
+    expect(ops.kinds(txId)).toEqual(["initial", "reprice"]);
+    expect(ops.decisions(txId)).toHaveLength(1);
+  });
+
+  it("is answered with the transaction as it is, also where that is final by then", async () => {
+    const { node, txId } = await withOneSent();
+    await give(node, txId);
+    await isMinedAs(txId, "FAILED_FINAL/CANCELLED");
+    expect(await give(node, txId)).toMatchObject({ txId, state: "FAILED_FINAL", subState: "CANCELLED" });
+    await expect(give(node, txId, { key: "key-2" })).rejects.toMatchObject({ code: "CONFLICT" });
+  });
+
+  it("whose words are written in another order is the same one", async () => {
+    const { node, txId } = await withOneSent();
+    const order = { action: "cancel", txId, actor: "operator:ops", idempotencyKey: "k" } as const;
+    await world.settle(node.node.api.act({ ...order, request: { reason: "r", audit: { a: 1, b: 2 } } }));
+    const twisted = { ...order, txId: txId.toUpperCase(), request: { audit: { b: 2, a: 1 }, reason: "r" } };
+    await world.settle(node.node.api.act({ ...twisted, txId }));
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+  });
+
+  it.each([
+    ["another reason", "cancel", { reason: "another" }],
+    ["another fee", "cancel", { maxFeePerGas: "90000000000" }],
+    ["another action", "resubmit", {}],
+  ] as const)("with %s is refused, and nothing is done", async (_, action, request) => {
+    const { node, txId } = await withOneSent();
+    await give(node, txId);
+    await expect(give(node, txId, { action, request })).rejects.toMatchObject({ ...REUSED, extras: { txId } });
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+    expect(ops.decisions(txId)).toHaveLength(1);
+  });
+
+  it("given with other words at the same time is carried out as one of them, and the other is refused", async () => {
+    const { node, txId } = await withOneSent();
+    const both = await Promise.allSettled([
+      give(node, txId, { action: "reprice" }),
+      give(node, txId, { action: "reprice", request: { reason: "another" } }),
+    ]);
+    expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    expect(both.find(({ status }) => status === "rejected")).toMatchObject({ reason: REUSED });
+    expect(ops.kinds(txId)).toEqual(["initial", "reprice"]);
+  });
+
+  it("that was refused has left no key: mended, it is carried out under it", async () => {
+    const { node, txId } = await withOneSent();
+    const cheap = give(node, txId, { action: "reprice", request: { maxFeePerGas: "1" } });
+    await expect(cheap).rejects.toMatchObject({ code: "INVALID_REQUEST" });
+    await give(node, txId, { action: "reprice", request: { maxFeePerGas: "90000000000" } });
+    expect(ops.kinds(txId)).toEqual(["initial", "reprice"]);
+  });
+
+  it("is one of its transaction: another transaction may have an order of the same key", async () => {
+    const { node, txId } = await withOneSent();
+    const other = await ops.sent(node);
+    await give(node, txId);
+    await give(node, other);
+    expect([ops.kinds(txId), ops.kinds(other)]).toEqual([
+      ["initial", "cancel"],
+      ["initial", "cancel"],
+    ]);
+  });
+
+  it.each(["", "k".repeat(256), "grüße", "a\nb"])("must be one that a header can carry: %j is refused", async (key) => {
+    const { node, txId } = await withOneSent();
+    await expect(give(node, txId, { key })).rejects.toMatchObject({
+      code: "INVALID_REQUEST",
+      extras: { path: "idempotency-key" },
+    });
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+  });
+
+  it("that found done what it asks for keeps its key: it does nothing later either, and is refused with other words", async () => {
+    const { node, txId } = await withOneSent();
+    await give(node, txId, { key: "first" });
+    await give(node, txId, { key: "second" });
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+    const dearer = { maxFeePerGas: "90000000000" };
+    await expect(give(node, txId, { key: "second", request: dearer })).rejects.toMatchObject(REUSED);
+    await give(node, txId, { key: "third", request: dearer });
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel", "cancel"]);
+  });
+
+  it("about what waits to be signed is carried out once", async () => {
+    const { node } = await withOneSent();
+    await ops.lane(node, "suspend");
+    const txId = await ops.create(node);
+    for (let n = 0; n < 3; n++) await give(node, txId);
+    expect(ops.decisions(txId)).toEqual(["amend by operator:ops: cancel"]);
+    await ops.lane(node, "resume");
+    await isMinedAs(txId, "FAILED_FINAL/CANCELLED");
+  });
+});
+
+describe("an order under a key to fill a hole below", () => {
+  it("is carried out once, repeated or given twice at once: the transaction above keeps its own payload", async () => {
+    world = new World({ settings: { expiredReservations: "hole" } });
+    ops = new OperatedWorld(world);
+    const node = await world.startNode();
+    await ops.create(node);
+    await world.allSettled(1);
+    await world.settle(node.node.api.reserveNonce({ signer: SIGNER, ttl: 1 }));
+    const head = await ops.create(node);
+    await world.until(() => ops.row(head).state === "STUCK");
+    const fill = () => give(node, head, { action: "resolve", request: { action: "PLACEHOLDER" } });
+    await Promise.all([fill(), fill()]);
+    await fill();
+    await ops.settled(head);
+    expect(ops.outcome(head)).toBe("CONFIRMED");
+    expect(ops.kinds(head)).toEqual(["initial"]);
+    expect(ops.decisions(head)).toEqual(["decide by operator:ops: PLACEHOLDER"]);
+    expect(await fill()).toMatchObject({ state: "CONFIRMED" });
+  });
+});
+
+describe("an order under a key whose answer is lost", () => {
+  it.each(["unknown-committed", "unknown-lost", "unavailable"] as const)(
+    "because its commit was answered %s is carried out once by its repeats",
+    async (fault) => {
+      const { node, txId } = await withOneSent();
+      const commit = node.store.commit.bind(node.store);
+      node.store.commit = (writes) => {
+        const isCancel = writes.some((write) => write.kind === "transition" && write.items[0]?.event === "cancel");
+        if (isCancel) {
+          node.store.commit = commit;
+          node.store.failNextCommit(fault);
+        }
+        return commit(writes);
+      };
+      await give(node, txId).catch(() => undefined);
+      await give(node, txId);
+      expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+      await isMinedAs(txId, "FAILED_FINAL/CANCELLED");
+    },
+  );
+
+  it("on its way from the owner is found by its repeat at either node", async () => {
+    const { owner, other, txId } = await withOneSentOfTwo();
+    world.network.inject("lostReply");
+    await expect(give(other, txId)).rejects.toMatchObject({ extras: { outcome: "unknown" } });
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+    await give(other, txId);
+    await give(owner, txId);
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+    expect(ops.decisions(txId)).toHaveLength(1);
+    await expect(give(other, txId, { request: { reason: "another" } })).rejects.toMatchObject(REUSED);
+  });
+
+  it("by the death of the owner is found by the next one, at which nothing is signed", async () => {
+    const { owner, other, txId } = await withOneSentOfTwo();
+    await give(owner, txId, { action: "reprice" });
+    const signed = ops.kinds(txId).length;
+    world.crash(owner);
+    await world.until(() => world.ownerOf(SIGNER) === other.url.replace("http://", ""), 60_000);
+    await give(other, txId, { action: "reprice" });
+    expect(ops.kinds(txId)).toHaveLength(signed);
+    await isMinedAs(txId, "CONFIRMED");
+  });
+
+  it("is answered while nobody owns the lane: what is written down needs no owner", async () => {
+    const { owner, other, txId } = await withOneSentOfTwo();
+    await give(owner, txId);
+    world.crash(owner);
+    expect(world.ownerOf(SIGNER)).toBe(owner.url.replace("http://", ""));
+    expect(await give(other, txId)).toMatchObject({ txId });
+  });
+
+  it("is not given to an owner of an older release, which would carry it out and forget the key", async () => {
+    const { owner, other, txId } = await withOneSentOfTwo();
+    const receive = owner.node.actions.receive.bind(owner.node.actions);
+    const told: string[] = [];
+    owner.node.actions.receive = (lane, request) => {
+      told.push(request.action);
+      return receive(lane, request);
+    };
+    await give(other, txId);
+    await ops.act(other, "resubmit", { txId });
+    expect(told).toEqual(["actOnce", "act"]);
+  });
+});
+
+describe("an order about a lane under a key", () => {
+  it("is carried out once, with its chain named or not, and refused with other words", async () => {
+    const { node } = await withOneSent();
+    await giveLane(node, "suspend");
+    await ops.lane(node, "resume");
+    await giveLane(node, "suspend");
+    await giveLane(node, "suspend", { chainId: 31_337 });
+    const [view] = await node.node.api.signer(SIGNER);
+    expect(view?.suspendedBy).toBeNull();
+    expect(view?.decisions?.map(({ action }) => action)).toEqual(["resume", "suspend"]);
+    await expect(giveLane(node, "resume")).rejects.toMatchObject(REUSED);
+    await expect(giveLane(node, "suspend", { reason: "another" })).rejects.toMatchObject(REUSED);
+  });
+
+  it("given with other words at the same time is carried out as one of them, and the other is refused", async () => {
+    const { node } = await withOneSent();
+    const both = await Promise.allSettled([
+      giveLane(node, "suspend"),
+      giveLane(node, "suspend", { reason: "another" }),
+    ]);
+    expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    expect((await node.node.api.signer(SIGNER))[0]?.decisions).toHaveLength(1);
+  });
+
+  it.each(["suspend", "realign"] as const)(
+    "to %s whose commit got no answer is found by its repeat",
+    async (action) => {
+      const { owner, other } = await withOneSentOfTwo();
+      owner.store.failNextCommit("unknown-committed");
+      await expect(giveLane(owner, action)).rejects.toMatchObject({ extras: { outcome: "unknown" } });
+      await giveLane(other, action);
+      await giveLane(owner, action);
+      const [view] = await owner.node.api.signer(SIGNER);
+      expect(view?.decisions?.map((decision) => decision.action)).toEqual([action]);
+    },
+  );
+});
+
+describe("an order without a key, repeated because its answer was lost,", () => {
+  const repeat = async (node: WorldNode, txId: string, action: TransactionAction, request = {}) => {
+    await ops.act(node, action, { txId, request });
+    const paid = ops.row(txId).attempts.at(-1)?.txHash;
+    const view = await ops.act(node, action, { txId, request });
+    return { paid, newest: view.attempts.at(-1)?.txHash, kinds: ops.kinds(txId) };
+  };
+
+  it.each([
+    ["cancel", {}, "cancel"],
+    ["cancel", { maxFeePerGas: "90000000000" }, "cancel"],
+    ["cancel", { gasPrice: "90000000000" }, "cancel"],
+    ["replace", { payload: { to: TO, value: "2", gas: 21_000 } }, "replace"],
+    ["replace", { payload: { to: TO, value: "2", gas: 21_000, maxFeePerGas: "90000000000" } }, "replace"],
+    ["reprice", { maxFeePerGas: "90000000000", maxPriorityFeePerGas: "9000000000" }, "reprice"],
+    ["reprice", { gasPrice: "90000000000" }, "reprice"],
+  ] as const)("to %s with %j signs nothing and pays nothing", async (action, request, kind) => {
+    const { node, txId } = await withOneSent();
+    const { paid, newest, kinds } = await repeat(node, txId, action, request);
+    expect(kinds).toEqual(["initial", kind]);
+    expect(newest).toBe(paid);
+  });
+
+  it("was carried out by a commit that nobody heard of: it signs nothing and pays nothing", async () => {
+    const { owner, other, txId } = await withOneSentOfTwo();
+    world.network.inject("lostReply");
+    await expect(ops.act(other, "cancel", { txId })).rejects.toMatchObject({ extras: { outcome: "unknown" } });
+    await ops.act(other, "cancel", { txId });
+    await ops.act(owner, "cancel", { txId });
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+    await isMinedAs(txId, "FAILED_FINAL/CANCELLED");
+  });
+
+  it.each([
+    ["cancel", {}, { maxFeePerGas: "90000000000" }],
+    ["cancel", {}, { gasPrice: "90000000000" }],
+    ["reprice", { maxFeePerGas: "80000000000" }, { maxFeePerGas: "90000000000" }],
+    ["reprice", {}, {}],
+    ["replace", { payload: { to: TO, value: "2", gas: 21_000 } }, { payload: { to: TO, value: "3", gas: 21_000 } }],
+    ["replace", { payload: { to: TO, value: "2", gas: 21_000 } }, { payload: { to: TO, value: "2", gas: 30_000 } }],
+    ["replace", { payload: { to: TO, value: "2" } }, { payload: { to: TO, value: "2", maxFeePerGas: "90000000000" } }],
+  ] as const)("to %s with %j and then %j is another order, and is signed", async (action, first, second) => {
+    const { node, txId } = await withOneSent();
+    await ops.act(node, action, { txId, request: first });
+    await ops.act(node, action, { txId, request: second });
+    expect(ops.kinds(txId)).toHaveLength(3);
+  });
+
+  it("is no repeat of a cancel that a replacement has taken the place of", async () => {
+    const { node, txId } = await withOneSent();
+    await ops.act(node, "cancel", { txId });
+    await ops.act(node, "replace", { txId, request: { payload: { to: TO, value: "2" } } });
+    await ops.act(node, "cancel", { txId });
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel", "replace", "cancel"]);
+  });
+
+  it("is none where the transaction was stuck in the meantime", async () => {
+    const { node, txId } = await withOneSent();
+    await ops.act(node, "cancel", { txId });
+    await ops.act(node, "resolve", { txId, request: JSON.parse(`{"action":"NOOP","then":"stuck"}`) });
+    expect(ops.row(txId).state).toBe("STUCK");
+    await ops.act(node, "cancel", { txId });
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel", "cancel"]);
+  });
+
+  it("cannot be meant by a reprice to the very price of the first payload, which is refused as before", async () => {
+    const { node, txId } = await withOneSent();
+    const fees = { maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
+    await expect(ops.act(node, "reprice", { txId, request: fees })).rejects.toMatchObject({ code: "INVALID_REQUEST" });
+    expect(transfer().payload).toMatchObject(fees);
+  });
+});

@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import type { TransactionAction } from "../../../src/application/api.ts";
+import { normalise } from "../../../src/application/requests/normalise.ts";
+import { parseLaneOrder, parseOrder } from "../../../src/application/requests/order.ts";
+import { parseReserve } from "../../../src/application/requests/reservation.ts";
+import { FencepostError } from "../../../src/domain/errors.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
+
+const TO = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+const codec = createCodec();
+const ports = { codec, entropy: createSeededEntropy(1, createManualClock()), chainIds: [1] };
+
+function refused(work: () => unknown) {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof FencepostError) return { code: error.code, ...error.extras };
+    throw error;
+  }
+  throw new Error("it was accepted");
+}
+
+const create = (body: object) => refused(() => normalise(ports, { signer: TO, payload: { to: TO }, ...body }));
+const order = (action: TransactionAction, request: object) =>
+  refused(() => parseOrder(codec, { action, txId: "", request: { reason: "r", ...request }, actor: "operator" }, ""));
+
+describe("a field by another name", () => {
+  it.each([
+    [{ from: TO }, "from", "signer"],
+    [{ idempotencyKey: "1" }, "idempotencyKey", "requestId"],
+    [{ value: "1" }, "value", "payload.value"],
+    [{ gasLimit: 21_000 }, "gasLimit", "payload.gas"],
+    [{ nonce: 7 }, "nonce", "POST /nonces"],
+    [{ payload: { to: TO, gasLimit: 21_000 } }, "payload.gasLimit", "gas"],
+    [{ payload: { to: TO, input: "0x" } }, "payload.input", "data"],
+    [{ payload: { to: TO, calldata: "0x" } }, "payload.calldata", "data"],
+    [{ payload: { to: TO, amount: "1" } }, "payload.amount", "value"],
+    [{ payload: { to: TO, vlaue: "1" } }, "payload.vlaue", "value"],
+    [{ payload: { to: TO, signer: TO } }, "payload.signer", "signer` beside `payload"],
+    [{ payload: { to: TO, nonce: 7 } }, "payload.nonce", "POST /nonces"],
+    [{ payload: { to: TO, functionName: "f()", args: [] } }, "payload.functionName", "function"],
+  ])("in a create is refused with the right one: %j", (body, path, meant) => {
+    expect(create(body)).toEqual({ code: "INVALID_REQUEST", path, hint: `did you mean \`${meant}\`?` });
+  });
+
+  it("in an operator's order, a lane's and a reservation is refused alike", () => {
+    expect(order("cancel", { maxfee: "1" })).toMatchObject({ path: "maxfee", hint: "did you mean `maxFeePerGas`?" });
+    expect(order("replace", { tx: {} })).toMatchObject({ path: "tx", hint: "did you mean `payload`?" });
+    const lane = { action: "realign", signer: TO, request: { reason: "r", none: 1 }, actor: "operator" } as const;
+    expect(refused(() => parseLaneOrder(lane))).toMatchObject({ path: "none", hint: "did you mean `nonce`?" });
+    expect(refused(() => parseReserve(ports, { from: TO } as object, null))).toMatchObject({
+      path: "from",
+      hint: "did you mean `signer`?",
+    });
+  });
+
+  it("is not guessed at where nothing is near: then what is known is listed", () => {
+    expect(create({ colour: "red" })).toEqual({ code: "INVALID_REQUEST", path: "colour" });
+  });
+});
+
+describe("a tip above its fee cap", () => {
+  it("is refused with both figures", () => {
+    const payload = { to: TO, maxFeePerGas: 1, maxPriorityFeePerGas: 2 };
+    expect(() => normalise(ports, { signer: TO, payload })).toThrow(
+      "payload.maxPriorityFeePerGas: must not exceed maxFeePerGas: a tip of 2 wei does not fit under a cap of 1",
+    );
+  });
+});
