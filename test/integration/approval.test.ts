@@ -66,7 +66,7 @@ describe("a transaction above requireApproval", () => {
     expect(await command("approve", txId, "--reason", "checked")).toMatchObject({ code: 0 });
     await checker.reject(unwanted, { reason: "unknown receiver" });
     const late = await command("approve", unwanted, "--reason", "late");
-    expect(late).toMatchObject({ code: 1, stderr: expect.stringMatching(/was rejected by operator:checker/) });
+    expect(late).toMatchObject({ code: 3, stderr: expect.stringMatching(/was rejected by operator:checker/) });
 
     await untilSettled(database, 3);
     const { history, ...sent } = await maker.get(txId, { include: ["history"] });
