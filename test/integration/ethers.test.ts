@@ -53,10 +53,11 @@ const thrown = (work: Promise<unknown>) =>
   );
 const receiptOf = (tx: TransactionResponse) => tx.wait(1, 30_000);
 
+/** The hash, once the chain's pool has it. */
 const onceSent = (txId: string, attempt: number) =>
   waitUntil(async () => {
-    const { firstSentAt, txHash } = (await stack.client.get(txId)).attempts[attempt] ?? {};
-    return firstSentAt && txHash;
+    const hash = (await stack.client.get(txId)).attempts[attempt]?.txHash;
+    return hash && (await stack.chain.rpc("eth_getTransactionByHash", [hash])) ? hash : null;
   }, `attempt ${attempt} is sent`);
 
 async function deployed(signer: FencepostSigner, initial: bigint) {

@@ -52,10 +52,11 @@ function wallet(client: FencepostSource = stack.client, timeoutMs?: number) {
 const nonceOf = (address: string) => stack.chain.rpc("eth_getTransactionCount", [address, "latest"]).then(Number);
 const sentBy = async (signer: string) => (await stack.client.list({ signer, limit: 100 })).items;
 
+/** The hash, once the chain's pool has it. */
 const onceSent = (txId: string, attempt: number) =>
   waitUntil(async () => {
-    const { firstSentAt, txHash } = (await stack.client.get(txId)).attempts[attempt] ?? {};
-    return firstSentAt && txHash;
+    const hash = (await stack.client.get(txId)).attempts[attempt]?.txHash;
+    return hash && (await stack.chain.rpc("eth_getTransactionByHash", [hash])) ? hash : null;
   }, `attempt ${attempt} is sent`);
 
 /** Sends it, has it signed again for more while no block comes, and tells both hashes. */

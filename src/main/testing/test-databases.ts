@@ -1,6 +1,7 @@
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { rmSync } from "node:fs";
 import { chmod, mkdtemp, readdir, rm } from "node:fs/promises";
+import { Socket } from "node:net";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -59,7 +60,7 @@ async function startShared(): Promise<Server> {
     settings: SETTINGS,
     keepsProcess: false,
   });
-  process.once("exit", () => removeNow(postgres, directory));
+  removeWhenGone(postgres, directory);
   const template = "fencepost_template";
   await asAdmin(postgres.url, `CREATE DATABASE ${template}`);
   await migrate({ databaseUrl: onDatabase(postgres.url, template) });
@@ -67,17 +68,26 @@ async function startShared(): Promise<Server> {
   return { adminUrl: postgres.url, template };
 }
 
-/** The last moment of this process: nothing can be waited for. What is left after a kill, the next run sweeps away. */
-function removeNow({ pid, home }: EmbeddedPostgres, directory: string): void {
-  try {
-    process.kill(pid, "SIGQUIT");
-    for (const path of new Set([directory, home])) rmSync(path, { recursive: true, force: true, maxRetries: 10 });
-  } catch {
-    // It ended by itself, or still writes: the directory is swept later.
-  }
+/**
+ * Runners end their workers in ways that leave those no last moment. A shell waits for the end of this process, on a pipe whose
+ * other end only this process holds; the server is stopped in the same way, and when it is gone, so are its files.
+ */
+const REMOVE =
+  'read -r _; n=0; while kill -0 "$1" 2>/dev/null && [ $n -lt 300 ]; do sleep 0.1; n=$((n+1)); done; rm -rf -- "$2" "$3"';
+
+function removeWhenGone({ pid, home }: EmbeddedPostgres, directory: string): void {
+  const remover = spawn("/bin/sh", ["-c", REMOVE, "remover", String(pid), directory, home], {
+    detached: true,
+    cwd: "/",
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  // Without a shell, the next run sweeps.
+  remover.on("error", () => undefined);
+  remover.unref();
+  if (remover.stdin instanceof Socket) remover.stdin.unref();
 }
 
-/** Directories of processes that are gone: their runs were killed. */
+/** Directories of processes that are gone: the machine was switched off under them. */
 async function sweep(): Promise<void> {
   const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PREFIX));
   for (const name of names) {
