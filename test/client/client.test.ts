@@ -317,7 +317,9 @@ describe("operator actions", () => {
     const answered = await client[action](sampleTxId(1), order as Parameters<typeof client.replace>[1]);
     expect(answered).toMatchObject({ txId: sampleTxId(1), signer: SIGNER_EIP55 });
     const request = { reason: "r", payload: { to: RECIPIENT_EIP55, value: "1" }, maxFeePerGas: "5" };
-    expect(seen).toEqual([{ action, txId: sampleTxId(1), request, actor: "operator:test" }]);
+    expect(seen).toEqual([
+      { action, txId: sampleTxId(1), request, actor: "operator:test", idempotencyKey: expect.any(String) },
+    ]);
   });
 
   it.each(["suspend", "resume", "realign"] as const)("%s a signer", async (action) => {

@@ -68,6 +68,7 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
   };
   return {
     ...policyReads(reading),
+    ...laneReads(reading),
     transaction,
     history,
     async poolOf(txId) {
@@ -93,6 +94,17 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
       if (row === undefined) throw new Error("the feed has no counter: the schema is damaged");
       return { ...row, items: items.map(withLane) };
     },
+    async reservation(reservationId) {
+      const [row] = UUID.test(reservationId) ? await ask(reading, readReservation, [reservationId]) : [];
+      return row === undefined ? null : reservationAt(reservationOf(row), row.askedAt);
+    },
+    liveStates: async () => new Map((await ask(reading, countLiveStates)).map(({ state, count }) => [state, count])),
+    ping: async () => void (await ask(reading, ping)),
+  };
+}
+
+function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carriedOut" | "lanes" | "lanesAfter"> {
+  return {
     laneDecisions: ({ chainId, signer }, limit) => ask(reading, readLaneDecisions, [signer, chainId, limit]),
     async carriedOut(lane, order) {
       const [row] = await ask(reading, findOrderKeys, orderKeys([{ ...order, ...lane }]));
@@ -112,12 +124,6 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
       const holes = await ask(reading, listHoles, [first.signer, last.signer]);
       return rows.map((row) => laneRecord(row, holes));
     },
-    async reservation(reservationId) {
-      const [row] = UUID.test(reservationId) ? await ask(reading, readReservation, [reservationId]) : [];
-      return row === undefined ? null : reservationAt(reservationOf(row), row.askedAt);
-    },
-    liveStates: async () => new Map((await ask(reading, countLiveStates)).map(({ state, count }) => [state, count])),
-    ping: async () => void (await ask(reading, ping)),
   };
 }
 

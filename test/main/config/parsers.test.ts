@@ -173,7 +173,9 @@ describe("credentials", () => {
     expect(refused(databaseUrl, "postgresql:///d?host=/var/run/postgresql")).toBe(false);
     for (const raw of ["", "mysql://h/d", "localhost:5432", "http://h"]) expect(refused(databaseUrl, raw)).toBe(true);
     expect(refused(rpcUrl, "https://rpc.example/v3/token")).toBe(false);
-    expect(value(rpcUrl, "wss://rpc.example")).toBe("! is a WebSocket: name it in FENCEPOST_WS_URL, beside an http(s) URL");
+    expect(value(rpcUrl, "wss://rpc.example")).toBe(
+      "! is a WebSocket: name it in FENCEPOST_WS_URL, beside an http(s) URL",
+    );
     for (const raw of ["", "rpc.example", "ftp://rpc.example"]) expect(refused(rpcUrl, raw)).toBe(true);
     expect(value(originUrl, "http://node-1:3000/")).toBe("http://node-1:3000");
     for (const raw of ["node-1:3000", "http://u:p@node", "http://node/path", "http://node?x=1", ""]) {

@@ -8,8 +8,9 @@
  * Behind pending ones it is accepted where the caller brought gas, and refused with `dependsOnPending` where not.
  * A crash here leaves nothing behind.
  */
-import { defined } from "../../../domain/defined.ts";
+
 import { type Content, overCeiling, refuseOverCeiling } from "../../../domain/ceilings.ts";
+import { defined } from "../../../domain/defined.ts";
 import { FencepostError, type RejectionReason, unavailable } from "../../../domain/errors.ts";
 import { type FeeMarket, type Fees, feeCap, isFullyPriced, isHopelessCap } from "../../../domain/fees.ts";
 import { gasOverLimit, intrinsicGas, withMargin } from "../../../domain/gas.ts";
