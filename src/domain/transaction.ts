@@ -29,6 +29,8 @@ export interface Intent {
   /** SHA-256 over the normalised payload: equal payloads, equal fingerprints (domain/fingerprint.ts). */
   readonly fingerprint: Hex;
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** Its caller named the nonce: given exactly this one, or refused. */
+  readonly exactNonce?: number;
 }
 
 /** An intent with everything that signing needs besides nonce and price. */

@@ -11,6 +11,7 @@ import type { Address, Hex } from "../../domain/lane.ts";
 import { BadEncoding, type Callee, type Codec } from "../../ports/codec.ts";
 import { type AbiParameter, parseAddress, toAbiValue } from "./abi-values.ts";
 import { decodeTransaction } from "./decode-transaction.ts";
+import { transactionObject } from "./transaction-object.ts";
 
 /** A parser of someone else's grammar meets callers' text: bounded, so that no signature is worth an attack. */
 const LONGEST_SIGNATURE = 2_000;
@@ -41,6 +42,7 @@ export function createCodec(): Codec {
     functions: (callee) => (typeof callee === "string" ? [bySignature(callee)] : candidates(callee, bySignature)),
     encodeDeploy,
     decodeTransaction,
+    transactionObject,
   };
 }
 

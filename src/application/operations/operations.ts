@@ -20,9 +20,10 @@ import {
   reserveNonce,
   submitReserved,
 } from "./reservations.ts";
+import { type SignedPorts, submitSigned } from "./signed-transactions.ts";
 import { type ActionPorts, act } from "./transaction-actions.ts";
 
-export type OperationPorts = ActionPorts & LaneActionPorts & ReservationPorts;
+export type OperationPorts = ActionPorts & LaneActionPorts & ReservationPorts & SignedPorts;
 
 const acting = <T>(work: Promise<T>): Promise<T> =>
   orDatabaseSilent(work, "look at the transaction before repeating this");
@@ -68,5 +69,6 @@ export function createOperations(
     submitReserved: (reservationId, request) => submit({ reservationId, request }),
     markUsed: (reservationId, request) => use({ reservationId, request }),
     releaseNonce: (reservationId) => release({ reservationId }),
+    submitSigned: offer("submitSigned", submitSigned),
   };
 }

@@ -11,7 +11,7 @@ import type { Intent } from "../../domain/transaction.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { CreateRequest } from "../api.ts";
-import { asObject, normalisePayload, parseAddress, refuseUnknownKeys } from "./fields.ts";
+import { asObject, normalisePayload, parseAddress, parseQuantity, refuseUnknownKeys } from "./fields.ts";
 
 export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
   /** Configured chains; the only one is the default. */
@@ -21,6 +21,7 @@ export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
 }
 
 const REQUEST_KEYS = ["chainId", "signer", "requestId", "payload", "metadata"];
+const KEYS_WITH_NONCE = [...REQUEST_KEYS, "nonce"];
 const MAX_METADATA_BYTES = 8 * 1024;
 const MAX_REQUEST_ID_CHARACTERS = 255;
 /** Every character of it is visible ASCII, which any database can store. */
@@ -32,12 +33,14 @@ export interface Naming {
   readonly owner?: string | null | undefined;
   /** Absent where another node has asked for them. */
   readonly limits?: CreateLimits | undefined;
+  /** The caller may name the nonce: at `/rpc`, where it does so in the words of the chain. */
+  readonly mayNameNonce?: boolean | undefined;
 }
 
 export function normalise(ports: NormalisePorts, request: CreateRequest, naming: Naming = {}): Intent {
   const { txId = ports.entropy.uuid(), owner = null } = naming;
   const body = asObject(request, "");
-  refuseUnknownKeys(body, REQUEST_KEYS, "");
+  refuseUnknownKeys(body, naming.mayNameNonce === true ? KEYS_WITH_NONCE : REQUEST_KEYS, "");
   const signer = parseSigner(ports.codec, body.signer, "signer");
   const requestId = parseRequestId(body.requestId);
   const payload = normalisePayload(ports.codec, body.payload);
@@ -45,7 +48,13 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, naming:
   const chainId = parseChainId(ports.chainIds, body.chainId, ports.isServedElsewhere);
   const lane = { chainId, signer };
   if (naming.limits !== undefined) refuseOutside(naming.limits, lane);
-  return { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata };
+  const intent = { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata };
+  return body.nonce === undefined ? intent : { ...intent, exactNonce: parseNonce(body.nonce) };
+}
+
+/** EIP-2681: the highest is never used. JSON carries whole numbers up to 2^53 - 1, and no account comes near. */
+function parseNonce(value: unknown): number {
+  return Number(parseQuantity(value, "nonce", BigInt(Number.MAX_SAFE_INTEGER - 1)));
 }
 
 /** What a caller, or another node, asks for; or why it is refused. */
