@@ -48,7 +48,7 @@ export interface FencepostApi {
     limits?: CreateLimits,
   ): Promise<readonly (Created | FencepostError)[]>;
   /** What a caller signed with a key that is managed here, at the lane's next nonce or at one that it reserved; CONFLICT elsewhere. */
-  submitSigned(request: SignedRequest, owner?: string | null, limits?: Limits): Promise<Created>;
+  submitSigned(request: SignedRequest, owner?: string | null, limits?: Limits): Promise<SubmittedSigned>;
   /** The hash of its first attempt, once that is stored. Null: not in time, or never. */
   firstHash(txId: string, within: Waiting): Promise<Hash | null>;
   /** The bytes of an attempt of ours, an old one too, as JSON-RPC shows a transaction that waits; null: none that we know. */
@@ -195,6 +195,10 @@ export interface NamedCreate {
 export interface SignedRequest {
   readonly chainId?: unknown;
   readonly rawTransaction?: unknown;
+}
+
+export interface SubmittedSigned extends Created {
+  readonly txHash: Hash;
 }
 
 export interface SignedView {

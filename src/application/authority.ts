@@ -65,7 +65,10 @@ function making(principal: Principal, api: FencepostApi, rates: KeyRates) {
     return work();
   };
   /** The first of them are taken, as many as may be, so that a repeat of the others stands behind them. */
-  const firstOf = async <T>(items: readonly T[], make: (items: readonly T[]) => ReturnType<typeof free.createBatch>) => {
+  const firstOf = async <T>(
+    items: readonly T[],
+    make: (items: readonly T[]) => ReturnType<typeof free.createBatch>,
+  ) => {
     const taken = rates.take(principal, items.length);
     const made = taken === 0 ? [] : await make(items.slice(0, taken));
     return [...made, ...items.slice(taken).map(() => tooFast(principal))];

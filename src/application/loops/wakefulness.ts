@@ -77,7 +77,9 @@ export function tellingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness, 
   };
   const methods = Object.entries(api).map(([name, method]) => [name, told(method)]);
   const telling = Object.fromEntries(methods) as FencepostApi;
-  const each = <Asked extends readonly unknown[]>(make: (...asked: Asked) => ReturnType<FencepostApi["createBatch"]>) => {
+  const each = <Asked extends readonly unknown[]>(
+    make: (...asked: Asked) => ReturnType<FencepostApi["createBatch"]>,
+  ) => {
     return async (...asked: Asked) => (await make(...asked)).map((fate) => tell(fate) as Created | FencepostError);
   };
   return { ...telling, createBatch: each(api.createBatch), createNamed: each(api.createNamed) };

@@ -20,7 +20,7 @@ import {
   reserveNonce,
   submitReserved,
 } from "./reservations.ts";
-import { type SignedPorts, submitSigned } from "./signed-transactions.ts";
+import { orUnserved, type SignedPorts, submitSigned } from "./signed-transactions.ts";
 import { type ActionPorts, act } from "./transaction-actions.ts";
 
 export type OperationPorts = ActionPorts & LaneActionPorts & ReservationPorts & SignedPorts;
@@ -60,6 +60,7 @@ export function createOperations(
   const orderLane = offer("actOnLane", actOnLane);
   const submit = offer("submitReserved", submitReserved);
   const use = offer("markUsed", markUsed);
+  const signed = offer("submitSigned", submitSigned);
   const release = offer("releaseNonce", releaseNonce);
   return {
     act: (order) => orderTransaction(order),
@@ -69,6 +70,6 @@ export function createOperations(
     submitReserved: (reservationId, request) => submit({ reservationId, request }),
     markUsed: (reservationId, request) => use({ reservationId, request }),
     releaseNonce: (reservationId) => release({ reservationId }),
-    submitSigned: offer("submitSigned", submitSigned),
+    submitSigned: (request, owner, limits) => orUnserved(ports, request, signed(request, owner, limits)),
   };
 }

@@ -10,7 +10,7 @@ import type { Lane } from "../../domain/lane.ts";
 import { isAnothers } from "../../domain/principal.ts";
 import type { SignedAttempt } from "../../domain/transaction.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
-import type { Created, SignedRequest } from "../api.ts";
+import type { Created, SignedRequest, SubmittedSigned } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { blobCost } from "../detours/change-payload.ts";
 import { asObject, parseHex, refuseUnknownKeys } from "../requests/fields.ts";
@@ -22,7 +22,7 @@ import type { Operation } from "./operation.ts";
 import { bindOn, intentOf, payloadOf, type ReservationPorts } from "./reservations.ts";
 
 export interface SignedPorts extends ReservationPorts {
-  readonly store: ReservationPorts["store"] & Pick<QueryStore, "transactionAt">;
+  readonly store: ReservationPorts["store"] & Pick<QueryStore, "transactionAt" | "lanes">;
 }
 
 interface Signed {
@@ -31,13 +31,15 @@ interface Signed {
   readonly handedIn: HandedIn;
 }
 
-export const submitSigned: Operation<SignedPorts, SignedRequest, Signed, Created, Created> = {
+export const submitSigned: Operation<SignedPorts, SignedRequest, Signed, Created, SubmittedSigned> = {
   async laneOf({ codec, intents }, request, owner) {
     const body = asObject(request, "");
     refuseUnknownKeys(body, ["chainId", "rawTransaction"], "");
     const rawTransaction = parseHex(body.rawTransaction, "rawTransaction");
     const chainId = parseChainId(intents.chainIds, body.chainId, intents.isServedElsewhere);
-    const decoded = await decodeGiven(codec, rawTransaction, (why) => rejected("INVALID_INPUT", `rawTransaction ${why}`));
+    const decoded = await decodeGiven(codec, rawTransaction, (why) =>
+      rejected("INVALID_INPUT", `rawTransaction ${why}`),
+    );
     if (decoded.unsigned.chainId !== chainId) {
       throw rejected("INVALID_INPUT", `it is for chain ${decoded.unsigned.chainId}, asked is chain ${chainId}`);
     }
@@ -54,19 +56,42 @@ export const submitSigned: Operation<SignedPorts, SignedRequest, Signed, Created
     const blobs = blobCost(handedIn);
     const { gas, fees } = bounded(context.ceilings, unsigned, blobs);
     const attempt: SignedAttempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction };
-    const intent = intentOf(ports, { lane, requestId: null, owner }, { payload, gas, gasCost: gas * feeCap(fees) + blobs });
+    const intent = intentOf(
+      ports,
+      { lane, requestId: null, owner },
+      { payload, gas, gasCost: gas * feeCap(fees) + blobs },
+    );
     const floor = await owned.term.during(nonceFloor(ports, context, owned));
     const reason = "signed by the caller, for a nonce that it chose";
     const { nonce } = unsigned;
-    const { fate, forbidden, next = null } = await bindOn(ports, owned, { nonce, intent, attempt, reason, chosen: { floor } });
+    const {
+      fate,
+      forbidden,
+      next = null,
+    } = await bindOn(ports, owned, { nonce, intent, attempt, reason, chosen: { floor } });
     if (forbidden !== undefined) throw forbiddenBy(forbidden);
     if (fate === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
     // It may have been bound in the meantime, by another telling of the same bytes.
     if (fate !== "settled") return (await heldAt(ports, lane, handedIn, owner)) ?? refuse(otherNonce(nonce, next));
     return { outcome: "created", txId: intent.txId, lane, requestId: null, nonce, state: "TRACKING" };
   },
-  answer: (_, __, created) => created,
+  answer: (_, { handedIn }, created) => ({ ...created, txHash: handedIn.txHash }),
 };
+
+/**
+ * No live node holds the key: a stranger's, unless the signer has a lane. That one is managed all the same, and who took its
+ * transaction for a stranger's would have it sent past the lane.
+ */
+export async function orUnserved<T>(ports: SignedPorts, request: SignedRequest, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof FencepostError) || error.code !== "UNKNOWN_SIGNER") throw error;
+    const { lane } = await submitSigned.laneOf(ports, request, null);
+    if ((await ports.store.lanes(lane.signer)).length === 0) throw error;
+    throw unavailable(`no live node holds the key of ${lane.signer}; nothing was done`);
+  }
+}
 
 /** The same bytes again. */
 async function heldAt(
