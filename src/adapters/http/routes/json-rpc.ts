@@ -3,9 +3,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import { Transaction } from "../../../contract/transactions.ts";
 import { FencepostError, invalid, unavailable } from "../../../domain/errors.ts";
+import type { Mask } from "../../../domain/mask.ts";
 import { KEY_AT_END } from "../auth.ts";
 import { type HttpServerOptions, type RouteContext, writerOf } from "../options.ts";
-import { noteRefusal, telling } from "../problems.ts";
+import { noteRefusal, sendProblem, telling } from "../problems.ts";
 import { queryReader } from "../query.ts";
 import { PacketAnswerer, refusePacket } from "../rpc/answer-packet.ts";
 import type { Asking } from "../rpc/asking.ts";
@@ -33,7 +34,7 @@ export function jsonRpcRoutes(app: FastifyInstance, context: RouteContext, optio
       config: { metered: true, ...config },
       errorHandler: (error, request, reply) => {
         reply.removeHeader("connection");
-        return sendRefusal(reply, tell(error, request), app);
+        return sendRefusal(reply, tell(error, request), app.mask);
       },
       handler: answer,
     });
@@ -113,22 +114,14 @@ function requestIdIn({ headers }: FastifyRequest): string | null {
 }
 
 /**
- * Of the whole packet, before any of it was looked at. What HTTP has to say keeps its status, so that proxies and clients
- * heed it; what is wrong with the packet itself is JSON-RPC's to say, with 200.
+ * Of the whole packet, before any of it was looked at. What HTTP has to say keeps its status and form, so that proxies and
+ * clients heed it; what is wrong with the packet itself is JSON-RPC's to say, with 200.
  */
-function sendRefusal(reply: FastifyReply, error: FencepostError, app: FastifyInstance): FastifyReply {
-  const { status } = error;
-  const isOfPacket = status === 400 || status === 413 || status === 422;
-  const { retryAfterSeconds } = error.extras;
-  if (!isOfPacket && retryAfterSeconds !== undefined) reply.header("retry-after", String(Math.ceil(retryAfterSeconds)));
-  if (status === 401) reply.header("www-authenticate", 'Bearer realm="fencepost"');
-  const { message, data, code } = failureOf(error, app.mask);
-  const said = isOfPacket ? new RpcFailure(packetCode(error), message, data) : new RpcFailure(code, message, data);
-  reply
-    .code(isOfPacket ? 200 : status)
-    .header("content-type", JSON_TYPE)
-    .header("cache-control", "no-store");
-  return reply.send(writeAnswer(null, said));
+function sendRefusal(reply: FastifyReply, error: FencepostError, mask: Mask): FastifyReply {
+  if (error.status !== 400 && error.status !== 413) return sendProblem(reply, error);
+  const { message, data } = failureOf(error, mask);
+  reply.code(200).header("content-type", JSON_TYPE).header("cache-control", "no-store");
+  return reply.send(writeAnswer(null, new RpcFailure(packetCode(error), message, data)));
 }
 
 /** JSON-RPC 2.0: what is no JSON, and what is no request. */
