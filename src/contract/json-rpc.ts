@@ -13,9 +13,7 @@ const Answer = named("JsonRpcAnswer", {
   jsonrpc: Type.String({ pattern: "^2\\.0$" }),
   id: Type.Union([Type.String(), Type.Integer(), Type.Null()]),
   result: Type.Optional(Type.Any()),
-  error: Type.Optional(
-    Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Any()) }),
-  ),
+  error: Type.Optional(Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Any()) })),
 });
 
 const HASH = "0x6f4c9d2a1b8e3f70c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c";

@@ -48,7 +48,16 @@ export interface Route extends WrittenRoute {
   readonly operationId: string;
   readonly method: string;
   readonly path: string;
-  readonly tag: "Transactions" | "Nonces" | "JSON-RPC" | "Completions" | "Signers" | "Policies" | "Keys" | "Cluster" | "Operations";
+  readonly tag:
+    | "Transactions"
+    | "Nonces"
+    | "JSON-RPC"
+    | "Completions"
+    | "Signers"
+    | "Policies"
+    | "Keys"
+    | "Cluster"
+    | "Operations";
   readonly errors: readonly ErrorCode[];
 }
 

@@ -1,4 +1,5 @@
 /** Ethereum's JSON-RPC, at the root: a client has it as its only provider. */
+import { setMaxListeners } from "node:events";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import { Transaction } from "../../../contract/transactions.ts";
@@ -68,7 +69,12 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
     reply.header("content-type", JSON_TYPE).header("cache-control", "no-store");
     const asking = await orRefusal(askingOf(request, reply));
     if (asking instanceof FencepostError) return reply.send(refusePacket(body, failureOf(asking, mask)));
-    return reply.send(await longPolls.hold(reply.raw, (signal) => packets.answer({ ...asking, signal }, body)));
+    const answer = (signal: AbortSignal) => {
+      // Every send of a packet listens to it, and a packet may hold a thousand: Node's warning of a leak would be wrong.
+      setMaxListeners(0, signal);
+      return packets.answer({ ...asking, signal }, body);
+    };
+    return reply.send(await longPolls.hold(reply.raw, answer));
   };
 }
 
