@@ -29,15 +29,21 @@ const SEND = {
   ],
 };
 
+export const JsonRpcQuery = query({
+  nonce: Type.String({ enum: ["ignore"], description: "Pass over the nonce that a transaction names." }),
+  repeat: Type.String({
+    enum: ["merge"],
+    description: "Sends without request id and nonce that are alike and less than a minute apart are one transaction.",
+  }),
+});
+
 const REQUEST_ID = "The request id of the transaction sent; in a batch, with `:` and the call's place behind it.";
 
 const jsonRpc = {
   description:
     "For clients that speak Ethereum's JSON-RPC: viem, ethers, web3.py, web3.js, cast. Sends and accounts are answered here, all else by the chain's endpoints. One call, or a batch of up to 1,000. Up to 8 MiB.",
   headers: { "Idempotency-Key": REQUEST_ID, "X-Fencepost-Request-Id": "The same, for clients that reserve the other." },
-  query: query({
-    nonce: Type.String({ enum: ["ignore"], description: "Pass over the nonce that a transaction names." }),
-  }),
+  query: JsonRpcQuery,
   body: {
     schema: Type.Union([Call, Type.Array(Call)]),
     examples: { call: SEND, batch: [SEND, { jsonrpc: "2.0", id: 2, method: "eth_chainId", params: [] }] },

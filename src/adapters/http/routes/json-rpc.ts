@@ -1,7 +1,7 @@
 /** Ethereum's JSON-RPC, at the root: a client has it as its only provider. */
 import { setMaxListeners } from "node:events";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { Type } from "typebox";
+import { JsonRpcQuery } from "../../../contract/json-rpc.ts";
 import { Transaction } from "../../../contract/transactions.ts";
 import { FencepostError, invalid, unavailable } from "../../../domain/errors.ts";
 import type { Mask } from "../../../domain/mask.ts";
@@ -21,7 +21,7 @@ const REQUEST_ID_HEADERS = ["idempotency-key", "x-fencepost-request-id"] as cons
 const PRINTABLE_ASCII = /^[\x20-\x7e]{1,200}$/;
 const JSON_TYPE = "application/json; charset=utf-8";
 
-const readQuery = queryReader(Type.Object({ nonce: Type.Optional(Type.String({ enum: ["ignore"] })) }));
+const readQuery = queryReader(JsonRpcQuery);
 
 type Options = Pick<HttpServerOptions, "onRefused" | "logger" | "rpc">;
 
@@ -51,7 +51,7 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
   const packets = new PacketAnswerer();
   const askingOf = async (request: FastifyRequest, reply: FastifyReply): Promise<Omit<Asking, "signal">> => {
     const { api, principal, arrivedMs } = request;
-    const { nonce } = readQuery(request.query);
+    const { nonce, repeat } = readQuery(request.query);
     const served = await servedChains(api);
     const chainId = chainOf(request, served);
     return {
@@ -59,6 +59,7 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
       foreignRaw: rpc?.foreignRaw ?? "refuse",
       requestId: requestIdIn(request),
       ignoresNonce: nonce === "ignore",
+      mergesRepeats: repeat === "merge",
       deadlineMs: arrivedMs + ANSWERED_WITHIN_MS,
       onRefused: (error) => onRefused && noteRefusal(onRefused, request, error),
       writeTransaction: (view) => String(writerOf(Transaction, reply)({ ...view })),

@@ -17,6 +17,7 @@ import {
   sendFailure,
   UNAUTHORIZED,
 } from "./error-codes.ts";
+import { nameRepeats } from "./name-repeats.ts";
 import { RpcFailure, type RpcItem, type RpcOutcome, result } from "./packet.ts";
 import { inParams, readTransaction } from "./transaction-request.ts";
 
@@ -56,7 +57,13 @@ async function sendGroup(asking: Asking, sends: readonly Send[], answer: Answer)
       throw new FencepostError("UNAVAILABLE", "it came too late to be answered; nothing was done");
     const ids = await within(clock, api.newIds(sends.length), { ms: leftMs(asking), late: () => [] });
     if (ids.length < sends.length) throw new FencepostError("UNAVAILABLE", "this node is too busy; nothing was done");
-    const creates = sends.map(({ request }, at) => ({ request, txId: ids[at] as string }));
+    const named = asking.mergesRepeats
+      ? await nameRepeats(
+          asking,
+          sends.map(({ request }) => request),
+        )
+      : null;
+    const creates = sends.map(({ request }, at) => ({ request: named?.[at] ?? request, txId: ids[at] as string }));
     const fates = await createInTime(asking, creates);
     const told = creates.map(async ({ txId }, at) => {
       answer((sends[at] as Send).item, await outcomeOf(asking, txId, fates[at] ?? null));
