@@ -8,7 +8,7 @@ import { isOperators } from "../../contract/scopes.ts";
 import { rememberingChecksum } from "../../domain/checksum.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
-import { authenticator, authorise, inPath, rememberedFor, scopeOf } from "./auth.ts";
+import { type Authenticate, authenticator, authorise, inPath, rememberedFor, scopeOf } from "./auth.ts";
 import { Arrivals, Door, type DoorOptions, type Visitor } from "./door.ts";
 import { wire } from "./host-and-origin.ts";
 import { acceptOnlyJson } from "./json-body.ts";
@@ -196,9 +196,7 @@ export function addHooks(
       if (isHidden && !operators.has(request.raw.socket)) return done(noSuchRoute(request));
       if (!mayCome(request, reply, entry)) return;
       if (scope !== null) {
-        request.principal = keyInPath
-          ? inPath(authenticate(`Bearer ${(request.params as { readonly secret: string }).secret}`))
-          : authenticate(request.headers.authorization);
+        request.principal = keyInPath ? byPath(authenticate, request) : authenticate(request.headers.authorization);
         authorise(request.principal, scope);
         request.api = apiOf(request.principal);
       }
@@ -224,6 +222,10 @@ export function addHooks(
     });
     done(null, payload);
   });
+}
+
+function byPath(authenticate: Authenticate, { params }: FastifyRequest): Principal {
+  return inPath(authenticate(`Bearer ${(params as { readonly secret: string }).secret}`));
 }
 
 /** Only creates wait for the lease; everything that is asked for waits its turn. */
