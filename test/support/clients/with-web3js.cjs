@@ -19,6 +19,8 @@ const ABI = [
 async function main() {
   const web3 = new Web3(url);
   web3.eth.transactionPollingInterval = 50;
+  // It gives up after so many blocks, and those of the test come twenty a second.
+  web3.eth.transactionBlockTimeout = 100_000;
   const accounts = await web3.eth.getAccounts();
   const transfer = await web3.eth.sendTransaction({ from, to, value: "5" });
   const contract = await new web3.eth.Contract(ABI).deploy({ data: bytecode, arguments: [7] }).send({ from });
