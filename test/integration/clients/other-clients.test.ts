@@ -24,6 +24,9 @@ async function installed(name: string, install: () => Promise<string>): Promise<
   }
 }
 
+/** The base fee of the chain falls twenty times a second: an estimate is stale before it is sent. */
+const FEES = ["--gas-price", "30gwei", "--priority-gas-price", "1gwei"];
+
 const EXPECTED = {
   ...{ accounts: 2, status: 1, current: 9, hashes: 200, succeeded: 200, own: true },
   reverted: expect.stringMatching(/revert/i),
@@ -70,7 +73,7 @@ describe("as its only provider, a node's /rpc", () => {
     const low = await send(rpc, RECIPIENT, "--value", "77", "--nonce", "0").catch((error: Error) => error.message);
     expect(low).toMatch(/nonce too low/);
     const many = await Promise.all(
-      Array.from({ length: 20 }, () => send(`${rpc}?nonce=ignore`, RECIPIENT, "--value", "1")),
+      Array.from({ length: 20 }, () => send(`${rpc}?nonce=ignore`, RECIPIENT, "--value", "1", ...FEES)),
     );
     expect(new Set(many.map((each) => (said(each) as { transactionHash: string }).transactionHash)).size).toBe(20);
     expect(await rpcCall(rpc, "eth_getTransactionCount", [SIGNER, "pending"])).toBe("0x17");

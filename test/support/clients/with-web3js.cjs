@@ -18,7 +18,7 @@ const ABI = [
 
 async function main() {
   const web3 = new Web3(url);
-  web3.eth.transactionPollingInterval = 50;
+  web3.eth.transactionPollingInterval = 500;
   // It gives up after so many blocks, and those of the test come twenty a second.
   web3.eth.transactionBlockTimeout = 100_000;
   const accounts = await web3.eth.getAccounts();

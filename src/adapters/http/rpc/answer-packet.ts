@@ -1,4 +1,4 @@
-import { FencepostError, queueFull } from "../../../domain/errors.ts";
+import { FencepostError } from "../../../domain/errors.ts";
 import { refuseOutside } from "../../../domain/principal.ts";
 import type { Asking } from "./asking.ts";
 import { failureOf, REJECTED } from "./error-codes.ts";
@@ -40,7 +40,7 @@ export class PacketAnswerer {
 
   private async answerReads(asking: Asking, reads: readonly RpcItem[], answer: Answer): Promise<void> {
     if (this.readsWaiting + reads.length > MOST_READS_WAITING) {
-      for (const read of reads) answer(read, failureOf(queueFull(), asking.mask));
+      for (const read of reads) answer(read, failureOf(tooManyReads(), asking.mask));
       return;
     }
     this.readsWaiting += reads.length;
@@ -50,6 +50,11 @@ export class PacketAnswerer {
       this.readsWaiting -= reads.length;
     }
   }
+}
+
+function tooManyReads(): FencepostError {
+  const detail = "this node waits for too many answers of the chain already: ask again, and less often";
+  return new FencepostError("QUEUE_FULL", detail, { retryAfterSeconds: 1 });
 }
 
 /** The same refusal for every call, each under its own id. */
