@@ -55,6 +55,7 @@ const jsonRpc = {
       example: { jsonrpc: "2.0", id: 1, result: HASH },
     },
   },
+  errors: ["INVALID_REQUEST", "QUEUE_FULL"],
 } satisfies Partial<WrittenRoute>;
 
 export const jsonRpcRoutes: Readonly<Record<string, WrittenRoute>> = {

@@ -30,7 +30,7 @@ async function main() {
     .send({ from })
     .then(
       () => "sent",
-      (error) => String(error.message),
+      (error) => String(error.cause?.message ?? error.innerError?.message ?? error.message),
     );
   const many = await Promise.all(Array.from({ length: 200 }, () => web3.eth.sendTransaction({ from, to, value: "1" })));
   const own = await web3.requestManager.send({
