@@ -20,6 +20,8 @@ const EACH = {
     ...(process.env.FENCEPOST_CLUSTER_LONG === undefined ? ["test/cluster/long/**"] : []),
     // Minutes of everything that a real chain and the way to it can do: `npm run test:chain`.
     ...(process.env.FENCEPOST_CHAIN_LONG === undefined ? ["test/integration/long/**"] : []),
+    // Clients of other makers, installed for it: `npm run test:clients`.
+    ...(process.env.FENCEPOST_CLIENTS === undefined ? ["test/integration/clients/**"] : []),
   ],
   testTimeout: 60_000,
   hookTimeout: 120_000,

@@ -6,6 +6,8 @@ import type { Forbidden } from "../domain/policy/policy.ts";
 import type { Amounts } from "../domain/policy/use.ts";
 import type { CreateLimits, Limits } from "../domain/principal.ts";
 import type { Reservation } from "../domain/reservations.ts";
+import type { PassedAnswer } from "../ports/chain.ts";
+import type { TransactionObject } from "../ports/codec.ts";
 import type { KeyTerms } from "../ports/key-store.ts";
 import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
 import type { ForwardedAnswer } from "../ports/peers.ts";
@@ -34,6 +36,25 @@ export interface FencepostApi {
     owner?: string | null,
     limits?: CreateLimits,
   ): Promise<readonly (Created | FencepostError)[]>;
+  /** For `createNamed`. */
+  newIds(count: number): Promise<readonly string[]>;
+  /**
+   * As `createBatch`, of creates whose ids are known before they are made, so that one whose answer does not come in time can
+   * be named; they may name their nonce too. CONFLICT with `nextNonce` where that is another.
+   */
+  createNamed(
+    creates: readonly NamedCreate[],
+    owner?: string | null,
+    limits?: CreateLimits,
+  ): Promise<readonly (Created | FencepostError)[]>;
+  /** What a caller signed with a key that is managed here, at the lane's next nonce or at one that it reserved; CONFLICT elsewhere. */
+  submitSigned(request: SignedRequest, owner?: string | null, limits?: Limits): Promise<SubmittedSigned>;
+  /** The hash of its first attempt, once that is stored. Null: not in time, or never. */
+  firstHash(txId: string, within: Waiting): Promise<Hash | null>;
+  /** The bytes of an attempt of ours, an old one too, as JSON-RPC shows a transaction that waits; null: none that we know. */
+  signedAs(chainId: number, txHash: Hash): Promise<SignedView | null>;
+  /** What one of the chain's endpoints answers. UNKNOWN_CHAIN where this node has none. */
+  askChain(chainId: number, method: string, params: unknown): Promise<PassedAnswer>;
   transaction(txId: string, include?: readonly Include[]): Promise<TransactionView>;
   transactionByRequest(query: RequestQuery, include?: readonly Include[]): Promise<TransactionView>;
   transactions(query: ListQuery): Promise<{ readonly items: readonly TransactionView[]; readonly next: string | null }>;
@@ -165,7 +186,37 @@ export interface CreateRequest {
   readonly payload?: unknown;
   readonly allowNoCode?: unknown;
   readonly metadata?: unknown;
+  /** Only where it may be named (`NamedCreate`): exactly this one, or refused. */
+  readonly nonce?: unknown;
 }
+
+export interface NamedCreate {
+  readonly txId: string;
+  readonly request: CreateRequest;
+}
+
+/** As it arrives, not yet validated. */
+export interface SignedRequest {
+  readonly chainId?: unknown;
+  readonly rawTransaction?: unknown;
+}
+
+export interface SubmittedSigned extends Created {
+  readonly txHash: Hash;
+}
+
+export interface SignedView {
+  readonly lane: Lane;
+  readonly transaction: TransactionObject;
+}
+
+export interface Waiting {
+  readonly withinMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/** What the methods of Ethereum's JSON-RPC need beside the others. */
+export type JsonRpcApi = "newIds" | "createNamed" | "firstHash" | "signedAs" | "askChain";
 
 /** What only the lane's owner can do. */
 export type OperationName =
@@ -175,7 +226,8 @@ export type OperationName =
   | "reservation"
   | "submitReserved"
   | "markUsed"
-  | "releaseNonce";
+  | "releaseNonce"
+  | "submitSigned";
 
 export type KeyOperation = "keys" | "addKey" | "revokeKey";
 

@@ -54,6 +54,9 @@ function making(principal: Principal, api: FencepostApi, rates: KeyRates) {
   const free = {
     create: (request) => api.create(request, name, principal),
     createBatch: (requests) => api.createBatch(requests, name, principal),
+    newIds: (count) => api.newIds(count),
+    createNamed: (creates) => api.createNamed(creates, name, principal),
+    submitSigned: (request) => api.submitSigned(request, name, principal),
     reserveNonce: (request) => api.reserveNonce(request, name, principal),
   } satisfies Partial<FencepostApi>;
   if (principal.createsPerSecond === null) return free;
@@ -61,14 +64,21 @@ function making(principal: Principal, api: FencepostApi, rates: KeyRates) {
     countOne(principal, rates);
     return work();
   };
+  /** The first of them are taken, as many as may be, so that a repeat of the others stands behind them. */
+  const firstOf = async <T>(
+    items: readonly T[],
+    make: (items: readonly T[]) => ReturnType<typeof free.createBatch>,
+  ) => {
+    const taken = rates.take(principal, items.length);
+    const made = taken === 0 ? [] : await make(items.slice(0, taken));
+    return [...made, ...items.slice(taken).map(() => tooFast(principal))];
+  };
   return {
     create: (request) => counted(() => free.create(request)),
-    /** The first of them are taken, as many as may be, so that a repeat of the others stands behind them. */
-    createBatch: async (requests) => {
-      const taken = rates.take(principal, requests.length);
-      const made = taken === 0 ? [] : await free.createBatch(requests.slice(0, taken));
-      return [...made, ...requests.slice(taken).map(() => tooFast(principal))];
-    },
+    newIds: free.newIds,
+    createBatch: (requests) => firstOf(requests, free.createBatch),
+    createNamed: (creates) => firstOf(creates, free.createNamed),
+    submitSigned: (request) => counted(() => free.submitSigned(request)),
     reserveNonce: (request) => counted(() => free.reserveNonce(request)),
   } satisfies Partial<FencepostApi>;
 }
@@ -114,6 +124,16 @@ function reads(principal: Principal, api: FencepostApi) {
     signer: async (signer, options) => {
       refuseNamed(principal, { signer });
       return (await api.signer(signer, options)).filter(sees);
+    },
+    /** By an id that it was just given. */
+    firstHash: (txId, within) => api.firstHash(txId, within),
+    signedAs: async (chainId, txHash) => {
+      const found = await api.signedAs(chainId, txHash);
+      return found !== null && sees(found) ? found : null;
+    },
+    askChain: async (chainId, method, params) => {
+      refuseOutside(principal, { chainId });
+      return api.askChain(chainId, method, params);
     },
     leases: async () => (await api.leases()).filter(sees),
     reservation: async (id) => shown(principal, await api.reservation(id), `reservation ${id}`),

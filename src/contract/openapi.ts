@@ -1,7 +1,7 @@
 import { ERROR_CATALOGUE, type ErrorCode } from "../domain/errors.ts";
 import { Problem, problemExamples } from "./problem.ts";
 import { ROUTES, type Route, type RouteResponse } from "./routes.ts";
-import { Address, TxId } from "./scalars.ts";
+import { Address, ChainId, TxId } from "./scalars.ts";
 
 /** The parts of OpenAPI 3.1 that this document uses. */
 export type OpenApiDocument = ReturnType<typeof openApiDocument>;
@@ -38,6 +38,7 @@ const PATH_PARAMETERS: Readonly<Record<string, object>> = {
   reservationId: TxId,
   signer: Address,
   name: NAME,
+  chainId: ChainId,
 };
 /** Members of a schema that hold plain values, not schemas. */
 const PLAIN_MEMBERS: readonly string[] = ["enum", "examples", "default"];
@@ -45,6 +46,7 @@ const PLAIN_MEMBERS: readonly string[] = ["enum", "examples", "default"];
 const TAGS: readonly { readonly name: Route["tag"]; readonly description: string }[] = [
   { name: "Transactions", description: "Hand in an intent, read what became of it." },
   { name: "Nonces", description: "Reserved for callers that sign themselves." },
+  { name: "JSON-RPC", description: "As an Ethereum node speaks, for clients that know no other language." },
   { name: "Completions", description: "The ordered feed of final outcomes." },
   { name: "Signers", description: "Lanes: nonce cursor, owner, balance, what waits." },
   { name: "Keys", description: "Who may call, and for what." },

@@ -51,6 +51,10 @@ const members = {
     limit: Type.Integer({ minimum: 0, description: "QUOTA_EXCEEDED: how much that rule allows." }),
     txId: TxId,
     txHash: Type.String({ pattern: "^0x[0-9a-f]{64}$", description: "CONFLICT: the attempt that was mined." }),
+    nextNonce: Type.Integer({
+      minimum: 0,
+      description: "CONFLICT at /rpc: the only nonce that could have been given.",
+    }),
     outcome: oneOf(["unknown"], { description: "UNAVAILABLE: it may have been accepted; look for txId or requestId." }),
     epoch: Type.Integer({ description: "EPOCH_CHANGED: the current epoch." }),
     resumeAfter: Type.Integer({ description: "EPOCH_CHANGED, FEED_TRUNCATED: go on after this sequence." }),

@@ -5,6 +5,7 @@ import { ClusterNodes, Health, LaneLeases, Readiness, ReadinessQuery } from "./c
 import { CompletionsPage, CompletionsQuery } from "./completions.ts";
 import { BatchResults, CreateBatch, CreatedTransaction, CreateTransaction } from "./create.ts";
 import * as examples from "./examples.ts";
+import { jsonRpcRoutes } from "./json-rpc.ts";
 import { AddKey, Keys, NewKey, RevokedKey, RevokeQuery } from "./keys.ts";
 import { KillOrder, KillSwitchState } from "./kill.ts";
 import { NonceReservation, ReserveNonce, SubmitReserved, UseReserved } from "./nonces.ts";
@@ -47,7 +48,16 @@ export interface Route extends WrittenRoute {
   readonly operationId: string;
   readonly method: string;
   readonly path: string;
-  readonly tag: "Transactions" | "Nonces" | "Completions" | "Signers" | "Policies" | "Keys" | "Cluster" | "Operations";
+  readonly tag:
+    | "Transactions"
+    | "Nonces"
+    | "JSON-RPC"
+    | "Completions"
+    | "Signers"
+    | "Policies"
+    | "Keys"
+    | "Cluster"
+    | "Operations";
   readonly errors: readonly ErrorCode[];
 }
 
@@ -350,6 +360,7 @@ const operations: Written = {
 export const ROUTES: readonly Route[] = [
   ...tagged("Transactions", transactions),
   ...tagged("Nonces", nonces),
+  ...tagged("JSON-RPC", jsonRpcRoutes),
   ...tagged("Completions", completions),
   ...tagged("Signers", signers),
   ...tagged("Transactions", transactionActions),

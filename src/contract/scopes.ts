@@ -18,6 +18,8 @@ const admin: RouteScope = { scope: "admin" };
 /** Whoever may stop one thing, or give others their keys, may stop everything; to send again is `admin`'s alone. */
 const kill: RouteScope = { scope: "operate", or: "admin" };
 const approve: RouteScope = { scope: "approve", othersOnly: true };
+/** Enough to come in: each call of a packet is asked for its own. */
+const rpc: RouteScope = { scope: "read", or: "submit" };
 /** One's own reservation; anybody else's is an operator's. */
 const ownReservation: RouteScope = { scope: "operate", own: "reserve" };
 
@@ -67,4 +69,6 @@ export const ROUTE_SCOPES: Readonly<Record<string, RouteScope>> = {
   "post /api/v1/keys": admin,
   "delete /api/v1/keys/{name}": admin,
   "get /metrics": read,
+  "post /rpc": rpc,
+  "post /rpc/{chainId}": rpc,
 };

@@ -66,6 +66,8 @@ export interface ErrorExtras {
   readonly txId?: string;
   /** CONFLICT: the attempt that was mined. */
   readonly txHash?: string;
+  /** CONFLICT: the only nonce that could have been given. */
+  readonly nextNonce?: number;
   readonly outcome?: "unknown";
   readonly epoch?: number;
   readonly resumeAfter?: number;
@@ -108,6 +110,14 @@ export function unavailable(detail: string, cause?: unknown): FencepostError {
 /** It may have been done, or be done yet: the caller looks before repeating it. */
 export function outcomeUnknown(detail: string, extras: Pick<ErrorExtras, "txId"> & ErrorOptions = {}): FencepostError {
   return new FencepostError("UNAVAILABLE", detail, { outcome: "unknown", retryAfterSeconds: 1, ...extras });
+}
+
+/** The caller named a nonce that is not the next one. In geth's words, which clients look for. Nothing was done. */
+export function otherNonce(asked: number | undefined, next: number | null): FencepostError {
+  if (next === null) return unavailable("this signer's nonce is not known yet; nothing was accepted");
+  const which = asked !== undefined && asked > next ? "high" : "low";
+  const detail = `nonce too ${which}: next nonce ${next}, tx nonce ${asked}`;
+  return new FencepostError("CONFLICT", detail, { nextNonce: next });
 }
 
 /** Another node acts for the lane: the one at `ownerUrl` where that is known. Nothing was done here. */

@@ -33,6 +33,8 @@ export interface Intent {
   readonly pool?: string;
   /** The caller's word that its receiver need not have code. Says nothing about what is signed, and is not compared. */
   readonly allowNoCode?: true;
+  /** Its caller named the nonce: given exactly this one, or refused. */
+  readonly exactNonce?: number;
 }
 
 /** An intent with everything that signing needs besides nonce and price. */

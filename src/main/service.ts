@@ -139,6 +139,7 @@ async function serve({ config, logger, sharesPort = false }: ServiceOptions, { f
     onResponse: metrics.httpRequest,
     peer: face.peer.face,
     wire: { hosts: hostsOf(config), origins: [config.advertiseUrl ?? [], config.allowedOrigins].flat() },
+    rpc: config.rpc,
     door: doorOf({ config, logger, reception: () => face.reception }),
   });
   const { host, port, admin } = config;

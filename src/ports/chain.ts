@@ -203,8 +203,18 @@ export interface Chain {
    * to answer; one endpoint is asked, once: another one may hold no key, or sign in other bytes.
    */
   sendUnsigned(from: Address, transaction: UnsignedTransaction): Promise<NodeSubmission>;
+  /**
+   * A caller's own question, in its own words. One endpoint's answer, be it an error; another is asked only where there is
+   * none. Apart from what this node asks: a slow answer delays none of that.
+   */
+  passOn(method: string, params: unknown): Promise<PassedAnswer>;
   close(): Promise<void>;
 }
+
+/** As the endpoint gave it. */
+export type PassedAnswer =
+  | { readonly kind: "result"; readonly result: unknown }
+  | { readonly kind: "error"; readonly code: number; readonly message: string; readonly data?: unknown };
 
 export class ChainUnavailable extends Error {
   /** The endpoint is up but limits our rate (429): it answers again soon, and does not count as down. */

@@ -20,7 +20,12 @@ export interface Codec {
   decodeError(abi: readonly unknown[], data: Hex): DecodedError | null;
   /** What a signed payload says, so that it can be signed again at another price. Rejects with `BadEncoding` (path "rawTransaction"). */
   decodeTransaction(rawTransaction: Hex): Promise<DecodedTransaction>;
+  /** The same as JSON-RPC shows a transaction that is in no block yet. Rejects with `BadEncoding` too. */
+  transactionObject(rawTransaction: Hex): Promise<TransactionObject>;
 }
+
+/** `eth_getTransactionByHash`: quantities in hex, and null where a block would be named. */
+export type TransactionObject = Readonly<Record<string, unknown>>;
 
 /**
  * A human-readable signature, an ABI with exactly one function that fits, or an ABI with the one that is meant: its name, or

@@ -141,6 +141,8 @@ export interface AllocatedRecord
   readonly changedTo?: QueuedChange["kind"];
   /** Set where policies count it: the most that they have counted, which its first signature does not exceed. */
   readonly mostCost?: bigint;
+  /** Its caller named its nonce: it is moved to no other. */
+  readonly pinned?: true;
 }
 
 /** One that has a nonce and no outcome yet. */

@@ -25,6 +25,12 @@ export interface TransactionRecord
   readonly approved?: Pick<WaitingIntent, "intakeId">;
 }
 
+export interface FirstHash {
+  readonly txId: string;
+  readonly state: State;
+  readonly txHash: Hash | null;
+}
+
 /** From its first claim on the network may know it. */
 export interface AttemptRecord extends LedgerAttempt {
   readonly createdAt: Date;
@@ -112,6 +118,8 @@ export interface QueryStore {
   poolOf(txId: string): Promise<string | null>;
   /** What holds this nonce of the lane, final or not. */
   transactionAt(lane: Lane, nonce: number): Promise<TransactionRecord | null>;
+  /** Those of them that have a row of their own, each with its first attempt's hash; null: not signed. */
+  firstHashes(txIds: readonly string[]): Promise<readonly FirstHash[]>;
   transactions(filter: ListFilter): Promise<readonly TransactionRecord[]>;
   history(txId: string): Promise<readonly HistoryRecord[]>;
   reservation(reservationId: string): Promise<Reservation | null>;

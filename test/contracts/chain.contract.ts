@@ -115,6 +115,17 @@ function blockTests(start: Start): void {
     expect(await chain.blockByHash(NOWHERE)).toBeNull();
   });
 
+  it("passes a caller's question on, and its answer back, errors too", async () => {
+    const { chain } = await start();
+    const { number } = await latest(chain);
+    expect(await chain.passOn("eth_blockNumber", undefined)).toEqual({
+      kind: "result",
+      result: `0x${number.toString(16)}`,
+    });
+    expect(await chain.passOn("eth_chainId", [])).toMatchObject({ result: `0x${chain.chainId.toString(16)}` });
+    expect(await chain.passOn("eth_nonsense", [])).toMatchObject({ kind: "error", code: expect.any(Number) });
+  });
+
   it("has no second opinion with a single endpoint", async () => {
     const { chain, accounts } = await start();
     expect(chain.endpoints).toBe(1);

@@ -101,6 +101,19 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(await store.transactionAt({ ...fence.lane, chainId: 77 }, nonce)).toBeNull();
     });
 
+    it("tells the first attempt's hash of each that has a row, and of those alone", async () => {
+      const { attempts, signed, allocated, refused, waiting } = await populate();
+      const found = await store.firstHashes([signed, allocated, refused, waiting, randomUUID()]);
+      expect(new Map(found.map(({ txId, ...rest }) => [txId, rest]))).toEqual(
+        new Map([
+          [signed, { state: "TRACKING", txHash: attempts[0].txHash }],
+          [allocated, { state: "ALLOCATED", txHash: null }],
+          [refused, { state: "FAILED_FINAL", txHash: null }],
+        ]),
+      );
+      expect(await store.firstHashes([])).toEqual([]);
+    });
+
     it("lists by signer, in both orders, with what waits in the intake table", async () => {
       const { lane, old, confirmed, mined, signed, allocated, refused, waiting } = await populate();
       const all = [old, confirmed, mined, signed, allocated, refused, waiting].sort();

@@ -352,6 +352,14 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore,
     return this.state.poolChoices.get(txId)?.pool ?? null;
   }
 
+  async firstHashes(txIds: readonly string[]) {
+    await this.reach();
+    return txIds.flatMap((txId) => {
+      const row = this.state.transactions.get(txId);
+      return row === undefined ? [] : [{ txId, state: row.state, txHash: row.attempts[0]?.txHash ?? null }];
+    });
+  }
+
   async transactionByRequest(lane: Lane, requestId: string) {
     await this.reach();
     const owner = queries.ownerOfRequest(this.state, lane, requestId);

@@ -1,5 +1,6 @@
 import { keccak256, parseTransaction } from "viem/utils";
 import { createCodec } from "../../src/adapters/evm/codec.ts";
+import { viewOf } from "../../src/adapters/evm/transaction-object.ts";
 import type { Fees } from "../../src/domain/fees.ts";
 import type { Address, Hash, Hex } from "../../src/domain/lane.ts";
 import type { AccessListEntry } from "../../src/domain/transaction.ts";
@@ -7,7 +8,11 @@ import type { Codec, DecodedTransaction } from "../../src/ports/codec.ts";
 
 /** The real codec, but for bytes that `FakeSigner` signed: no key can be recovered from those. */
 export function createFakeCodec(): Codec {
-  return { ...createCodec(), decodeTransaction: async (raw) => decodeFake(raw) };
+  return {
+    ...createCodec(),
+    decodeTransaction: async (raw) => decodeFake(raw),
+    transactionObject: async (raw) => viewOf(raw, decodeFake(raw)),
+  };
 }
 
 function decodeFake(raw: Hex): DecodedTransaction {

@@ -9,6 +9,12 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
   return {
     create: unscripted("create"),
     createBatch: unscripted("createBatch"),
+    newIds: unscripted("newIds"),
+    createNamed: unscripted("createNamed"),
+    submitSigned: unscripted("submitSigned"),
+    firstHash: unscripted("firstHash"),
+    signedAs: unscripted("signedAs"),
+    askChain: unscripted("askChain"),
     transaction: unscripted("transaction"),
     explain: unscripted("explain"),
     transactionByRequest: unscripted("transactionByRequest"),

@@ -3,6 +3,7 @@ import { type Chain, ChainUnavailable, type ReceiptVerdict } from "../../ports/c
 import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, agreeOnTagForAll, type Question } from "./agree.ts";
 import { askChainIds } from "./ask-chain-ids.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
+import { passOn } from "./pass-on.ts";
 import { BlockProver } from "./proof/block-prover.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity, fetchTagged } from "./read-block.ts";
 import { fetchReceipts, fetchShownInBlock } from "./read-receipts.ts";
@@ -110,6 +111,7 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
       return everywhere ? submitEverywhere(endpoints, raws) : submitToFirst(endpoints, raws, mayStill);
     },
     sendUnsigned: (from, transaction) => sendUnsigned(endpoints, from, transaction),
+    passOn: (method, params) => passOn(endpoints, method, params),
     close: async () => void (await Promise.all([endpoints.close(), prover.close()])),
   };
 }

@@ -13,6 +13,7 @@ import { BadEncoding, type Callee, type Codec } from "../../ports/codec.ts";
 import { type AbiParameter, parseAddress, toAbiValue } from "./abi-values.ts";
 import { decodeError } from "./decode-error.ts";
 import { decodeTransaction } from "./decode-transaction.ts";
+import { transactionObject } from "./transaction-object.ts";
 
 /** A parser of someone else's grammar meets callers' text: bounded, so that no signature is worth an attack. */
 const LONGEST_SIGNATURE = 2_000;
@@ -44,6 +45,7 @@ export function createCodec(): Codec {
     encodeDeploy,
     decodeError,
     decodeTransaction,
+    transactionObject,
   };
 }
 

@@ -8,7 +8,7 @@ import { isOperators } from "../../contract/scopes.ts";
 import { rememberingChecksum } from "../../domain/checksum.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
-import { authenticator, authorise, rememberedFor, scopeOf } from "./auth.ts";
+import { type Authenticate, authenticator, authorise, inPath, rememberedFor, scopeOf } from "./auth.ts";
 import { Arrivals, Door, type DoorOptions, type Visitor } from "./door.ts";
 import { wire } from "./host-and-origin.ts";
 import { acceptOnlyJson } from "./json-body.ts";
@@ -18,6 +18,7 @@ import { answerWithProblems, noSuchRoute, rawProblem, sendProblem } from "./prob
 import { rateHeaders } from "./rate-headers.ts";
 import { createRoutes } from "./routes/create.ts";
 import { fileRoutes } from "./routes/files.ts";
+import { jsonRpcRoutes } from "./routes/json-rpc.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { killRoutes } from "./routes/kill.ts";
 import { laneRoutes, nonceRoutes } from "./routes/lanes.ts";
@@ -53,6 +54,7 @@ export function createHttpApp(options: HttpServerOptions) {
   killRoutes(app, context);
   policyRoutes(app, context);
   operationRoutes(app, context, options);
+  jsonRpcRoutes(app, context, options);
   if (options.peer !== undefined) peerRoutes(app, options.peer);
   fileRoutes(app, options.files ?? new Map());
   refuseOtherMethods(app, new Map(served));
@@ -177,6 +179,7 @@ export function addHooks(
   app.addHook("onRoute", (route) => {
     const { url } = route;
     const takesIn = route.config?.takesIn === true;
+    const keyInPath = route.config?.keyInPath === true;
     const isPeer = route.config?.peer === true;
     const isUrgent = route.config?.urgent === true;
     const asksForKey = route.config?.open !== true && !isPeer;
@@ -193,7 +196,7 @@ export function addHooks(
       if (isHidden && !operators.has(request.raw.socket)) return done(noSuchRoute(request));
       if (!mayCome(request, reply, entry)) return;
       if (scope !== null) {
-        request.principal = authenticate(request.headers.authorization);
+        request.principal = keyInPath ? byPath(authenticate, request) : authenticate(request.headers.authorization);
         authorise(request.principal, scope);
         request.api = apiOf(request.principal);
       }
@@ -219,6 +222,10 @@ export function addHooks(
     });
     done(null, payload);
   });
+}
+
+function byPath(authenticate: Authenticate, { params }: FastifyRequest): Principal {
+  return inPath(authenticate(`Bearer ${(params as { readonly secret: string }).secret}`));
 }
 
 /** Only creates wait for the lease; everything that is asked for waits its turn. */

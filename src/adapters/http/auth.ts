@@ -44,10 +44,19 @@ export function authorise({ scopes }: Principal, { scope, or, own }: RouteScope)
   );
 }
 
+/** Such a route asks for what the same route without it asks for. */
+export const KEY_AT_END = "/key/:secret";
+
+/** A key that travels in a path may be written down anywhere on its way: it can look and send, and nothing else. */
+export const inPath = rememberedFor((principal: Principal): Principal => {
+  return { ...principal, scopes: new Set(USUAL_SCOPES.filter((scope) => principal.scopes.has(scope))) };
+});
+
 /** What a route asks for. One without a scope of its own is a mistake of ours, found before the node listens. */
 export function scopeOf({ method, url }: Pick<RouteOptions, "method" | "url">): RouteScope {
   const [verb = ""] = [method].flat();
-  const at = `${verb === "HEAD" ? "get" : verb.toLowerCase()} ${url.replace(/:(\w+)/g, "{$1}")}`;
+  const path = url.replace(KEY_AT_END, "").replace(/:(\w+)/g, "{$1}");
+  const at = `${verb === "HEAD" ? "get" : verb.toLowerCase()} ${path}`;
   const scope = ROUTE_SCOPES[at];
   if (scope === undefined) throw new Error(`the route ${at} has no scope in src/contract/scopes.ts`);
   return scope;

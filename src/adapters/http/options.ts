@@ -13,6 +13,7 @@ import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers
 import type { DoorOptions } from "./door.ts";
 import type { WireOptions } from "./host-and-origin.ts";
 import type { LongPolls } from "./long-polls.ts";
+import type { ForeignRaw } from "./rpc/asking.ts";
 
 export interface HttpServerOptions {
   readonly api: FencepostApi;
@@ -40,8 +41,16 @@ export interface HttpServerOptions {
   readonly operators?: { has(connection: Socket): boolean };
   /** Which names it answers to, and to which web pages. Without it, any name and no page of another site. */
   readonly wire?: WireOptions;
+  /** Ethereum's JSON-RPC. Without it, as the settings are where they are not given. */
+  readonly rpc?: JsonRpcOptions;
   /** Which requests are let in under overload. Without it, all are. */
   readonly door?: Omit<DoorOptions, "clock" | "arrivals">;
+}
+
+export interface JsonRpcOptions {
+  readonly foreignRaw: ForeignRaw;
+  /** An API key may stand in the path: for clients that send no headers. */
+  readonly keyInPath: boolean;
 }
 
 export interface PeerReceiver {
@@ -124,7 +133,7 @@ export function answering(response: Readonly<Record<number, TSchema>>) {
   };
 }
 
-function writerOf(schema: TSchema, reply: FastifyReply): Writer {
+export function writerOf(schema: TSchema, reply: FastifyReply): Writer {
   const writer = writers.get(schema) ?? reply.compileSerializationSchema({ ...schema });
   writers.set(schema, writer);
   return writer;
@@ -144,6 +153,8 @@ declare module "fastify" {
     metered?: true;
     /** Let in at once, also under overload: an order to stop does not wait behind what it is to stop. */
     urgent?: true;
+    /** The secret of the API key stands in the path. */
+    keyInPath?: true;
     /** Exists only to say 405. */
     refusal?: true;
   }

@@ -40,17 +40,25 @@ export function noteRefusal(
 }
 
 /** Must run before any route is added, so that no route falls back to Fastify's own error answers. */
-export function answerWithProblems(app: FastifyInstance, { logger, mask, onRefused }: Audit): void {
-  app.decorate("mask", mask);
+export function answerWithProblems(app: FastifyInstance, audit: Audit): void {
+  const tell = telling(audit);
+  app.decorate("mask", audit.mask);
   app.setErrorHandler((error, request, reply) => {
     // Fastify hangs up on a caller that still writes a body it refused; the connection is reset before the answer is read.
     // Without that header Node reads the rest away, for as long as any request may take to arrive.
     reply.removeHeader("connection");
-    const told = toFencepostError(error, request, logger);
-    if (onRefused !== undefined) noteRefusal(onRefused, request, told);
-    return sendProblem(reply, told);
+    return sendProblem(reply, tell(error, request));
   });
   app.setNotFoundHandler((request, reply) => sendProblem(reply, noSuchRoute(request)));
+}
+
+/** What a request failed with, as its caller is told; noted for the audit. */
+export function telling({ logger, onRefused }: Omit<Audit, "mask">) {
+  return (error: unknown, request: FastifyRequest): FencepostError => {
+    const told = toFencepostError(error, request, logger);
+    if (onRefused !== undefined) noteRefusal(onRefused, request, told);
+    return told;
+  };
 }
 
 export function noSuchRoute(request: FastifyRequest): FencepostError {
@@ -103,6 +111,10 @@ const REFUSED = new Map<unknown, () => FencepostError>([
   ["FST_ERR_CTP_INVALID_CONTENT_LENGTH", () => invalid("content-length", "is not the length of the body")],
 ]);
 
+/** Also where no key is taken from a path: who sent one there should not find it in a log. */
+const KEY_IN_PATH = /^(\/rpc\/(?:[^/]*\/)?key\/).*$/i;
+
 function pathOf(request: FastifyRequest): string {
-  return request.url.split("?", 1)[0]?.slice(0, 200) ?? "";
+  const path = request.url.split("?", 1)[0]?.slice(0, 200) ?? "";
+  return path.replace(KEY_IN_PATH, "$1***");
 }

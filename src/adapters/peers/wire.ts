@@ -128,6 +128,7 @@ const EXTRAS: { readonly [Name in keyof Required<ErrorExtras>]: Test } = {
   limit: isCount,
   txId: isText,
   txHash: isText,
+  nextNonce: isCount,
   outcome: (value) => value === "unknown",
   epoch: isCount,
   resumeAfter: isCount,

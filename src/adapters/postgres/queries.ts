@@ -16,7 +16,7 @@ import {
   useOf,
 } from "./rows.ts";
 import { ask, type Reading, type Run } from "./session/connections.ts";
-import { findByHash, readAttempts } from "./statements/attempt.ts";
+import { findByHash, readAttempts, readFirstHashes } from "./statements/attempt.ts";
 import { readConfirmations } from "./statements/confirmation.ts";
 import { readCompletions, readFeed } from "./statements/feed.ts";
 import { type HistoryRow, readHistory } from "./statements/history.ts";
@@ -79,6 +79,7 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
       const [found] = await ask(reading, findByNonce, [chainId, signer, nonce]);
       return found === undefined ? null : transaction(found.txId);
     },
+    firstHashes: (txIds) => ask(reading, readFirstHashes, [txIds]),
     async transactions(filter) {
       const ids = await findPage(reading, filter);
       if (ids.length === 0) return [];

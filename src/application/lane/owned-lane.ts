@@ -312,7 +312,9 @@ export class OwnedLane {
     const claimed = [...this.unmined.values(), ...this.mined.values()];
     return [
       ...claimed.map(({ txId, nonce }) => ({ txId, nonce, movable: false })),
-      ...this.backlog.atHand.map(({ txId, nonce, attempts = [] }) => ({ txId, nonce, movable: attempts.length === 0 })),
+      ...this.backlog.atHand.map(({ txId, nonce, attempts = [], pinned = false }) => {
+        return { txId, nonce, movable: attempts.length === 0 && !pinned };
+      }),
     ];
   }
 

@@ -23,6 +23,7 @@ import { laneGauges } from "../lane/lane-gauges.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { createJsonRpc } from "../operations/json-rpc.ts";
 import { createKeyOperations } from "../operations/keys.ts";
 import { killOperations } from "../operations/kill.ts";
 import { createOperations, type OperationPorts } from "../operations/operations.ts";
@@ -367,6 +368,7 @@ export class FencepostNode {
       ...createOperations(operationPorts, this.cluster.actions),
       ...createPolicyReads(operationPorts),
       ...createKeyOperations(this.ports),
+      ...createJsonRpc(operationPorts, (told) => this.create(told)),
       create: async (request, owner, limits) => {
         const [fate] = await this.create([{ request, owner, limits }]);
         if (fate instanceof FencepostError) throw fate;

@@ -5,7 +5,7 @@
  */
 import { DatabaseSilent, type FencepostError } from "../../domain/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { FencepostApi } from "../api.ts";
+import type { Created, FencepostApi } from "../api.ts";
 import { LeaseLapsed } from "../lane/between-owners.ts";
 
 /** Shorter ones happen on any busy machine, and end no lease. */
@@ -77,7 +77,10 @@ export function tellingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness, 
   };
   const methods = Object.entries(api).map(([name, method]) => [name, told(method)]);
   const telling = Object.fromEntries(methods) as FencepostApi;
-  const createBatch: FencepostApi["createBatch"] = async (...asked) =>
-    (await api.createBatch(...asked)).map((fate) => tell(fate) as typeof fate | FencepostError);
-  return { ...telling, createBatch };
+  const each = <Asked extends readonly unknown[]>(
+    make: (...asked: Asked) => ReturnType<FencepostApi["createBatch"]>,
+  ) => {
+    return async (...asked: Asked) => (await make(...asked)).map((fate) => tell(fate) as Created | FencepostError);
+  };
+  return { ...telling, createBatch: each(api.createBatch), createNamed: each(api.createNamed) };
 }

@@ -21,9 +21,10 @@ import {
   reserveNonce,
   submitReserved,
 } from "./reservations.ts";
+import { orUnserved, type SignedPorts, submitSigned } from "./signed-transactions.ts";
 import { type ActionPorts, act } from "./transaction-actions.ts";
 
-export type OperationPorts = ActionPorts & LaneActionPorts & ReservationPorts;
+export type OperationPorts = ActionPorts & LaneActionPorts & ReservationPorts & SignedPorts;
 
 const acting = <T>(work: Promise<T>): Promise<T> =>
   orDatabaseSilent(work, "look at the transaction before repeating this");
@@ -64,6 +65,7 @@ export function createOperations(
   const orderLaneOnce = offer("actOnLaneOnce", actOnLane);
   const submit = offer("submitReserved", submitReserved);
   const use = offer("markUsed", markUsed);
+  const signed = offer("submitSigned", submitSigned);
   const release = offer("releaseNonce", releaseNonce);
   return {
     act: (order) => (order.idempotencyKey === undefined ? orderTransaction : orderTransactionOnce)(order),
@@ -73,5 +75,6 @@ export function createOperations(
     submitReserved: (reservationId, request) => submit({ reservationId, request }),
     markUsed: (reservationId, request) => use({ reservationId, request }),
     releaseNonce: (reservationId) => release({ reservationId }),
+    submitSigned: (request, owner, limits) => orUnserved(ports, request, signed(request, owner, limits)),
   };
 }

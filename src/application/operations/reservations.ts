@@ -232,7 +232,7 @@ async function settle(ports: ReservationPorts, owned: OwnedLane, use: Use): Prom
   return { outcome: "created", txId: intent.txId, lane, requestId, nonce, state: "TRACKING" };
 }
 
-async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: Binding) {
+export async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: Binding) {
   try {
     return await bind(ports, lane, binding);
   } catch (error) {
@@ -242,9 +242,9 @@ async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: Binding
   }
 }
 
-function intentOf(
+export function intentOf(
   ports: ReservationPorts,
-  { lane, requestId, owner }: Reservation,
+  { lane, requestId, owner }: Pick<Reservation, "lane" | "requestId" | "owner">,
   { payload, ...costs }: Pick<PreparedIntent, "payload" | "gas" | "gasCost">,
 ): PreparedIntent {
   const txId = ports.entropy.uuid();
@@ -252,7 +252,7 @@ function intentOf(
   return { txId, lane, requestId, owner, ...fingerprinted, metadata: null, ...costs };
 }
 
-function payloadOf({ unsigned }: HandedIn): Payload {
+export function payloadOf({ unsigned }: HandedIn): Payload {
   const { to, data, value, gas, fees, accessList } = unsigned;
   return { to, data, value, gas, ...fees, ...(accessList.length === 0 ? {} : { accessList }) };
 }

@@ -17,6 +17,7 @@ import {
   PAYLOAD_FIELDS,
   parseAddress,
   parseAllowNoCode,
+  parseQuantity,
   refuseUnknownKeys,
 } from "./fields.ts";
 import { chosenFrom, namesPool } from "./pool.ts";
@@ -29,6 +30,7 @@ export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
 }
 
 const REQUEST_KEYS = ["chainId", "signer", "requestId", "payload", "allowNoCode", "metadata"];
+const KEYS_WITH_NONCE = [...REQUEST_KEYS, "nonce"];
 const MAX_METADATA_BYTES = 8 * 1024;
 const MAX_REQUEST_ID_CHARACTERS = 255;
 /** Every character of it is visible ASCII, which any database can store. */
@@ -42,12 +44,14 @@ export interface Naming {
   readonly chosen?: Address | undefined;
   /** Absent where another node has asked for them. */
   readonly limits?: CreateLimits | undefined;
+  /** The caller may name the nonce: at `/rpc`, where it does so in the words of the chain. */
+  readonly mayNameNonce?: boolean | undefined;
 }
 
 export function normalise(ports: NormalisePorts, request: CreateRequest, naming: Naming = {}): Intent {
   const { txId = ports.entropy.uuid(), owner = null } = naming;
   const body = asObject(request, "");
-  refuseUnknownKeys(body, REQUEST_KEYS, "", PAYLOAD_FIELDS);
+  refuseUnknownKeys(body, naming.mayNameNonce === true ? KEYS_WITH_NONCE : REQUEST_KEYS, "", PAYLOAD_FIELDS);
   const { signer, ...from } = namesPool(body.signer)
     ? chosenFrom(body.signer, naming.chosen)
     : { signer: parseSigner(ports.codec, body.signer, "signer") };
@@ -58,7 +62,16 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, naming:
   const lane = { chainId, signer };
   if (naming.limits !== undefined) refuseOutside(naming.limits, lane);
   const intent = { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata, ...from };
-  return parseAllowNoCode(body.allowNoCode) ? { ...intent, allowNoCode: true } : intent;
+  return {
+    ...intent,
+    ...(parseAllowNoCode(body.allowNoCode) ? { allowNoCode: true } : {}),
+    ...(body.nonce === undefined ? {} : { exactNonce: parseNonce(body.nonce) }),
+  };
+}
+
+/** EIP-2681: the highest is never used. JSON carries whole numbers up to 2^53 - 1, and no account comes near. */
+function parseNonce(value: unknown): number {
+  return Number(parseQuantity(value, "nonce", BigInt(Number.MAX_SAFE_INTEGER - 1)));
 }
 
 /** What a caller, or another node, asks for; or why it is refused. */

@@ -74,6 +74,6 @@ export async function decodeGiven(
   }
 }
 
-function rejected(reason: RejectionReason, detail: string): FencepostError {
+export function rejected(reason: RejectionReason, detail: string): FencepostError {
   return new FencepostError("SUBMISSION_REJECTED", detail, { reason });
 }

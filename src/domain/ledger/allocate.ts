@@ -6,7 +6,7 @@ import type { PreparedIntent } from "../transaction.ts";
 import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
 import { Giver } from "./give-nonce.ts";
-import { judgeFirst } from "./guard.ts";
+import { judgeFirst, unapproved } from "./guard.ts";
 import { existingOf, isHeld, type Ledger, type WaitingIntent } from "./ledger.ts";
 import type { AllocateFate, AllocateWrite, ExistingTransaction, LedgerOutcome, NewTransaction } from "./writes.ts";
 
@@ -26,11 +26,15 @@ function fateOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateFate 
   const intake = waiting(draft.ledger, item);
   const approval = intake?.approval ?? null;
   if (intake !== null && approval?.approved === false) return awaiting(approval.rule, intake.acceptedAt);
-  const verdict = judgeFirst(draft, intent, { approved: approval !== null });
+  const { exactNonce } = intent;
+  const judged = judgeFirst(draft, intent, { approved: approval !== null });
+  // No nonce is kept for what waits for approval, so one that was named would be another by then.
+  const verdict = exactNonce === undefined ? judged : unapproved(judged);
   if ("forbidden" in verdict) return { fate: "forbidden", ...verdict.forbidden };
   if ("awaited" in verdict) return keepWaiting(draft, intent, intake, verdict.awaited);
-  const given = giver.next(draft);
+  const given = exactNonce === undefined ? giver.next(draft) : giver.exactly(draft, exactNonce);
   if (given === null) return { fate: "noCursor" };
+  if ("next" in given) return { fate: "otherNonce", next: given.next };
   const { nonce, recycled } = given;
   draft.record({ kind: "allocated", intent, nonce, intake, at: draft.at });
   for (const charge of verdict.charges) draft.record(charge);

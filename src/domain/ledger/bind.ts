@@ -2,6 +2,7 @@
 import { inSameHour } from "../reservations.ts";
 import type { Charged } from "./changes.ts";
 import type { Draft } from "./draft.ts";
+import { nextNonce } from "./give-nonce.ts";
 import { judgeFirst, unapproved, type Verdict } from "./guard.ts";
 import { isHeld } from "./ledger.ts";
 import { move } from "./move.ts";
@@ -20,18 +21,34 @@ export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   if (isCarriedOut(draft, write.decision?.order)) return { status: "bound", fate: "conflict", ...at };
   if ("forbidden" in verdict) return { status: "bound", fate: "forbidden", ...at, forbidden: verdict.forbidden };
   const fate = isHeld(draft.ledger) ? "held" : takeNonce(draft, write);
+  const { chosen } = write;
+  if (fate === "conflict" && chosen !== undefined) {
+    return { status: "bound", fate, ...at, next: nextNonce(draft.ledger, chosen.floor) };
+  }
   if (fate === "settled") insertSigned(draft, write, { requestId, charges: verdict.charges });
   return { status: "bound", fate, ...at };
 }
 
 /** The nonce is the reservation's, which its caller may still use; or a hole. */
 function takeNonce(draft: Draft, write: BindWrite): SettleFate {
-  const { reservation, nonce, intent } = write;
+  const { reservation, nonce, intent, chosen } = write;
+  if (chosen !== undefined) return takeChosen(draft, write, chosen.floor);
   if (reservation === undefined || reservation.becomes === "EXPIRED") return fillHole(draft, write);
   const found = usable(draft, reservation.reservationId);
   if (found?.nonce !== nonce) return "conflict";
   if (found.state === "EXPIRED") draft.record({ kind: "holeClosed", nonce });
   settle(draft, found, { state: reservation.becomes, txId: intent.txId });
+  return "settled";
+}
+
+/** Whose reservation it is, or whether it is the next nonce still, is asked here, behind the lane's lock. */
+function takeChosen(draft: Draft, { nonce, intent }: BindWrite, floor: number | null): SettleFate {
+  const { reserved, reservations } = draft.ledger;
+  const reservationId = reserved.get(nonce);
+  if (reservationId === null) return nonce === nextNonce(draft.ledger, floor) ? "settled" : "conflict";
+  const reservation = reservations.get(reservationId);
+  if (reservation === null || reservation.owner !== intent.owner) return "conflict";
+  settle(draft, reservation, { state: "SUBMITTED", txId: intent.txId });
   return "settled";
 }
 

@@ -38,6 +38,11 @@ export interface BindWrite extends Fenced<"bind"> {
   readonly reservation?:
     | { readonly reservationId: string; readonly becomes: "SUBMITTED" | "USED" }
     | { readonly reservationId: string; readonly becomes: "EXPIRED"; readonly mostPerHour?: number };
+  /**
+   * Instead: a caller signed it for a nonce that it chose. Taken at an open reservation of that caller's, or as the next nonce
+   * of the lane above everything; nowhere else.
+   */
+  readonly chosen?: Pick<WantedNonces, "floor">;
   readonly intent: PreparedIntent;
   readonly attempt: SignedAttempt;
   readonly reason: string;
@@ -70,6 +75,8 @@ export type NonceOutcome =
       readonly requestId: string | null;
       /** Where the fate is "forbidden". */
       readonly forbidden?: Forbidden;
+      /** Where a chosen nonce is in "conflict": the one that would have been taken. */
+      readonly next?: number | null;
     };
 
 export type ReserveFate =

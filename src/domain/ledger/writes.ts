@@ -219,6 +219,8 @@ export type AllocateFate =
   | { readonly fate: "created"; readonly nonce: number; readonly createdAt: Date; readonly recycled?: true }
   /** The request id exists: the row it names. `samePayload` tells an honest repeat from a reuse. */
   | { readonly fate: "duplicate"; readonly existing: ExistingTransaction; readonly samePayload: boolean }
+  /** The caller named another nonce than the next one, which is this: nothing consumed. */
+  | { readonly fate: "otherNonce"; readonly next: number }
   /** The lane has no cursor and no floor was given: nothing consumed. */
   | { readonly fate: "noCursor" }
   /** The lane is not reconciled since the database's history changed, or waits for an operator: nothing consumed. */

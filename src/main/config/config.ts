@@ -68,6 +68,8 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     /** Null: where no key is asked for, its own names; else any. */
     allowedHosts: values.allowedHosts,
     allowedOrigins: values.allowedOrigins ?? [],
+    /** Ethereum's JSON-RPC. */
+    rpc: { foreignRaw: values.rpcForeignRaw, keyInPath: values.rpcKeyInPath },
     policies: { file: values.policyFile, document: values.policies },
     pools: values.pools ?? new Map(),
     mode: values.mode,

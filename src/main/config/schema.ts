@@ -217,6 +217,10 @@ export const SETTINGS = {
       parse: list(credentials.webOrigin),
       show: (origins: readonly string[]) => origins.join(", "),
     }),
+    /** At `/rpc`: what strangers signed is passed on to the chain, or refused. */
+    rpcForeignRaw: oneOf("refuse", "pass"),
+    /** Whether an API key may stand in the path of `/rpc`. */
+    rpcKeyInPath: { parse: flag, fallback: false, show: String },
     /** Each as `name:secret:scope+scope`, or as an object in a file. */
     apiKeys: optional({
       parse: list(credentials.apiKey, (key) => key.secret),

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { inPath } from "../../../src/adapters/http/auth.ts";
 import type { ApiKey } from "../../../src/adapters/http/options.ts";
+import { ANYBODY, SCOPES, type Scope } from "../../../src/domain/principal.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { sampleCreated } from "../../support/scripted-api.ts";
 
@@ -92,4 +94,11 @@ describe("API keys", () => {
     expect((await open.inject("/api/v1/signers")).statusCode).toBe(200);
     expect((await open.inject("/metrics")).statusCode).toBe(200);
   });
+});
+
+it("a key that stands in a path can look and send, if it can, and nothing else", () => {
+  const scopes = (...own: readonly Scope[]) => [...inPath({ ...ANYBODY, name: "boss", scopes: new Set(own) }).scopes];
+  expect(scopes(...SCOPES)).toEqual(["read", "submit"]);
+  expect(scopes("submit", "admin")).toEqual(["submit"]);
+  expect(scopes("operate", "approve", "sign", "reserve")).toEqual([]);
 });

@@ -22,6 +22,7 @@ const ALL_EXTRAS: Required<ErrorExtras> = {
   limit: 16,
   txId: sampleTxId(1),
   txHash: `0x${"1".repeat(64)}`,
+  nextNonce: 7,
   outcome: "unknown",
   epoch: 2,
   resumeAfter: 17,

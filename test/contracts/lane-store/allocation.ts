@@ -23,6 +23,38 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(await cursorOf(fence)).toBe(11);
   });
 
+  it("gives a nonce that was named exactly, or says which it could have been and takes none", async () => {
+    const fence = await hold();
+    const named = (exactNonce: number) => ({ ...anIntent(fence.lane), exactNonce });
+    expect(await allocate(context.store, fence, [named(3)], null)).toEqual([{ fate: "noCursor" }]);
+    const fates = await allocate(
+      context.store,
+      fence,
+      [named(6), named(5), named(5), anIntent(fence.lane), named(7)],
+      5,
+    );
+    expect(fates).toMatchObject([
+      { fate: "otherNonce", next: 5 },
+      { fate: "created", nonce: 5 },
+      { fate: "otherNonce", next: 6 },
+      { fate: "created", nonce: 6 },
+      { fate: "created", nonce: 7 },
+    ]);
+    expect(await cursorOf(fence)).toBe(8);
+    expect(await allocate(context.store, fence, [named(8)], 10)).toEqual([{ fate: "otherNonce", next: 10 }]);
+    expect(await cursorOf(fence)).toBe(8);
+  });
+
+  it("answers the repeat of a request id whatever nonce it names", async () => {
+    const fence = await hold();
+    const first = anIntent(fence.lane, { requestId: "named" });
+    await allocate(context.store, fence, [first], 0);
+    const repeat = { ...anIntent(fence.lane, { requestId: "named" }), exactNonce: 9 };
+    expect(await allocate(context.store, fence, [repeat], null)).toMatchObject([
+      { fate: "duplicate", existing: { txId: first.txId, nonce: 0 } },
+    ]);
+  });
+
   it("gives nothing on a new lane without a floor", async () => {
     const fence = await hold();
     const intent = anIntent(fence.lane, { requestId: "early" });

@@ -71,6 +71,45 @@ export function nonceContract(context: LaneStoreContext): void {
     return { txId: intent.txId, nonce: nonce as number };
   };
 
+  it("is taken by what a caller signed at the next nonce above everything, and at no other", async () => {
+    const fence = await hold();
+    const chosen = { floor: 4 };
+    expect(await bind(fence, 5, { chosen })).toMatchObject({ fate: "conflict", next: 4 });
+    expect(await bind(fence, 3, { chosen })).toMatchObject({ fate: "conflict", next: 4 });
+    expect(await bind(fence, 4, { chosen })).toMatchObject({ status: "bound", fate: "settled" });
+    expect((await snapshot(fence)).cursor).toBe(5);
+    expect(await bind(fence, 4, { chosen: { floor: null } })).toMatchObject({ fate: "conflict", next: 5 });
+    expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([5]);
+    expect(await bind(fence, 5, { chosen: { floor: null } })).toMatchObject({ fate: "conflict", next: 6 });
+  });
+
+  it("is taken by what a caller signed at a nonce of its own reservation, and of no other's", async () => {
+    const fence = await hold();
+    const { nonce, reservationId } = await reserved(fence, { owner: "mine" });
+    const as = (owner: string | null) => ({
+      chosen: { floor: null },
+      intent: anIntent(fence.lane, { owner }),
+    });
+    for (const owner of ["other", null]) {
+      expect(await bind(fence, nonce, as(owner))).toMatchObject({ fate: "conflict", next: nonce + 1 });
+    }
+    const mine = as("mine");
+    expect(await bind(fence, nonce, mine)).toMatchObject({ fate: "settled" });
+    expect(await context.store.reservation(reservationId)).toMatchObject({
+      state: "SUBMITTED",
+      txId: mine.intent.txId,
+    });
+    expect(await bind(fence, nonce, as("mine"))).toMatchObject({ fate: "conflict" });
+  });
+
+  it("that was released is no place for what a caller signed: what stood there may have moved", async () => {
+    const fence = await hold();
+    const { nonce, reservationId } = await reserved(fence);
+    await allocate(context.store, fence, [anIntent(fence.lane)], null);
+    await release(fence, reservationId);
+    expect(await bind(fence, nonce, { chosen: { floor: null } })).toMatchObject({ fate: "conflict", next: nonce + 2 });
+  });
+
   it("reserves from the cursor like any allocation, and no transaction gets the nonce", async () => {
     const fence = await hold();
     expect(await reserve(fence, { floor: 4 })).toMatchObject({ fate: "created", recycled: false });

@@ -15,6 +15,7 @@ import {
   type Counted,
   type Heard,
   type NodeSubmission,
+  type PassedAnswer,
   type ReceiptVerdict,
   type SecondOpinion,
   type Settling,
@@ -24,6 +25,7 @@ import { receiptOf, type SimulatedBlock } from "./block.ts";
 import type { SimulatedChain } from "./core.ts";
 import { Faults, type FeeLie } from "./faults.ts";
 import { decodeRevert } from "./revert.ts";
+import { createRpc, RpcError } from "./rpc.ts";
 import { simulateCall } from "./simulation.ts";
 import type { SimulatedTransaction } from "./transaction.ts";
 import { ChainView } from "./view.ts";
@@ -280,6 +282,19 @@ export class DirectChain implements Chain {
     if (fault !== null && fault.kind !== "wrapErrors") return lost;
     if (submission.accepted) return { answer: "accepted", detail: null, txHash: submission.hash };
     return { answer: submission.refusal.answer, detail: submission.refusal.message, txHash: null };
+  }
+
+  async passOn(method: string, params: unknown): Promise<PassedAnswer> {
+    const given = (params ?? []) as readonly unknown[];
+    return this.#answer(method, given, (): PassedAnswer => {
+      const ask = createRpc({ chain: this.#chain, view: this.#view, blockReceipts: true });
+      try {
+        return { kind: "result", result: ask(method, given) };
+      } catch (error) {
+        if (!(error instanceof RpcError)) throw error;
+        return { kind: "error", code: error.code, message: error.message, data: error.data };
+      }
+    });
   }
 
   async close(): Promise<void> {}

@@ -103,6 +103,7 @@ describe("defaults", () => {
       advertiseUrl: null,
       allowedHosts: null,
       allowedOrigins: [],
+      rpc: { foreignRaw: "refuse", keyInPath: false },
       clusterSecrets: [],
       peerUrlPatterns: null,
       apiKeys: "none",

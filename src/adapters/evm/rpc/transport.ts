@@ -48,6 +48,10 @@ export interface TransportOptions extends Readonly<Partial<typeof DEFAULTS>> {
 
 /** So many leave at once after a rest, however slow the pace. */
 const REQUESTS_IN_RESERVE = 8;
+/** Of what a caller asked for itself: it is kept whole until it has left, for each of the connections at once. */
+const MOST_PASSED_BYTES = 8 * 1024 * 1024;
+/** How calls of callers' own are counted. */
+const PASSED = "passed_through";
 const REMEMBER_REFUSAL_MS = 10 * 60_000;
 const PACE_GROWTH = 9 / 8;
 
@@ -86,6 +90,7 @@ type Resizing = Exclude<BatchRefusal, "rateLimited">;
 class HttpTransport {
   readonly #options: Required<TransportOptions>;
   readonly #http: ReturnType<typeof openHttp>;
+  readonly #passing: ReturnType<typeof openHttp>;
   readonly #reads: Line;
   readonly #sends: Line;
   #nextId = 1;
@@ -100,6 +105,7 @@ class HttpTransport {
   constructor(options: Required<TransportOptions>) {
     this.#options = options;
     this.#http = openHttp(options);
+    this.#passing = openHttp({ ...options, maxResponseBytes: Math.min(MOST_PASSED_BYTES, options.maxResponseBytes) });
     this.#reads = new Line(options);
     this.#sends = new Line(options);
     this.#batchLimit = options.maxBatchCalls;
@@ -140,6 +146,18 @@ class HttpTransport {
     return inOrder(this.#split(this.#encode(calls, true)), (part) => this.#enqueue(this.#sends, part));
   }
 
+  /**
+   * A caller's own call, alone and on connections of its own: whatever it takes, nothing of ours waits for it. All of them
+   * are counted under one name, because callers choose theirs.
+   */
+  async pass(method: string, params: unknown): Promise<unknown> {
+    const { clock, mask, report } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const reply = await this.#exchangePassed(encodeCall(this.#nextId++, { method, params }, false));
+    report({ method: PASSED, result: resultLabel(reply), calls: 1, durationMs: clock.monotonicMs() - startedMs });
+    return resultOf(reply.ok ? reply : masked(reply, mask));
+  }
+
   async close(): Promise<void> {
     for (const line of [this.#reads, this.#sends]) {
       for (const group of line.waiting.splice(0)) {
@@ -147,7 +165,16 @@ class HttpTransport {
       }
       line.cancelTimer?.();
     }
-    await this.#http.close();
+    await Promise.all([this.#http.close(), this.#passing.close()]);
+  }
+
+  async #exchangePassed(call: WireCall): Promise<RpcReply> {
+    try {
+      const { body } = await this.#passing.post(call.json);
+      return readSingle(parseBody(body), call, this.label);
+    } catch (error) {
+      return { ok: false, error: asUnreachable(error, this.label) };
+    }
   }
 
   #encode(calls: readonly RpcCall[], inOrder: boolean): readonly WireCall[] {

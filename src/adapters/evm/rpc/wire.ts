@@ -2,7 +2,7 @@ import { RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./rpc-errors.ts";
 
 export interface RpcCall {
   readonly method: string;
-  readonly params: readonly unknown[];
+  readonly params: unknown;
 }
 
 /** A call as it goes out: its id, and its JSON once, so that sizes are known before a request is put together. */

@@ -80,9 +80,10 @@ const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { rea
   },
   release: ({ reservationId }) => ({ reservations: [reservationId] }),
   expire: () => ({ openReservations: true }),
-  bind: ({ intent: { requestId }, reservation, decision }) => ({
+  bind: ({ intent: { requestId }, reservation, decision, chosen }) => ({
     orders: ordersIn(decision),
     requests: requestId === null ? [] : [requestId],
+    openReservations: chosen !== undefined,
     reservations: reservation === undefined ? [] : [reservation.reservationId],
     holes: true,
     repairs: reservation?.becomes === "EXPIRED" && reservation.mostPerHour !== undefined,

@@ -1,5 +1,5 @@
 import type { Hex } from "../../../domain/lane.ts";
-import type { AttemptRecord } from "../../../ports/query-store.ts";
+import type { AttemptRecord, FirstHash } from "../../../ports/query-store.ts";
 import { type FeeColumns, lists, liveIds, names } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
 
@@ -51,6 +51,13 @@ export const readRawTransactions = statement<{ readonly txId: string; readonly o
   SELECT a.tx_id, a.ordinal, '0x' || encode(a.raw_transaction, 'hex') AS bytes
   FROM fencepost.attempt AS a
   WHERE a.tx_id = ANY ($1::uuid[]) AND a.raw_transaction IS NOT NULL`;
+
+/** What callers wait for who asked for a transaction and want its hash. */
+export const readFirstHashes = statement<FirstHash>("read-first-hashes")`
+  SELECT t.tx_id, t.state, a.tx_hash
+  FROM fencepost.transaction AS t
+  LEFT JOIN fencepost.attempt AS a ON a.tx_id = t.tx_id AND a.ordinal = 1
+  WHERE t.tx_id = ANY ($1::uuid[])`;
 
 /** Which transaction an attempt's hash belongs to, old attempts too; one per chain at most. */
 export const findByHash = statement<{ readonly txId: string }>("find-by-hash")`

@@ -10,6 +10,7 @@ import {
   DatabaseSilent,
   FencepostError,
   forbiddenBy,
+  otherNonce,
   outcomeUnknown,
   queueFull,
   unavailable,
@@ -117,7 +118,7 @@ export class Creates {
     const heard: Heard[] = [];
     told.forEach((each, place) => {
       const { request } = each;
-      const intent = each.heard ?? hear(intents, request, each);
+      const intent = each.heard ?? hear(intents, request, by === "caller" ? each : { ...each, mayNameNonce: true });
       if (intent instanceof FencepostError || "outcome" in intent) fates[place] = intent;
       else heard.push({ place, intent, request, queueShare: each.limits?.queueShare ?? each.queueShare ?? null });
     });
@@ -337,6 +338,8 @@ function answer(fate: AllocateFate, intent: Intent): Fate {
       return answerWith(fate.existing, intent, fate.samePayload);
     case "awaiting":
       return createdAs(intent, { nonce: null, state: "CREATED" });
+    case "otherNonce":
+      return otherNonce(intent.exactNonce, fate.next);
     case "noCursor":
       return unavailable("this signer's nonce is not known yet; nothing was accepted");
     case "held":

@@ -124,9 +124,9 @@ function priced(context: ChainContext, payload: Payload, gas: bigint, market: Fe
 
 /** Spelled out: every create passes here, and copies made by spreading are slow to make and slow to read. */
 function withGas(intent: Intent, gas: bigint, cap: bigint): PreparedIntent {
-  const { txId, lane, requestId, owner, payload, fingerprint, metadata, pool, allowNoCode } = intent;
+  const { txId, lane, requestId, owner, payload, fingerprint, metadata, pool, allowNoCode, exactNonce } = intent;
   const named = { txId, lane, requestId, owner, payload, fingerprint, metadata, gas, gasCost: gas * cap };
-  return { ...named, ...defined({ pool, allowNoCode }) };
+  return { ...named, ...defined({ pool, allowNoCode, exactNonce }) };
 }
 
 /** Of a payload that its caller priced. */

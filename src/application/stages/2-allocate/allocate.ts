@@ -79,8 +79,9 @@ function recordsOf(
   const records: AllocatedRecord[] = [];
   fates.forEach((fate, index) => {
     if (fate.fate !== "created") return;
-    const { txId, requestId, payload, gas, gasCost, lane, owner } = (items[index] as NewTransaction).intent;
-    const record = { txId, nonce: fate.nonce, requestId, payload, gas, createdAt: fate.createdAt };
+    const { txId, requestId, payload, gas, gasCost, lane, owner, exactNonce } = (items[index] as NewTransaction).intent;
+    const unpinned = { txId, nonce: fate.nonce, requestId, payload, gas, createdAt: fate.createdAt };
+    const record = exactNonce === undefined ? unpinned : { ...unpinned, pinned: true as const };
     const isCounted = policies !== null && isLimited(policies, lane.signer, owner);
     records.push(isCounted ? { ...record, mostCost: payload.value + gasCost } : record);
   });

@@ -32,6 +32,14 @@ describe("a chain with a block every 50 ms", () => {
     expect(await chain.rpc("eth_chainId")).toBe("0x7a69");
   });
 
+  test("takes data beside an equal input, as nodes do and cast sends it", async () => {
+    const [{ address: from }, { address: to }] = chain.accounts as [DevAccount, DevAccount];
+    const call = { from, to, value: "0x1", input: "0x", data: "0x" };
+    expect(await chain.rpc("eth_estimateGas", [call, "latest"])).toMatch(/^0x520/);
+    expect(await chain.rpc("eth_call", [call, "latest"])).toBe("0x");
+    await expect(chain.rpc("eth_call", [{ ...call, data: "0xab" }, "latest"])).rejects.toThrow();
+  });
+
   test("mines empty blocks by itself, and its time does not run ahead of ours", async () => {
     const before = Number(await chain.rpc("eth_blockNumber"));
     await waitUntil(async () => Number(await chain.rpc("eth_blockNumber")) >= before + 5, "five blocks were mined");

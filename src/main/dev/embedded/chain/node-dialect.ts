@@ -4,9 +4,21 @@ import { type Answer, fieldOf, type Handle, INVALID_PARAMS, REVERTED, type RpcFa
 export function speakLikeANode(edr: Handle): Handle {
   return async (method, params) => {
     if (method === "eth_getBlockReceipts") return blockReceipts(edr, params);
-    const answer = await edr(method, params);
+    const answer = await edr(method, CALLS.has(method) ? withoutTwins(params) : params);
     return method === "eth_sendRawTransaction" ? translateUndecodable(answer) : translateRevert(answer);
   };
+}
+
+const CALLS: ReadonlySet<string> = new Set(["eth_call", "eth_estimateGas", "eth_createAccessList"]);
+
+/** Nodes take `data` beside an equal `input`, which cast sends; to EDR they are one field, given twice. */
+function withoutTwins(params: unknown): unknown {
+  if (!Array.isArray(params)) return params;
+  const [call, ...rest] = params as readonly unknown[];
+  const input = fieldOf(call, "input");
+  if (input === undefined || input !== fieldOf(call, "data")) return params;
+  const { data: _, ...once } = call as Readonly<Record<string, unknown>>;
+  return [once, ...rest];
 }
 
 /**

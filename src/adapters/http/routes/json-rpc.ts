@@ -1,0 +1,137 @@
+/** Ethereum's JSON-RPC, at the root: a client has it as its only provider. */
+import { setMaxListeners } from "node:events";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { JsonRpcQuery } from "../../../contract/json-rpc.ts";
+import { Transaction } from "../../../contract/transactions.ts";
+import { FencepostError, invalid, unavailable } from "../../../domain/errors.ts";
+import type { Mask } from "../../../domain/mask.ts";
+import { KEY_AT_END } from "../auth.ts";
+import { type HttpServerOptions, type RouteContext, writerOf } from "../options.ts";
+import { noteRefusal, sendProblem, telling } from "../problems.ts";
+import { queryReader } from "../query.ts";
+import { PacketAnswerer, refusePacket } from "../rpc/answer-packet.ts";
+import type { Asking } from "../rpc/asking.ts";
+import { failureOf } from "../rpc/error-codes.ts";
+import { RpcFailure, writeAnswer } from "../rpc/packet.ts";
+
+const BODY_LIMIT_BYTES = 8 * 1024 * 1024;
+/** viem sends again after ten seconds without an answer: one that names the transaction has to be there before. */
+const ANSWERED_WITHIN_MS = 7_500;
+const REQUEST_ID_HEADERS = ["idempotency-key", "x-fencepost-request-id"] as const;
+const PRINTABLE_ASCII = /^[\x20-\x7e]{1,200}$/;
+const JSON_TYPE = "application/json; charset=utf-8";
+
+const readQuery = queryReader(JsonRpcQuery);
+
+type Options = Pick<HttpServerOptions, "onRefused" | "logger" | "rpc">;
+
+export function jsonRpcRoutes(app: FastifyInstance, context: RouteContext, options: Options): void {
+  const { keyInPath = false } = options.rpc ?? {};
+  const answer = answering(context, options);
+  const tell = telling(options);
+  const route = (url: string, config: { readonly keyInPath?: true } = {}) =>
+    app.post(url, {
+      bodyLimit: BODY_LIMIT_BYTES,
+      config: { metered: true, ...config },
+      errorHandler: (error, request, reply) => {
+        reply.removeHeader("connection");
+        return sendRefusal(reply, tell(error, request), app.mask);
+      },
+      handler: answer,
+    });
+  for (const url of ["/rpc", "/rpc/:chainId"]) {
+    route(url);
+    if (keyInPath) route(`${url}${KEY_AT_END}`, { keyInPath: true });
+  }
+}
+
+function answering(context: RouteContext, { onRefused, rpc }: Options) {
+  const { clock, mask, checksum, longPolls } = context;
+  const servedChains = rememberingChains();
+  const packets = new PacketAnswerer();
+  const askingOf = async (request: FastifyRequest, reply: FastifyReply): Promise<Omit<Asking, "signal">> => {
+    const { api, principal, arrivedMs } = request;
+    const { nonce, repeat } = readQuery(request.query);
+    const served = await servedChains(api);
+    const chainId = chainOf(request, served);
+    return {
+      ...{ api, principal, chainId, servesChain: served.includes(chainId), clock, mask, checksum },
+      foreignRaw: rpc?.foreignRaw ?? "refuse",
+      requestId: requestIdIn(request),
+      ignoresNonce: nonce === "ignore",
+      mergesRepeats: repeat === "merge",
+      deadlineMs: arrivedMs + ANSWERED_WITHIN_MS,
+      onRefused: (error) => onRefused && noteRefusal(onRefused, request, error),
+      writeTransaction: (view) => String(writerOf(Transaction, reply)({ ...view })),
+    };
+  };
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { body } = request;
+    reply.header("content-type", JSON_TYPE).header("cache-control", "no-store");
+    const asking = await orRefusal(askingOf(request, reply));
+    if (asking instanceof FencepostError) return reply.send(refusePacket(body, failureOf(asking, mask)));
+    const answer = (signal: AbortSignal) => {
+      // Every send of a packet listens to it, and a packet may hold a thousand: Node's warning of a leak would be wrong.
+      setMaxListeners(0, signal);
+      return packets.answer({ ...asking, signal }, body);
+    };
+    return reply.send(await longPolls.hold(reply.raw, answer));
+  };
+}
+
+/** What is wrong with the whole packet, its calls are each told. */
+async function orRefusal<T>(work: Promise<T>): Promise<T | FencepostError> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof FencepostError) return error;
+    throw error;
+  }
+}
+
+/** In the path; else the only one that is configured, or the only one that the key is for. */
+function chainOf({ params, principal }: FastifyRequest, served: readonly number[]): number {
+  const { chainId } = params as { readonly chainId?: string };
+  if (chainId !== undefined) {
+    if (!/^[1-9][0-9]{0,14}$/.test(chainId)) throw invalid("chainId", "in the path must be a number");
+    return Number(chainId);
+  }
+  const [own, ...others] = principal.chains ?? served;
+  if (own !== undefined && others.length === 0) return own;
+  throw invalid("chainId", "several chains are configured: ask at /rpc/{chainId}");
+}
+
+/** They do not change while a node runs; before it has them it is starting. */
+function rememberingChains() {
+  let known: readonly number[] = [];
+  return async (api: FastifyRequest["api"]): Promise<readonly number[]> => {
+    if (known.length === 0) known = (await api.readiness()).chains.map(({ chainId }) => chainId);
+    if (known.length === 0) throw unavailable("this node is starting");
+    return known;
+  };
+}
+
+function requestIdIn({ headers }: FastifyRequest): string | null {
+  const given = REQUEST_ID_HEADERS.flatMap((name) => headers[name] ?? []);
+  const [first, second] = given;
+  if (first === undefined) return null;
+  if (second !== undefined && second !== first) throw invalid(REQUEST_ID_HEADERS[1], "differs from idempotency-key");
+  if (!PRINTABLE_ASCII.test(first)) throw invalid(REQUEST_ID_HEADERS[0], "must be 1 to 200 characters of ASCII");
+  return first;
+}
+
+/**
+ * Of the whole packet, before any of it was looked at. What HTTP has to say keeps its status and form, so that proxies and
+ * clients heed it; what is wrong with the packet itself is JSON-RPC's to say, with 200.
+ */
+function sendRefusal(reply: FastifyReply, error: FencepostError, mask: Mask): FastifyReply {
+  if (error.status !== 400 && error.status !== 413) return sendProblem(reply, error);
+  const { message, data } = failureOf(error, mask);
+  reply.code(200).header("content-type", JSON_TYPE).header("cache-control", "no-store");
+  return reply.send(writeAnswer(null, new RpcFailure(packetCode(error), message, data)));
+}
+
+/** JSON-RPC 2.0: what is no JSON, and what is no request. */
+function packetCode({ extras: { path }, message }: FencepostError): number {
+  return path === "" && /JSON|UTF-8|empty/.test(message) ? -32700 : -32600;
+}

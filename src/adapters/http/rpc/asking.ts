@@ -1,0 +1,45 @@
+import type { FencepostApi } from "../../../application/api.ts";
+import type { Checksum } from "../../../domain/checksum.ts";
+import type { FencepostError } from "../../../domain/errors.ts";
+import type { Mask } from "../../../domain/mask.ts";
+import { forbidden, type Principal, type Scope } from "../../../domain/principal.ts";
+import type { Clock } from "../../../ports/clock.ts";
+
+/** What is to become of transactions that strangers signed. */
+export type ForeignRaw = "pass" | "refuse";
+
+/** A packet and who asks: what its calls are answered with. */
+export interface Asking {
+  readonly api: FencepostApi;
+  readonly principal: Principal;
+  readonly chainId: number;
+  /** Whether this node has endpoints of that chain. */
+  readonly servesChain: boolean;
+  readonly clock: Clock;
+  readonly mask: Mask;
+  readonly checksum: Checksum;
+  readonly foreignRaw: ForeignRaw;
+  /** Of a header: names the packet's sends, with their places where there are several. */
+  readonly requestId: string | null;
+  readonly ignoresNonce: boolean;
+  /** Sends without a name of their own that are alike, a moment apart, are one. */
+  readonly mergesRepeats: boolean;
+  /** Monotonic: by then every call is answered, one way or another. */
+  readonly deadlineMs: number;
+  /** Aborted when nobody waits for the answer any more, or the node leaves. */
+  readonly signal: AbortSignal;
+  /** Of what a key was not allowed. */
+  readonly onRefused: (error: FencepostError) => void;
+  /** A transaction as the API shows it, and nothing that its schema does not name. */
+  readonly writeTransaction: (view: object) => string;
+}
+
+export function leftMs({ clock, deadlineMs }: Pick<Asking, "clock" | "deadlineMs">): number {
+  return deadlineMs - clock.monotonicMs();
+}
+
+/** Throws FORBIDDEN unless the key has one of these scopes. */
+export function requireScope({ scopes }: Principal, ...enough: readonly [Scope, ...Scope[]]): void {
+  if (enough.some((scope) => scopes.has(scope))) return;
+  throw forbidden(`scope:${enough[0]}`, `this API key does not have the scope ${enough.join(" or ")}`);
+}

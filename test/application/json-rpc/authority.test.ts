@@ -1,0 +1,245 @@
+/** Who may do what at `/rpc`, and what a caller may hand in signed. */
+import { afterEach, describe, expect, it } from "vitest";
+import type { ApiKey, HttpServerOptions } from "../../../src/adapters/http/options.ts";
+import type { FencepostError } from "../../../src/domain/errors.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { call, RpcFace, STRANGER, signedBy, transaction } from "../../support/json-rpc.ts";
+import { SIGNER, SIGNERS, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+
+let world: World;
+let entry: WorldNode;
+let rpc: RpcFace;
+afterEach(() => world.close());
+
+async function start(options: Partial<HttpServerOptions> = {}, of: WorldOptions = {}): Promise<void> {
+  world = new World(of);
+  entry = await world.startNode();
+  rpc = new RpcFace(world, entry, options);
+}
+
+const secretOf = (name: string) => `${name}-0123456789abcdefghijkl`;
+const key = (name: string, more: Partial<ApiKey> = {}): ApiKey => ({ name, secret: secretOf(name), ...more });
+const as = (name: string, url?: string) => ({
+  headers: { authorization: `Bearer ${secretOf(name)}` },
+  ...(url === undefined ? {} : { url }),
+});
+const raw = (rawTransaction: string) => call("eth_sendRawTransaction", [rawTransaction]);
+
+describe("a key", () => {
+  it("is asked for, with HTTP's own 401", async () => {
+    await start({ apiKeys: [key("shop")] });
+    expect((await world.settle(rpc.post(call("eth_chainId")))).status).toBe(401);
+    expect((await world.settle(rpc.post(call("eth_chainId"), as("nobody")))).status).toBe(401);
+    expect((await rpc.call("eth_chainId", [], as("shop"))).result).toBeDefined();
+  });
+
+  it("does in each call what its scopes are for", async () => {
+    await start({ apiKeys: [key("reader", { scopes: ["read"] }), key("sender", { scopes: ["submit"] })] });
+    const packet = [
+      call("eth_chainId"),
+      call("eth_blockNumber"),
+      call("eth_sendTransaction", [transaction()]),
+      raw(await signedBy(SIGNER, 9)),
+    ];
+    const codes = async (name: string) =>
+      (await rpc.ask<readonly { error?: { code: number } }[]>(packet, as(name))).map(({ error }) => error?.code);
+    expect(await codes("reader")).toEqual([undefined, undefined, 4100, 4100]);
+    expect(await codes("sender")).toEqual([undefined, 4100, undefined, -32003]);
+    expect(world.rows()).toHaveLength(1);
+    expect(rpc.refusals.map(({ rule, key: name }) => `${name} ${rule}`).sort()).toEqual([
+      ...["reader scope:submit", "reader scope:submit", "sender scope:read"],
+    ]);
+  });
+
+  it("that is limited to signers and chains sees and uses no others: 4100", async () => {
+    const own = SIGNERS[1] as typeof SIGNER;
+    await start({ apiKeys: [key("own", { signers: [own] }), key("elsewhere", { chains: [1] })] });
+    expect((await rpc.call("eth_accounts", [], as("own"))).result).toEqual([own]);
+    expect((await rpc.send({}, as("own"))).error).toMatchObject({ code: 4100, data: { rule: "signers" } });
+    expect((await rpc.send({ from: own }, as("own"))).result).toBeDefined();
+    const foreign = await rpc.ask(raw(await signedBy(SIGNER, 0)), as("own"));
+    expect(foreign.error).toMatchObject({ code: 4100 });
+    expect((await rpc.send({}, as("elsewhere", "/rpc/31337"))).error).toMatchObject({ code: 4100 });
+    expect(
+      (await rpc.send({ from: STRANGER })).error ?? (await rpc.send({ from: STRANGER }, as("own"))).error,
+    ).toBeDefined();
+    expect(world.rows()).toHaveLength(1);
+  });
+
+  it("sees no transaction of a signer that is not its own, by whatever name", async () => {
+    await start({ apiKeys: [key("all"), key("own", { signers: [SIGNERS[1] as typeof SIGNER] })] });
+    entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
+    const { result: hash } = await rpc.send({}, as("all"));
+    const { txId } = world.rows()[0] ?? {};
+    for (const name of [hash, txId])
+      expect((await rpc.call("fencepost_getTransaction", [name], as("own"))).result).toBeNull();
+    expect((await rpc.call("eth_getTransactionByHash", [hash], as("own"))).result).toBeNull();
+    expect((await rpc.call("eth_getTransactionByHash", [hash], as("all"))).result).toMatchObject({ hash });
+  });
+
+  it("over its rate is refused by the item with -32005, and those consume nothing", async () => {
+    await start({ apiKeys: [key("slow", { createsPerSecond: 2 })] });
+    const packet = Array.from({ length: 5 }, (_, at) =>
+      call("eth_sendTransaction", [transaction({ value: `0x${at + 1}` })]),
+    );
+    const answers = await rpc.ask<readonly { result?: string; error?: { code: number } }[]>(packet, as("slow"));
+    expect(answers.map(({ error }) => error?.code)).toEqual([undefined, undefined, -32005, -32005, -32005]);
+    expect(world.rows()).toHaveLength(2);
+    expect((await rpc.ask(raw(await signedBy(SIGNER, 2)), as("slow"))).error?.code).toBe(-32005);
+  });
+
+  it("is refused with -32005 where the queue is full, and consumes nothing", async () => {
+    await start({}, { node: { queueLimit: 2 } });
+    const packet = Array.from({ length: 5 }, (_, at) =>
+      call("eth_sendTransaction", [transaction({ value: `0x${at + 1}` })]),
+    );
+    const answers = await rpc.ask<readonly { error?: { code: number } }[]>(packet);
+    expect(answers.filter(({ error }) => error?.code === -32005)).toHaveLength(3);
+    expect(world.rows()).toHaveLength(2);
+  });
+});
+
+describe("a key in the path", () => {
+  const url = (name: string) => `/rpc/key/${secretOf(name)}`;
+
+  it("is taken where that is allowed, and can look and send at most", async () => {
+    const apiKeys = [
+      key("boss", { scopes: ["read", "submit", "operate", "admin"] }),
+      key("none", { scopes: ["operate"] }),
+    ];
+    await start({ apiKeys, rpc: { keyInPath: true, foreignRaw: "refuse" } });
+    expect((await rpc.call("eth_chainId", [], { url: url("boss") })).result).toBeDefined();
+    expect((await rpc.send({}, { url: `/rpc/31337/key/${secretOf("boss")}` })).result).toBeDefined();
+    expect(world.rows()[0]?.owner).toBe("boss");
+    expect((await world.settle(rpc.post(call("eth_chainId"), { url: url("none") }))).status).toBe(403);
+    expect((await world.settle(rpc.post(call("eth_chainId"), { url: url("nobody") }))).status).toBe(401);
+  });
+
+  it("is not taken elsewhere; and stands in no answer, label or note, taken or not", async () => {
+    for (const keyInPath of [true, false]) {
+      await start({ apiKeys: [key("shop")], rpc: { keyInPath, foreignRaw: "refuse" } });
+      const tried = [url("shop"), url("nobody"), `${url("shop")}/more`, `/rpc/31337/key/${secretOf("shop")}`];
+      const texts = await Promise.all(tried.map((each) => world.settle(rpc.post(call("eth_nonsense"), { url: each }))));
+      if (!keyInPath) expect(texts.map(({ status }) => status)).toEqual([404, 404, 404, 404]);
+      const got = await rpc.app.inject({ method: "GET", url: url("shop") });
+      const seen = JSON.stringify([texts, got.body, rpc.refusals, rpc.routes]);
+      expect(seen).not.toContain(secretOf("shop"));
+      expect(seen).not.toContain(secretOf("nobody"));
+      await world.close();
+    }
+  });
+});
+
+describe("eth_sendRawTransaction", () => {
+  it("of a managed signer is bound at the lane's next nonce, and tracked like any other", async () => {
+    await start();
+    const first = await signedBy(SIGNER, 0);
+    const { result: hash } = await rpc.ask<{ result: string }>(raw(first));
+    expect(world.rows()).toMatchObject([{ nonce: 0, state: "TRACKING", attempts: [{ txHash: hash }] }]);
+    expect((await rpc.send()).result).toBeDefined();
+    await world.allSettled(2);
+    expect(world.rows().map(({ state, nonce }) => [state, nonce])).toEqual([
+      ["CONFIRMED", 0],
+      ["CONFIRMED", 1],
+    ]);
+    expect((await rpc.ask(raw(first))).result).toBe(hash);
+    expect(world.rows()).toHaveLength(2);
+    checkInvariants(world);
+  });
+
+  it("at any other nonce is refused in geth's words, and no node hears of it", async () => {
+    await start();
+    await rpc.send();
+    expect((await rpc.ask(raw(await signedBy(SIGNER, 0)))).error?.message).toBe(
+      "nonce too low: next nonce 1, tx nonce 0",
+    );
+    const high = (await rpc.ask(raw(await signedBy(SIGNER, 2)))).error;
+    expect(high).toMatchObject({
+      code: -32003,
+      message: "nonce too high: next nonce 1, tx nonce 2",
+      data: { nextNonce: 1 },
+    });
+    expect(world.rows()).toHaveLength(1);
+  });
+
+  it("is bound at the nonce that its own key reserved, and at no other key's", async () => {
+    await start({ apiKeys: [key("mine", { scopes: ["read", "submit", "reserve"] }), key("other")] });
+    const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }, "mine"));
+    const bytes = await signedBy(SIGNER, 0);
+    expect((await rpc.ask(raw(bytes), as("other"))).error?.message).toMatch(/^nonce too low: next nonce 1/);
+    expect((await rpc.ask(raw(bytes), as("mine"))).result).toBeDefined();
+    expect(await entry.node.api.reservation(reservation.reservationId)).toMatchObject({ state: "SUBMITTED" });
+    await world.allSettled(1);
+    checkInvariants(world);
+  });
+
+  it("goes to one of two who sign for the same nonce at once", async () => {
+    await start();
+    const both = await Promise.all([1n, 2n].map((value) => signedBy(SIGNER, 0, value)));
+    const answers = await world.settle(Promise.all(both.map((bytes) => rpc.post(raw(bytes)))));
+    const outcomes = answers.map(({ text }) => JSON.parse(text) as { result?: string; error?: { message: string } });
+    expect(outcomes.filter(({ result }) => result !== undefined)).toHaveLength(1);
+    expect(outcomes.find(({ error }) => error)?.error?.message).toMatch(/^nonce too low/);
+    expect(world.rows()).toHaveLength(1);
+  });
+
+  it("keeps the order of a batch, in which each is at the next nonce when its turn comes", async () => {
+    await start();
+    const packet = await Promise.all([0, 1, 2].map(async (nonce) => raw(await signedBy(SIGNER, nonce))));
+    const answers = await rpc.ask<readonly { result?: string }[]>(packet);
+    expect(answers.every(({ result }) => result !== undefined)).toBe(true);
+    expect(world.rows().map(({ nonce }) => nonce)).toEqual([0, 1, 2]);
+  });
+
+  it("is held to the ceilings, and to being one", async () => {
+    await start({}, { settings: { maxFeeWei: 1_000_000_000n } });
+    expect((await rpc.ask(raw(await signedBy(SIGNER, 0)))).error).toMatchObject({
+      code: -32003,
+      data: { reason: "FEE_OVER_CEILING" },
+    });
+    expect((await rpc.ask(raw("0xzz"))).error?.code).toBe(-32602);
+    expect((await rpc.call("eth_sendRawTransaction", [7])).error?.code).toBe(-32602);
+    expect(world.rows()).toEqual([]);
+  });
+
+  it("of a stranger is refused, or passed on where the setting says so", async () => {
+    await start();
+    const bytes = await signedBy(STRANGER, 0);
+    expect((await rpc.ask(raw(bytes))).error).toMatchObject({
+      code: 4100,
+      message: expect.stringContaining("FENCEPOST_RPC_FOREIGN_RAW"),
+    });
+    const passed: string[] = [];
+    entry.rpc.passOn = async (method) => {
+      passed.push(method);
+      return passed.length === 1
+        ? { kind: "result", result: "0xhash" }
+        : { kind: "error", code: -32000, message: "nonce too low" };
+    };
+    const open = new RpcFace(world, entry, { rpc: { foreignRaw: "pass", keyInPath: false } });
+    expect((await open.ask(raw(bytes))).result).toBe("0xhash");
+    expect((await open.ask(raw(bytes))).error).toMatchObject({ code: -32003, message: "nonce too low" });
+    expect(passed).toEqual(["eth_sendRawTransaction", "eth_sendRawTransaction"]);
+    expect(world.rows()).toEqual([]);
+  });
+
+  it("of a signer whose lane is known is no stranger's, also while no node holds its key", async () => {
+    await start();
+    await rpc.send();
+    world.crash(entry);
+    const others = await world.startNode({ signers: [SIGNERS[1] as typeof SIGNER] });
+    // Until no node counts as one that holds the key: its lane is all that is left of it.
+    const unknown = () => world.settle(others.node.api.create(transfer()).catch((error: FencepostError) => error.code));
+    while ((await unknown()) !== "UNKNOWN_SIGNER") await world.clock.advance(1_000);
+    const open = new RpcFace(world, others, { rpc: { foreignRaw: "pass", keyInPath: false } });
+    let passed = 0;
+    others.rpc.passOn = async () => {
+      passed++;
+      return { kind: "result", result: "0xhash" };
+    };
+    const { error } = await open.ask(raw(await signedBy(SIGNER, 1)));
+    expect(error?.code).not.toBe(4100);
+    expect([-32002, -32003]).toContain(error?.code);
+    expect(passed).toBe(0);
+  });
+});

@@ -1,0 +1,295 @@
+/** What `/rpc` answers from the lane, what it passes on to the chain, and what it does neither with. */
+import { afterEach, describe, expect, it } from "vitest";
+import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { call, RpcFace, STRANGER, transaction } from "../../support/json-rpc.ts";
+import { OperatedWorld } from "../../support/operations.ts";
+import { CHAIN_ID, SIGNER, SIGNERS, TO, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+
+let world: World;
+let entry: WorldNode;
+let rpc: RpcFace;
+afterEach(() => world.close());
+
+async function start(options: WorldOptions = {}): Promise<void> {
+  world = new World(options);
+  entry = await world.startNode();
+  rpc = new RpcFace(world, entry);
+}
+
+interface Shown {
+  readonly hash: string;
+  readonly blockNumber: string | null;
+  readonly nonce: string;
+}
+
+describe("what is answered here", () => {
+  it("is the chain's id, and the signers as accounts", async () => {
+    await start();
+    expect((await rpc.call("eth_chainId")).result).toBe(`0x${CHAIN_ID.toString(16)}`);
+    expect((await rpc.call("net_version", [], { url: `/rpc/${CHAIN_ID}` })).result).toBe(String(CHAIN_ID));
+    for (const method of ["eth_accounts", "eth_requestAccounts"])
+      expect((await rpc.call<string[]>(method)).result?.toSorted()).toEqual([...SIGNERS].sort());
+  });
+
+  it("is the lane's next nonce as the pending count, where `latest` stays the chain's", async () => {
+    await start();
+    const counts = async (address: string) => {
+      const asked = ["pending", "latest"].map((tag) => rpc.call("eth_getTransactionCount", [address, tag]));
+      return (await Promise.all(asked)).map(({ result }) => result);
+    };
+    expect(await counts(SIGNER)).toEqual(["0x0", "0x0"]);
+    world.holdBlocks();
+    await rpc.send();
+    await rpc.send();
+    expect(await counts(SIGNER)).toEqual(["0x2", "0x0"]);
+    expect(await counts(STRANGER)).toEqual(["0x0", "0x0"]);
+    world.releaseBlocks();
+    await world.allSettled(2);
+    expect(await counts(SIGNER)).toEqual(["0x2", "0x2"]);
+  });
+
+  it("is the pending count also where the chain does not answer", async () => {
+    await start();
+    await rpc.send();
+    entry.faults.inject({ kind: "unavailable" });
+    expect((await rpc.call("eth_getTransactionCount", [SIGNER, "pending"])).result).toBe("0x1");
+    expect((await rpc.call("eth_getTransactionCount", [SIGNER, "latest"])).error?.code).toBe(-32002);
+  });
+
+  it("is a transaction by its hash from the lane, until the chain shows it", async () => {
+    await start();
+    const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
+    const { result: hash } = await rpc.send();
+    const shown = (await rpc.call<Shown>("eth_getTransactionByHash", [hash])).result;
+    expect(shown).toMatchObject({ hash, from: SIGNER, to: TO, nonce: "0x0", value: "0x1", blockNumber: null });
+    expect(shown).toMatchObject({ type: "0x2", r: expect.any(String), s: expect.any(String), v: expect.any(String) });
+    heal();
+    await world.allSettled(1);
+    expect((await rpc.call<Shown>("eth_getTransactionByHash", [hash])).result?.blockNumber).toMatch(/^0x/);
+    expect((await rpc.call("eth_getTransactionByHash", [`0x${"ab".repeat(32)}`])).result).toBeNull();
+    expect((await rpc.call("eth_getTransactionByHash", ["0x12"])).error).toMatchObject({ code: -32602 });
+  });
+
+  it("is a transaction also by the hash of an attempt that another has replaced", async () => {
+    await start();
+    const ops = new OperatedWorld(world);
+    world.holdBlocks();
+    const { result: first } = await rpc.send();
+    const [row] = world.rows();
+    await world.until(() => ops.row(row?.txId ?? "").subState === "BROADCAST");
+    await ops.act(entry, "reprice", {
+      txId: row?.txId ?? "",
+      request: { maxFeePerGas: "40000000000", maxPriorityFeePerGas: "2000000000" },
+    });
+    await world.until(() => ops.row(row?.txId ?? "").attempts.length === 2);
+    world.releaseBlocks();
+    await world.allSettled(1);
+    expect((await rpc.call<Shown>("eth_getTransactionByHash", [first])).result).toMatchObject({
+      hash: first,
+      nonce: "0x0",
+    });
+    expect((await rpc.call("eth_getTransactionReceipt", [first])).result).toBeNull();
+    const own = (await rpc.call("fencepost_getTransaction", [first])).result;
+    expect(own).toMatchObject({
+      txId: row?.txId,
+      state: "CONFIRMED",
+      attempts: [{ txHash: first }, {}],
+      history: expect.any(Array),
+    });
+    expect((await rpc.call("fencepost_getTransaction", [row?.txId])).result).toEqual(own);
+    expect((await rpc.call("fencepost_getTransaction", [`0x${"ab".repeat(32)}`])).result).toBeNull();
+    expect((await rpc.call("fencepost_getTransaction", [7])).error).toMatchObject({ code: -32602 });
+  });
+});
+
+describe("what is passed on", () => {
+  it("is answered by the chain, its errors too, without params where a client leaves them out", async () => {
+    await start();
+    expect((await rpc.call("eth_blockNumber")).result).toMatch(/^0x/);
+    expect((await rpc.call("web3_clientVersion", [])).result).toMatch(/^Geth/);
+    expect((await rpc.call("eth_nonsense", [])).error).toMatchObject({ code: -32601 });
+  });
+
+  it.each([
+    ...[
+      "personal_sign",
+      "personal_unlockAccount",
+      "admin_peers",
+      "debug_traceTransaction",
+      "miner_start",
+      "engine_newPayloadV3",
+    ],
+    ...["wallet_sendTransaction", "wallet_addEthereumChain", "eth_sign", "eth_signTransaction", "eth_signTypedData_v4"],
+    ...[
+      "eth_sendBundle",
+      "eth_sendPrivateTransaction",
+      "eth_resend",
+      "eth_submitWork",
+      "eth_subscribe",
+      "account_signData",
+    ],
+    ...["hardhat_impersonateAccount", "anvil_setBalance", "evm_mine", "clique_propose", "parity_setEngineSigner"],
+    ...[
+      "PERSONAL_sign",
+      "Eth_sign",
+      "ETH_SENDTRANSACTION",
+      "eth_sendtransaction",
+      "eth sign",
+      "eth_sign\n",
+      "__proto__",
+      "toString",
+      "",
+    ],
+  ])("is not %j: -32601, and no node hears of it", async (method) => {
+    await start();
+    const asked: string[] = [];
+    entry.rpc.passOn = async (name) => {
+      asked.push(name);
+      return { kind: "result", result: null };
+    };
+    expect((await rpc.call(method, [SIGNER, "0x00"])).error).toMatchObject({ code: -32601 });
+    expect(asked).toEqual([]);
+  });
+
+  it("is given up in time where the chain hangs, and keeps no other call of its packet", async () => {
+    await start();
+    entry.rpc.passOn = () => new Promise(() => undefined);
+    const before = world.clock.monotonicMs();
+    const [slow, quick] = await rpc.ask<readonly { error?: { code: number }; result?: unknown }[]>([
+      call("eth_blockNumber"),
+      call("eth_chainId"),
+    ]);
+    expect(world.clock.monotonicMs() - before).toBeLessThan(8_000);
+    expect(slow?.error?.code).toBe(-32002);
+    expect(quick?.result).toBeDefined();
+  });
+
+  it("is bounded in size for a packet as a whole", async () => {
+    await start();
+    const large = "0".repeat(7 * 1024 * 1024);
+    entry.rpc.passOn = async () => ({ kind: "result", result: large });
+    const answers = await rpc.ask<readonly { error?: { message: string } }[]>(
+      Array.from({ length: 20 }, () => call("eth_getLogs", [{}])),
+    );
+    expect(answers).toHaveLength(20);
+    expect(answers.filter(({ error }) => error === undefined).length).toBeLessThan(6);
+    expect(answers.at(-1)?.error?.message).toMatch(/^response too large/);
+  });
+});
+
+describe("a packet", () => {
+  it("has an answer for each call, under its own id and in order, whatever becomes of the others", async () => {
+    await start();
+    const batch = [
+      { jsonrpc: "2.0", id: "a", method: "eth_chainId" },
+      { jsonrpc: "2.0", id: 7, method: "eth_sendTransaction", params: [transaction({ value: "0x1" })] },
+      { jsonrpc: "2.0", id: 8, method: "eth_sendTransaction", params: [{ to: TO }] },
+      { jsonrpc: "2.0", id: 9, method: "eth_sendTransaction", params: [transaction({ value: "0x2" })] },
+      { jsonrpc: "1.0", id: 10, method: "eth_chainId" },
+      { jsonrpc: "2.0", method: "eth_sendTransaction", params: [transaction({ value: "0x3" })] },
+      { jsonrpc: "2.0", id: 11, method: "eth_chainId", params: "none" },
+      null,
+    ];
+    const answers = await rpc.ask<readonly { id: unknown; result?: string; error?: { code: number } }[]>(batch);
+    expect(answers.map(({ id }) => id)).toEqual(["a", 7, 8, 9, 10, null, 11, null]);
+    expect(answers.map(({ error }) => error?.code)).toEqual([
+      ...[undefined, undefined, -32602, undefined, -32600, -32600, -32600, -32600],
+    ]);
+    expect(world.rows().map(({ payload: { value } }) => value)).toEqual([1n, 2n]);
+    expect(world.rows().map(({ attempts }) => attempts[0]?.txHash)).toEqual([answers[1]?.result, answers[3]?.result]);
+  });
+
+  it("gives sends of one signer their nonces in its order", async () => {
+    await start();
+    const batch = Array.from({ length: 40 }, (_, at) =>
+      call("eth_sendTransaction", [
+        transaction({ value: `0x${(at + 1).toString(16)}`, gas: at % 2 === 0 ? "0x5208" : undefined }),
+      ]),
+    );
+    const answers = await rpc.ask<readonly { result?: string }[]>(batch);
+    expect(answers.every(({ result }) => result !== undefined)).toBe(true);
+    expect(world.rows().map(({ payload: { value } }) => value)).toEqual(batch.map((_, at) => BigInt(at + 1)));
+  });
+
+  it("may hold a thousand calls; with more each is refused, and with none it is no request", async () => {
+    await start();
+    const many = Array.from({ length: 1_001 }, () => call("eth_sendTransaction", [transaction()]));
+    const answers = await rpc.ask<readonly { error?: { code: number } }[]>(many);
+    expect(answers).toHaveLength(1_001);
+    expect(new Set(answers.map(({ error }) => error?.code))).toEqual(new Set([-32600]));
+    expect((await rpc.ask([])).error?.code).toBe(-32600);
+    expect(world.rows()).toEqual([]);
+  });
+
+  it.each([
+    ["{", -32700],
+    ["", -32700],
+    ['"eth_chainId"', -32600],
+    ['{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[{"__proto__":1}]}', -32600],
+  ])("that reads %j is refused with 200 and a code of JSON-RPC", async (body, code) => {
+    await start();
+    const { status, text } = await world.settle(rpc.post(body));
+    expect([status, JSON.parse(text).error.code]).toEqual([200, code]);
+  });
+
+  it("of another chain is told so, and so is one that names none where there are several", async () => {
+    await start();
+    expect((await rpc.call("eth_chainId", [], { url: "/rpc/1" })).error?.code).toBe(4901);
+    expect((await rpc.send({}, { url: "/rpc/1" })).error?.code).toBe(4901);
+    expect((await rpc.call("eth_blockNumber", [], { url: "/rpc/1" })).error?.code).toBe(4901);
+    expect((await rpc.call("eth_chainId", [], { url: "/rpc/mainnet" })).error?.code).toBe(-32602);
+    const chains = [1, 10].map((chainId) => ({ chainId, reachable: true, head: 1, signersAway: 0 }));
+    const several = new RpcFace(world, entry, {
+      api: { ...entry.node.api, readiness: async () => ({ ready: true, database: true, chains, draining: false }) },
+    });
+    expect((await several.call("eth_chainId")).error?.message).toContain("/rpc/{chainId}");
+    expect((await several.call("eth_chainId", [], { url: "/rpc/10" })).result).toBe("0xa");
+  });
+});
+
+it("a transaction is shown as JSON-RPC shows it, whatever its type", async () => {
+  const codec = createCodec();
+  const { privateKeyToAccount } = await import("viem/accounts");
+  const account = privateKeyToAccount(`0x${"11".repeat(32)}`);
+  const common = { chainId: 1, nonce: 3, to: TO, value: 5n, gas: 21_000n } as const;
+  const raws = await Promise.all([
+    account.signTransaction({ ...common, type: "legacy", gasPrice: 7n }),
+    account.signTransaction({
+      ...common,
+      type: "eip2930",
+      gasPrice: 7n,
+      accessList: [{ address: TO, storageKeys: [] }],
+    }),
+    account.signTransaction({ ...common, type: "eip1559", maxFeePerGas: 9n, maxPriorityFeePerGas: 1n, data: "0xab" }),
+    account.signTransaction({
+      ...common,
+      type: "eip7702",
+      maxFeePerGas: 9n,
+      maxPriorityFeePerGas: 1n,
+      authorizationList: [await account.signAuthorization({ address: TO, chainId: 1, nonce: 4 })],
+    }),
+  ]);
+  const shown = await Promise.all(raws.map((raw) => codec.transactionObject(raw)));
+  const own = {
+    from: account.address.toLowerCase(),
+    to: TO,
+    nonce: "0x3",
+    value: "0x5",
+    gas: "0x5208",
+    blockHash: null,
+  };
+  expect(shown).toMatchObject([
+    { ...own, type: "0x0", gasPrice: "0x7", chainId: "0x1", v: expect.stringMatching(/^0x2[56]$/) },
+    { ...own, type: "0x1", gasPrice: "0x7", accessList: [{ address: TO, storageKeys: [] }] },
+    {
+      ...own,
+      type: "0x2",
+      maxFeePerGas: "0x9",
+      maxPriorityFeePerGas: "0x1",
+      input: "0xab",
+      yParity: expect.stringMatching(/^0x[01]$/),
+    },
+    { ...own, type: "0x4", authorizationList: [{ address: TO, chainId: "0x1", nonce: "0x4", r: expect.any(String) }] },
+  ]);
+  await expect(codec.transactionObject("0x02")).rejects.toThrow("is not a signed transaction");
+});

@@ -1,0 +1,307 @@
+/** `eth_sendTransaction`: what it is answered with, and when. */
+import { afterEach, describe, expect, it } from "vitest";
+import { OutcomeUnknown } from "../../../src/ports/lane-store.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { call, RpcFace, transaction } from "../../support/json-rpc.ts";
+import { startTwo } from "../../support/operations.ts";
+import { forSigner } from "../../support/policies.ts";
+import { SIGNER, TO, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+
+let world: World;
+let entry: WorldNode;
+let rpc: RpcFace;
+afterEach(() => world.close());
+
+async function start(options: WorldOptions = {}): Promise<void> {
+  world = new World(options);
+  entry = await world.startNode();
+  rpc = new RpcFace(world, entry);
+}
+
+/** What clients repeat by themselves: viem after these codes, and after -32000 under another name. */
+const DOOMED = "0x00000000000000000000000000000000000d003d";
+const REPEATED = [-32603, -32005, -32000];
+const ANSWERED_WITHIN_MS = 8_000;
+const NEVER = () => new Promise(() => undefined);
+
+const lane = (action: "suspend" | "resume") =>
+  world.settle(
+    entry.node.api.actOnLane({ action, signer: SIGNER, actor: "operator:test", request: { reason: "test" } }),
+  );
+
+describe("eth_sendTransaction", () => {
+  it("answers with the first attempt's hash, once that is stored, and is followed to its end", async () => {
+    await start();
+    const { result } = await rpc.send();
+    const [row] = world.rows();
+    expect(row?.attempts[0]?.txHash).toBe(result);
+    await world.allSettled(1);
+    const { result: receipt } = await rpc.call<{ status: string }>("eth_getTransactionReceipt", [result]);
+    expect(receipt).toMatchObject({ status: "0x1", transactionHash: result });
+    checkInvariants(world);
+  });
+
+  it("honours gas, fees, type, access list and input, and deploys where there is no receiver", async () => {
+    await start();
+    const accessList = [{ address: TO, storageKeys: [`0x${"0".repeat(63)}1`] }];
+    const fees = { maxFeePerGas: null, maxPriorityFeePerGas: null };
+    await rpc.send({
+      ...fees,
+      gasPrice: "0x2540be400",
+      gas: "0xffff",
+      type: "0x1",
+      accessList,
+      input: "0xAB",
+      data: "0xab",
+    });
+    await rpc.send({ to: undefined, data: "0x60006000", gas: "0x186a0" });
+    expect(world.rows().map(({ payload }) => payload)).toMatchObject([
+      { type: "eip2930", gasPrice: 10_000_000_000n, gas: 65_535n, accessList, data: "0xab", to: TO },
+      { to: null, data: "0x60006000" },
+    ]);
+  });
+
+  it.each([
+    ["from", { from: undefined }, "params.0.from"],
+    ["an address", { from: "0x12" }, "params.0.from"],
+    ["a receiver, or code to deploy", { to: undefined }, "params.0.to"],
+    ["a receiver that is an address", { to: "0x" }, "params.0.to"],
+    ["a value in hex", { value: "10" }, "params.0.value"],
+    ["a value of money, not a number of JSON", { value: 10 }, "params.0.value"],
+    ["data and input alike", { data: "0xaa", input: "0xbb" }, "params.0.input"],
+    ["its own chain", { chainId: "0x1" }, "params.0.chainId"],
+    ["no field that is not known", { gaz: "0x1" }, "params.0.gaz"],
+    ["no blobs", { blobVersionedHashes: [] }, "params.0.blobVersionedHashes"],
+    ["no blob type", { type: "0x3" }, "params.0.type"],
+    ["no delegation", { type: "0x4" }, "params.0.type"],
+    ["no type that nobody knows", { type: "0x9" }, "params.0.type"],
+    ["fees that fit each other", { gasPrice: "0x1" }, "params.0.gasPrice"],
+    ["a nonce in hex", { nonce: 3 }, "params.0.nonce"],
+    ["a nonce that is one", { nonce: `0x${"f".repeat(64)}` }, "params.0.nonce"],
+    ["a printable request id", { fencepostRequestId: "a\u0000b" }, "params.0.fencepostRequestId"],
+  ])("needs %s: -32602 with the path, and nothing consumed", async (_, overrides, path) => {
+    await start();
+    const { error } = await rpc.send(overrides);
+    expect(error).toMatchObject({ code: -32602, data: { path } });
+    expect(world.rows()).toEqual([]);
+  });
+
+  it("says what a call reverts with as code 3 with its data, and a lack of funds in geth's words", async () => {
+    await start();
+    world.chain.revertCallsTo(DOOMED, "0x");
+    const doomed = await rpc.send({ to: DOOMED });
+    expect(doomed.error).toMatchObject({ code: 3, data: expect.stringMatching(/^0x/) });
+    expect(doomed.error?.message).toMatch(/^execution reverted/);
+    const poor = await rpc.send({ value: "0xffffffffffffffffffffffff" });
+    expect(poor.error).toMatchObject({ code: -32003, data: { reason: "INSUFFICIENT_FUNDS" } });
+    expect(poor.error?.message).toMatch(/^insufficient funds for gas \* price \+ value/);
+    expect(world.rows()).toEqual([]);
+  });
+
+  it("is refused above a ceiling with -32003, and by a policy with its rule", async () => {
+    await start({
+      settings: { maxFeeWei: 30_000_000_000n },
+      policies: forSigner(SIGNER, { maxValue: { perTransaction: "10" } }),
+    });
+    const dear = await rpc.send({ maxFeePerGas: "0xba43b7400" });
+    expect(dear.error).toMatchObject({ code: -32003, data: { reason: "FEE_OVER_CEILING" } });
+    const large = await rpc.send({ value: "0x64" });
+    expect(large.error).toMatchObject({
+      code: -32003,
+      data: { code: "FORBIDDEN", rule: expect.stringContaining("maxValue") },
+    });
+    expect(world.rows()).toEqual([]);
+  });
+});
+
+describe("a send that was accepted and cannot be signed now", () => {
+  it.each([
+    ["its lane is suspended", async () => void (await lane("suspend"))],
+    [
+      "everything is stopped",
+      async () =>
+        void (await world.settle(
+          entry.node.api.kill({ signer: null, actor: "operator:test", request: { reason: "test" } }),
+        )),
+    ],
+    [
+      "its signer is away",
+      async () => void Object.assign(entry.signer, { sign: () => Promise.reject(new Error("connection refused")) }),
+    ],
+  ])("because %s is -32003 with its id, in time", async (_, happen) => {
+    await start();
+    await happen();
+    const before = world.clock.monotonicMs();
+    const { error } = await rpc.send();
+    expect(world.clock.monotonicMs() - before).toBeLessThan(ANSWERED_WITHIN_MS);
+    const [row] = world.rows();
+    expect(error).toMatchObject({ code: -32003, data: { txId: row?.txId, outcome: "accepted" } });
+    expect(error?.message).toMatch(/^accepted, not signed yet/);
+    expect((await rpc.call("fencepost_getTransaction", [row?.txId])).result).toMatchObject({
+      txId: row?.txId,
+      nonce: 0,
+    });
+  });
+
+  it("because it waits for approval is told so at once, and has no nonce", async () => {
+    await start({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "10", expiresAfter: "60s" } }) });
+    const { error } = await rpc.send({ value: "0x64" });
+    expect(error).toMatchObject({ code: -32003, data: { outcome: "accepted", txId: expect.any(String) } });
+    expect(error?.message).toContain("waits for approval");
+    const named = await rpc.send({ value: "0x64", nonce: "0x0" });
+    expect(named.error).toMatchObject({ code: -32003, data: { code: "FORBIDDEN" } });
+  });
+
+  it("is given its hash when its request id is sent again after it was signed", async () => {
+    await start();
+    await lane("suspend");
+    expect((await rpc.send({ fencepostRequestId: "once" })).error?.code).toBe(-32003);
+    await lane("resume");
+    const { result } = await rpc.send({ fencepostRequestId: "once" });
+    expect(world.rows().map(({ attempts }) => attempts[0]?.txHash)).toEqual([result]);
+  });
+});
+
+describe("a send whose outcome is not known", () => {
+  it("names the transaction where the answer to its commit was lost, which then exists once", async () => {
+    await start();
+    const commit = entry.store.commit.bind(entry.store);
+    let isLost = false;
+    entry.store.commit = async (writes) => {
+      const committed = await commit(writes);
+      if (isLost || !writes.some(({ kind }) => kind === "allocate")) return committed;
+      isLost = true;
+      throw new OutcomeUnknown("the connection died at COMMIT");
+    };
+    const { result, error } = await rpc.send();
+    const [row, ...others] = world.rows();
+    expect(others).toEqual([]);
+    if (error === undefined) expect(row?.attempts[0]?.txHash).toBe(result);
+    else expect(error).toMatchObject({ code: -32003, data: { txId: row?.txId } });
+  });
+
+  it.each([
+    ["the database hangs", () => void Object.assign(entry.store, { commit: NEVER })],
+    ["the database fails", () => void entry.store.cut()],
+    ["the chain hangs", () => void Object.assign(entry.rpc, { simulate: NEVER })],
+    [
+      "something unforeseen happens",
+      () => void Object.assign(entry.node.api, { createNamed: () => Promise.reject(new Error("a bug")) }),
+    ],
+  ])("because %s is answered in time, with a code that no client repeats", async (_, happen) => {
+    await start();
+    await rpc.send();
+    happen();
+    const before = world.clock.monotonicMs();
+    const { error } = await rpc.send({ gas: undefined });
+    expect(world.clock.monotonicMs() - before).toBeLessThan(ANSWERED_WITHIN_MS);
+    expect(REPEATED).not.toContain(error?.code);
+    expect([-32003, -32002]).toContain(error?.code);
+    if (error?.code === -32003) expect(error.data).toMatchObject({ txId: expect.any(String), outcome: "unknown" });
+  });
+});
+
+describe("a nonce that the caller names", () => {
+  it("is given exactly, or refused in geth's words, and consumes nothing then", async () => {
+    await start();
+    expect((await rpc.send({ nonce: "0x0" })).result).toBeDefined();
+    const low = await rpc.send({ nonce: "0x0", value: "0x2" });
+    expect(low.error).toMatchObject({ code: -32003, data: { nextNonce: 1 } });
+    expect(low.error?.message).toBe("nonce too low: next nonce 1, tx nonce 0");
+    const high = await rpc.send({ nonce: "0x7" });
+    expect(high.error?.message).toBe("nonce too high: next nonce 1, tx nonce 7");
+    expect(world.rows().map(({ nonce }) => nonce)).toEqual([0]);
+  });
+
+  it("and that the very payload has already is answered with its hash", async () => {
+    await start();
+    const first = await rpc.send({ nonce: "0x0" });
+    const again = await rpc.send({ nonce: "0x0" });
+    expect(again.result).toBe(first.result);
+    expect(world.rows()).toHaveLength(1);
+  });
+
+  it("goes to one of many who name it at once", async () => {
+    await start();
+    const asked = Array.from({ length: 20 }, (_, at) =>
+      rpc.post(call("eth_sendTransaction", [transaction({ nonce: "0x0", value: `0x${at + 1}` })])),
+    );
+    const answers = (await world.settle(Promise.all(asked))).map(({ text }) => JSON.parse(text));
+    expect(answers.filter(({ result }) => result !== undefined)).toHaveLength(1);
+    expect(answers.filter(({ error }) => /^nonce too low/.test(error?.message))).toHaveLength(19);
+    expect(world.rows()).toHaveLength(1);
+  });
+
+  it("is not what a hole below is filled with, and does not move down into one", async () => {
+    await start();
+    const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
+    await lane("suspend");
+    const named = world.settle(rpc.post(call("eth_sendTransaction", [transaction({ nonce: "0x1" })])));
+    await named;
+    await world.settle(entry.node.api.releaseNonce(reservation.reservationId));
+    await lane("resume");
+    await world.until(() => (world.rows()[0]?.attempts.length ?? 0) > 0);
+    expect(world.rows().map(({ nonce }) => nonce)).toEqual([1]);
+    expect((await rpc.send({ nonce: "0x0", value: "0x9" })).error?.message).toMatch(/^nonce too low/);
+  });
+
+  it("is passed over where the caller asks for that, and nowhere else", async () => {
+    await start();
+    await rpc.send({ nonce: "0x63" }, { url: "/rpc?nonce=ignore" });
+    expect(world.rows().map(({ nonce }) => nonce)).toEqual([0]);
+    expect((await rpc.send({}, { url: "/rpc?nonce=no" })).error).toMatchObject({ code: -32602 });
+  });
+
+  it("is decided by the lane's owner, whichever node is asked", async () => {
+    const two = await startTwo();
+    world = two.world;
+    entry = two.other;
+    rpc = new RpcFace(world, entry);
+    expect((await rpc.send({ nonce: "0x5" })).error?.message).toBe("nonce too high: next nonce 0, tx nonce 5");
+    expect((await rpc.send({ nonce: "0x0" })).result).toBeDefined();
+    expect((await rpc.send({ nonce: "0x0" })).result).toBe(world.rows()[0]?.attempts[0]?.txHash);
+    expect(world.rows()).toHaveLength(1);
+  });
+
+  it("is no field of POST /tx, nor of the library's send", async () => {
+    await start();
+    const refused = await world.refusal(entry.node.api.create({ signer: SIGNER, payload: { to: TO }, nonce: 0 }));
+    expect(refused).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "nonce" } });
+  });
+});
+
+describe("a request id", () => {
+  it.each([
+    ["the header Idempotency-Key", {}, { "idempotency-key": "once" }],
+    ["the header X-Fencepost-Request-Id", {}, { "x-fencepost-request-id": "once" }],
+    ["a field of the transaction", { fencepostRequestId: "once" }, {}],
+    ["a field, which wins over a header", { fencepostRequestId: "once" }, { "idempotency-key": "other" }],
+  ])("by %s makes a repeat the same transaction", async (_, fields, headers) => {
+    await start();
+    const first = await rpc.send(fields, { headers });
+    const second = await rpc.send(fields, { headers });
+    expect(second.result).toBe(first.result);
+    expect(world.rows().map(({ requestId }) => requestId)).toEqual(["once"]);
+  });
+
+  it("with another payload is refused, and names what has it", async () => {
+    await start();
+    await rpc.send({ fencepostRequestId: "once" });
+    const { error } = await rpc.send({ fencepostRequestId: "once", value: "0x2" });
+    expect(error).toMatchObject({ code: -32003, data: { code: "REQUEST_ID_REUSED", txId: world.rows()[0]?.txId } });
+  });
+
+  it("of a header names each transaction of a batch by its place", async () => {
+    await start();
+    const batch = [
+      call("eth_chainId"),
+      call("eth_sendTransaction", [transaction()]),
+      call("eth_sendTransaction", [transaction()]),
+    ];
+    const headers = { "idempotency-key": "order" };
+    const first = await rpc.ask<readonly { result: string }[]>(batch, { headers });
+    const second = await rpc.ask<readonly { result: string }[]>(batch, { headers });
+    expect(second.map(({ result }) => result)).toEqual(first.map(({ result }) => result));
+    expect(world.rows().map(({ requestId }) => requestId)).toEqual(["order:1", "order:2"]);
+  });
+});

@@ -1,0 +1,87 @@
+/**
+ * web3.js, web3.py and cast, unchanged, with `/rpc` as their only provider: `npm run test:clients`. They are installed for it
+ * outside of this package. One that cannot be installed here is not tried, and that is said on standard error.
+ */
+import { fileURLToPath } from "node:url";
+import { encodeAbiParameters } from "viem";
+import { describe, expect } from "vitest";
+import { audit, untilSettled } from "../../support/audit.ts";
+import { cast, type Output, program, web3js, web3py } from "../../support/clients/install.ts";
+import { it, RECIPIENT, SIGNER } from "../../support/integration.ts";
+import { rpcCall } from "../../support/rpc-call.ts";
+import { SAMPLE_BYTECODE } from "../../support/sample-contract.ts";
+
+const TIMEOUT_MS = 600_000;
+const fileOf = (name: string) => fileURLToPath(new URL(`../../support/clients/${name}`, import.meta.url));
+
+/** Null, and loudly so, where it is not to be had. */
+async function installed(name: string, install: () => Promise<string>): Promise<string | null> {
+  try {
+    return await install();
+  } catch (error) {
+    process.stderr.write(`\nNOT TRIED: ${name} could not be installed here: ${String(error).slice(0, 500)}\n\n`);
+    return null;
+  }
+}
+
+/** The base fee of the chain falls twenty times a second: an estimate is stale before it is sent. */
+const FEES = ["--gas-price", "30gwei", "--priority-gas-price", "1gwei"];
+
+const EXPECTED = {
+  ...{ accounts: 2, status: 1, current: 9, hashes: 200, succeeded: 200, own: true },
+  reverted: expect.stringMatching(/revert/i),
+};
+
+describe("as its only provider, a node's /rpc", () => {
+  it("serves web3.js", { timeout: TIMEOUT_MS }, async ({ edr, nodes, database }) => {
+    const directory = await installed("web3.js", web3js);
+    if (directory === null) return;
+    const { url } = await nodes.start(edr.url);
+    const argv = [fileOf("with-web3js.cjs"), `${url}/rpc`, directory, SIGNER, RECIPIENT, SAMPLE_BYTECODE];
+    expect(said(await program(process.execPath, argv))).toEqual(EXPECTED);
+    await untilSettled(database, 203);
+    await audit({ database, rpcUrl: edr.url });
+  });
+
+  it("serves web3.py", { timeout: TIMEOUT_MS }, async ({ edr, nodes, database }) => {
+    const python = await installed("web3.py", web3py);
+    if (python === null) return;
+    const { url } = await nodes.start(edr.url);
+    const argv = [fileOf("with_web3py.py"), `${url}/rpc`, SIGNER, RECIPIENT, SAMPLE_BYTECODE];
+    expect(said(await program(python, argv))).toEqual(EXPECTED);
+    await untilSettled(database, 203);
+    await audit({ database, rpcUrl: edr.url });
+  });
+
+  it("serves cast, which names nonces: they are honoured, or passed over where it is asked for", {
+    timeout: TIMEOUT_MS,
+  }, async ({ edr, nodes, database }) => {
+    const binary = await installed("cast", cast);
+    if (binary === null) return;
+    const { url } = await nodes.start(edr.url);
+    const send = (rpcUrl: string, ...argv: readonly string[]) =>
+      program(binary, ["send", "--json", "--unlocked", "--from", SIGNER, "--rpc-url", rpcUrl, ...argv]);
+    const rpc = `${url}/rpc`;
+    expect(said(await send(rpc, RECIPIENT, "--value", "5"))).toMatchObject({ status: "0x1" });
+    const code = `${SAMPLE_BYTECODE}${encodeAbiParameters([{ type: "uint256" }], [7n]).slice(2)}`;
+    const { contractAddress } = said(await send(rpc, "--create", code)) as { contractAddress: string };
+    await send(rpc, contractAddress, "raise(uint256)", "9");
+    expect(
+      (await program(binary, ["call", "--rpc-url", rpc, contractAddress, "current()(uint256)"])).stdout.trim(),
+    ).toBe("9");
+    await expect(send(rpc, contractAddress, "raise(uint256)", "1")).rejects.toThrow(/revert/i);
+    const low = await send(rpc, RECIPIENT, "--value", "77", "--nonce", "0").catch((error: Error) => error.message);
+    expect(low).toMatch(/nonce too low/);
+    const many = await Promise.all(
+      Array.from({ length: 20 }, () => send(`${rpc}?nonce=ignore`, RECIPIENT, "--value", "1", ...FEES)),
+    );
+    expect(new Set(many.map((each) => (said(each) as { transactionHash: string }).transactionHash)).size).toBe(20);
+    expect(await rpcCall(rpc, "eth_getTransactionCount", [SIGNER, "pending"])).toBe("0x17");
+    await untilSettled(database, 23);
+    await audit({ database, rpcUrl: edr.url });
+  });
+});
+
+function said({ stdout }: Output): unknown {
+  return JSON.parse(stdout);
+}

@@ -1,0 +1,64 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const BUFFER = { maxBuffer: 64 * 1024 * 1024 };
+
+/** Kept between runs: they are large, and nothing of them is part of this package. */
+const DIRECTORY = join(tmpdir(), "fencepost-clients");
+const WEB3_JS = "web3@4.16.0";
+const WEB3_PY = "web3==7.14.0";
+const CAST = "1.7.1";
+
+export interface Output {
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export function program(file: string, argv: readonly string[]): Promise<Output> {
+  return run(file, [...argv], BUFFER);
+}
+
+/** The directory in which web3.js is installed. */
+export async function web3js(): Promise<string> {
+  const directory = await directoryOf("web3js");
+  if (!existsSync(join(directory, "node_modules/web3"))) await npm(directory, WEB3_JS);
+  return directory;
+}
+
+/** The interpreter that has web3.py. */
+export async function web3py(): Promise<string> {
+  const directory = await directoryOf("web3py");
+  const python = join(directory, "bin/python");
+  if (!existsSync(python)) await run("python3", ["-m", "venv", directory], BUFFER);
+  const known = await run(python, ["-c", "import web3"], BUFFER).then(
+    () => true,
+    () => false,
+  );
+  if (!known) await run(python, ["-m", "pip", "install", "--quiet", WEB3_PY], BUFFER);
+  return python;
+}
+
+export async function cast(): Promise<string> {
+  const directory = await directoryOf("cast");
+  const name = `@foundry-rs/cast-${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
+  const binary = join(directory, "node_modules", name, "bin/cast");
+  if (!existsSync(binary)) await npm(directory, `${name}@${CAST}`);
+  return binary;
+}
+
+async function directoryOf(name: string): Promise<string> {
+  const directory = join(DIRECTORY, name);
+  await mkdir(directory, { recursive: true });
+  if (!existsSync(join(directory, "package.json")))
+    await writeFile(join(directory, "package.json"), '{"private":true}');
+  return directory;
+}
+
+async function npm(directory: string, name: string): Promise<void> {
+  await run("npm", ["install", "--no-audit", "--no-fund", "--prefix", directory, name], BUFFER);
+}

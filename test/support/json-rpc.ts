@@ -1,0 +1,84 @@
+import type { FastifyInstance } from "fastify";
+import { createHttpApp } from "../../src/adapters/http/app.ts";
+import type { HttpServerOptions, Refusal } from "../../src/adapters/http/options.ts";
+import type { Address, Hex } from "../../src/domain/lane.ts";
+import { FakeSigner } from "../doubles/memory-signer.ts";
+import { httpOptions } from "./http-app.ts";
+import { CHAIN_ID, SIGNER, SIGNERS, TO, type World, type WorldNode } from "./world.ts";
+
+export interface RpcAnswer<T = unknown> {
+  readonly id?: unknown;
+  readonly result?: T;
+  readonly error?: {
+    readonly code: number;
+    readonly message: string;
+    readonly data?: Readonly<Record<string, unknown>>;
+  };
+}
+
+export interface AskOptions {
+  readonly url?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A node's `/rpc`, in a world whose time the test owns. */
+export class RpcFace {
+  readonly app: FastifyInstance;
+  readonly refusals: Refusal[] = [];
+  readonly routes: string[] = [];
+  private readonly world: World;
+
+  constructor(world: World, { node }: WorldNode, options: Partial<HttpServerOptions> = {}) {
+    this.world = world;
+    const own = {
+      ...{ clock: world.clock, checksum: (address: Address) => address },
+      onRefused: (refusal: Refusal) => void this.refusals.push(refusal),
+      onResponse: ({ route }: { readonly route: string }) => void this.routes.push(route),
+    };
+    this.app = createHttpApp({ ...httpOptions(), api: node.api, ...own, ...options }).app;
+  }
+
+  async post(body: unknown, { url = "/rpc", headers = {} }: AskOptions = {}) {
+    const payload = typeof body === "string" ? body : JSON.stringify(body);
+    const sent = { "content-type": "application/json", ...headers };
+    const { statusCode, body: text } = await this.app.inject({ method: "POST", url, headers: sent, payload });
+    return { status: statusCode, text };
+  }
+
+  /** Runs time until it is answered. */
+  async ask<T = RpcAnswer>(body: unknown, options: AskOptions = {}): Promise<T> {
+    const { text } = await this.world.settle(this.post(body, options));
+    return JSON.parse(text) as T;
+  }
+
+  call<T = unknown>(method: string, params?: readonly unknown[], options: AskOptions = {}): Promise<RpcAnswer<T>> {
+    return this.ask<RpcAnswer<T>>(call(method, params), options);
+  }
+
+  send(overrides: object = {}, options: AskOptions = {}): Promise<RpcAnswer<Hex>> {
+    return this.call<Hex>("eth_sendTransaction", [transaction(overrides)], options);
+  }
+}
+
+let lastId = 0;
+
+export function call(method: string, params?: readonly unknown[]) {
+  return { jsonrpc: "2.0", id: ++lastId, method, ...(params === undefined ? {} : { params }) };
+}
+
+/** With gas and fees, so that nothing has to be asked of the chain. */
+export function transaction(overrides: object = {}) {
+  const fees = { maxFeePerGas: "0x4a817c800", maxPriorityFeePerGas: "0x3b9aca00" };
+  return { from: SIGNER, to: TO, value: "0x1", gas: "0x5208", ...fees, ...overrides };
+}
+
+const signer = new FakeSigner([...SIGNERS, `0x${"c".repeat(40)}`]);
+export const STRANGER: Address = `0x${"c".repeat(40)}`;
+
+/** What a caller signs for itself, at whatever nonce. */
+export async function signedBy(from: Address, nonce: number, value = 5n): Promise<Hex> {
+  const fees = { type: "eip1559", maxFeePerGas: 20_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n } as const;
+  const unsigned = { chainId: CHAIN_ID, nonce, to: TO, data: "0x", value, gas: 21_000n, fees, accessList: [] } as const;
+  const [made] = await signer.sign(from, [unsigned]);
+  return made?.rawTransaction as Hex;
+}
