@@ -29,6 +29,8 @@ export interface Intent {
   /** SHA-256 over the normalised payload: equal payloads, equal fingerprints (domain/fingerprint.ts). */
   readonly fingerprint: Hex;
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** Its caller's word: not mined by then, it is cancelled. Part of what repeats are compared by. */
+  readonly validUntil?: Date;
 }
 
 /** An intent with everything that signing needs besides nonce and price. */

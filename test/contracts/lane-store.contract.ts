@@ -9,6 +9,7 @@ import { loadingContract } from "./lane-store/loading.ts";
 import { nonceContract } from "./lane-store/nonces.ts";
 import { policiesContract } from "./lane-store/policies.ts";
 import { queuedChangesContract } from "./lane-store/queued-changes.ts";
+import { timeAndHoldsContract } from "./lane-store/time-and-holds.ts";
 import { transitionContract } from "./lane-store/transition.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
 
@@ -40,6 +41,7 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
     describe("use of the key by others", () => externalContract(context));
     describe("policies", () => policiesContract(context));
     describe("approval", () => approvalContract(context));
+    describe("times and holds", () => timeAndHoldsContract(context));
     describe("batches", () => batchContract(context));
   });
 }

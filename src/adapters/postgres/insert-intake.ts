@@ -32,5 +32,6 @@ export async function insertIntake(client: IntakeClient, intent: Intent, schema 
     intent.metadata === null ? null : JSON.stringify(intent.metadata),
     bare(intent.fingerprint),
     intent.owner,
+    intent.validUntil?.toISOString() ?? null,
   ]);
 }

@@ -28,6 +28,6 @@ export { bareLedger, newLedger, reservationAt, stepsOf } from "./ledger.ts";
 export type * from "./nonce-writes.ts";
 export { inOrder } from "./order.ts";
 export { NotLoaded, Part } from "./part.ts";
-export { expired } from "./settle-intake.ts";
+export { expired, lapsed } from "./settle-intake.ts";
 export type * from "./writes.ts";
 export type * from "./writes.ts";

@@ -1,6 +1,6 @@
 /** Settles intents of the intake table that get no nonce. What is settled already is passed over: an owner may repeat it. */
 import { isAnothers } from "../principal.ts";
-import type { Refused } from "./changes.ts";
+import type { EndedFate, Refused } from "./changes.ts";
 import type { Draft } from "./draft.ts";
 import type { Approval, WaitingIntent } from "./ledger.ts";
 import type { ApprovalFate, LedgerOutcome, SettleIntakeWrite } from "./writes.ts";
@@ -21,23 +21,40 @@ export function settleIntake(draft: Draft, { fates }: SettleIntakeWrite): Ledger
  * nonce, and is called off until it has one.
  */
 function decide(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
-  const { approval } = intake;
-  if (approval === null) return;
-  if (approval.approved) {
-    if (fate.event === "callOff") end(draft, intake, fate);
+  if (fate.event === "hold" || fate.event === "unhold") {
+    setHeld(draft, intake, fate);
     return;
   }
-  const isPast = approval.expiresAt <= draft.at;
-  if (isPast) end(draft, intake, fate.event === "expire" ? fate : expired(intake, approval));
+  const { approval, held = false } = intake;
+  const late = held ? null : lateEnd(intake, draft.at);
+  if (late !== null) end(draft, intake, fate.event === "expire" ? { ...fate, event: fate.event } : late);
+  // Held back, nothing happens to it by itself: not even its end.
+  else if (fate.event === "expire") return;
+  else if (fate.event === "callOff") {
+    if (approval !== null || held) end(draft, intake, { ...fate, event: fate.event });
+  } else if (approval?.approved !== false) return;
   else if (fate.event === "approve") draft.record({ kind: "approved", intake, fate, at: draft.at });
-  else if (fate.event !== "expire") end(draft, intake, fate);
+  else end(draft, intake, { ...fate, event: fate.event });
+}
+
+/** How it ends by itself at this moment; null: not yet. */
+function lateEnd(intake: WaitingIntent, at: Date): EndedFate | null {
+  const { approval, validUntil } = intake;
+  if (validUntil !== undefined && validUntil <= at) return lapsed(intake, validUntil);
+  return approval?.approved === false && approval.expiresAt <= at ? expired(intake, approval) : null;
+}
+
+/** Twice is the same as once. */
+function setHeld(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
+  if ((intake.held === true) === (fate.event === "hold")) return;
+  draft.record({ kind: "held", intake, fate, at: draft.at });
 }
 
 /**
  * A node whose policies ask for no approval does not look for what waits: told the same request again, it has given that
  * a nonce. Whoever reads completions by request id must not hear then that the request has failed.
  */
-function end(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
+function end(draft: Draft, intake: WaitingIntent, fate: EndedFate): void {
   const { intakeId, txId, requestId, owner, fingerprint } = intake;
   const other = requestId === null ? null : draft.ledger.requests.get(requestId);
   const isSame = other !== null && other.fingerprint === fingerprint && !isAnothers(other.owner, owner);
@@ -48,8 +65,17 @@ function end(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
 export function expired(
   { intakeId, requestId }: Pick<WaitingIntent, "intakeId" | "requestId">,
   { rule, expiresAt }: Pick<Approval, "rule" | "expiresAt">,
-): ApprovalFate {
+): EndedFate {
   const reason = `nobody approved it before ${expiresAt.toISOString()} (${rule})`;
+  return { intakeId, requestId, fate: "decided", event: "expire", reason, decision: null };
+}
+
+/** Its caller wanted it mined by then, and it has no nonce yet. */
+export function lapsed(
+  { intakeId, requestId }: Pick<WaitingIntent, "intakeId" | "requestId">,
+  validUntil: Date,
+): EndedFate {
+  const reason = `it had no nonce when its validUntil, ${validUntil.toISOString()}, was over`;
   return { intakeId, requestId, fate: "decided", event: "expire", reason, decision: null };
 }
 
