@@ -120,7 +120,16 @@ export interface PolicyUsageView {
   readonly keys: readonly (UsedView & { readonly chainId: number; readonly key: string })[];
 }
 
-export type TransactionAction = "resubmit" | "reprice" | "cancel" | "replace" | "resolve" | "approve" | "reject";
+export type TransactionAction =
+  | "resubmit"
+  | "reprice"
+  | "cancel"
+  | "replace"
+  | "resolve"
+  | "approve"
+  | "reject"
+  | "suspend"
+  | "resume";
 export type LaneAction = "suspend" | "resume" | "realign";
 
 export interface TransactionOrder {
@@ -160,6 +169,7 @@ export interface CreateRequest {
   readonly signer?: unknown;
   readonly requestId?: unknown;
   readonly payload?: unknown;
+  readonly validUntil?: unknown;
   readonly metadata?: unknown;
 }
 

@@ -5,22 +5,26 @@
  */
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
-import type { Address, Hex } from "../../domain/lane.ts";
+import type { Address } from "../../domain/lane.ts";
 import { type CreateLimits, refuseOutside } from "../../domain/principal.ts";
 import type { Intent } from "../../domain/transaction.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { CreateRequest } from "../api.ts";
 import { asObject, normalisePayload, parseAddress, refuseUnknownKeys } from "./fields.ts";
+import { parseValidUntil } from "./valid-until.ts";
 
 export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
   /** Configured chains; the only one is the default. */
   readonly chainIds: readonly number[];
   /** Another live node reaches this chain: not ours, but not unknown either. */
   readonly isServedElsewhere?: (chainId: number) => boolean;
+  /** The time of day, which bounds how far ahead a `validUntil` may be; absent: nothing does. */
+  readonly clock?: Pick<Clock, "now">;
 }
 
-const REQUEST_KEYS = ["chainId", "signer", "requestId", "payload", "metadata"];
+const REQUEST_KEYS = ["chainId", "signer", "requestId", "payload", "validUntil", "metadata"];
 const MAX_METADATA_BYTES = 8 * 1024;
 const MAX_REQUEST_ID_CHARACTERS = 255;
 /** Every character of it is visible ASCII, which any database can store. */
@@ -41,11 +45,13 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, naming:
   const signer = parseSigner(ports.codec, body.signer, "signer");
   const requestId = parseRequestId(body.requestId);
   const payload = normalisePayload(ports.codec, body.payload);
+  const validUntil = parseValidUntil(body.validUntil, ports.clock ?? null);
   const metadata = parseMetadata(body.metadata);
   const chainId = parseChainId(ports.chainIds, body.chainId, ports.isServedElsewhere);
   const lane = { chainId, signer };
   if (naming.limits !== undefined) refuseOutside(naming.limits, lane);
-  return { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata };
+  const intent = { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload, validUntil), metadata };
+  return validUntil === undefined ? intent : { ...intent, validUntil };
 }
 
 /** What a caller, or another node, asks for; or why it is refused. */

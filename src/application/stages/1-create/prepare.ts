@@ -110,8 +110,9 @@ function priced(context: ChainContext, payload: Payload, gas: bigint, market: Fe
 
 /** Spelled out: every create passes here, and copies made by spreading are slow to make and slow to read. */
 function withGas(intent: Intent, gas: bigint, cap: bigint): PreparedIntent {
-  const { txId, lane, requestId, owner, payload, fingerprint, metadata } = intent;
-  return { txId, lane, requestId, owner, payload, fingerprint, metadata, gas, gasCost: gas * cap };
+  const { txId, lane, requestId, owner, payload, fingerprint, metadata, validUntil } = intent;
+  const prepared = { txId, lane, requestId, owner, payload, fingerprint, metadata, gas, gasCost: gas * cap };
+  return validUntil === undefined ? prepared : { ...prepared, validUntil };
 }
 
 /** Of a payload that its caller priced. */
