@@ -14,6 +14,7 @@ import { type UsesNonce, withNonce } from "./with-nonce.ts";
 
 export type {
   ApprovalOrder,
+  HoldOrder,
   LaneOrder,
   PricedOrder,
   RealignOrder,
@@ -90,6 +91,9 @@ export interface FencepostClient {
   approve(txId: string, order: actions.ApprovalOrder, options?: CallOptions): Promise<Transaction>;
   /** Refuses it: FAILED_FINAL/REJECTED, without a nonce. */
   reject(txId: string, order: actions.ApprovalOrder, options?: CallOptions): Promise<Transaction>;
+  /** Holds this one transaction back, and not its lane: nothing of it is sent until it is resumed. What a node has may still be mined. */
+  suspendTransaction(txId: string, order: actions.HoldOrder, options?: CallOptions): Promise<Transaction>;
+  resumeTransaction(txId: string, order: actions.HoldOrder, options?: CallOptions): Promise<Transaction>;
   /** What policies would say to this transaction now, and what it would be charged. Nothing is done. */
   checkPolicy(check: PolicyCheck, options?: CallOptions): Promise<PolicyVerdict>;
   /** What is in force on the node that answers. */
@@ -162,6 +166,8 @@ export function createClient(options: ClientOptions): FencepostClient {
     resolve: act("resolve"),
     approve: act("approve"),
     reject: act("reject"),
+    suspendTransaction: act("suspend"),
+    resumeTransaction: act("resume"),
     checkPolicy: (check, call) => post("/policy/check", check, call),
     policies: (call) => transport({ path: "/policy", ...call }),
     policyUsage: (query = {}, call) => transport({ path: "/policy/usage", query, ...call }),

@@ -70,6 +70,13 @@ const Metadata = Type.Record(Type.String(), Type.Unknown(), {
   description: "The caller's own notes, up to 8 KiB of JSON; not compared between repeats.",
 });
 
+const ValidUntil = Type.String({
+  format: "date-time",
+  description:
+    "Not mined by then, it is cancelled and ends as FAILED_FINAL/EXPIRED. An instant of ISO 8601 with its offset, in the future by the database's clock and at most 366 days ahead. Compared between repeats.",
+  examples: ["2026-11-02T09:45:00Z"],
+});
+
 export const CreateTransaction = closed(
   "CreateTransaction",
   {
@@ -77,6 +84,7 @@ export const CreateTransaction = closed(
     signer: Address,
     requestId: Type.Optional(RequestId),
     payload: Payload,
+    validUntil: Type.Optional(ValidUntil),
     metadata: Type.Optional(Metadata),
   },
   { examples: [{ signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", requestId: "order-42", payload: transfer }] },

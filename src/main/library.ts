@@ -150,6 +150,9 @@ class EmbeddedFencepost {
   readonly replace = this.acting("replace");
   /** Asks the hook now, or applies the `action` given. */
   readonly resolve = this.acting("resolve");
+  /** Holds this one transaction back, and not its lane: nothing of it is sent until it is resumed. */
+  readonly suspendTransaction = this.acting("suspend");
+  readonly resumeTransaction = this.acting("resume");
   /** Creates are accepted and wait; nothing is sent from this signer until it is resumed. */
   readonly suspend = this.actingOnLane("suspend");
   readonly resume = this.actingOnLane("resume");
@@ -170,7 +173,7 @@ class EmbeddedFencepost {
   async send(intent: CreateRequest, { client }: SendOptions = {}): Promise<Created> {
     if (client === undefined) return createdView(await this.composed.node.api.create(intent));
     const entropy = createEntropy(systemClock);
-    const normalised = normalise({ codec, entropy, chainIds: this.chainIds() }, intent);
+    const normalised = normalise({ codec, entropy, clock: systemClock, chainIds: this.chainIds() }, intent);
     await insertIntake(client, normalised, this.schema);
     this.composed.node.intakeWritten();
     const { txId, lane, requestId } = normalised;
