@@ -142,6 +142,23 @@ describe("a transaction that is over before it was signed", () => {
     expect(world.clock.now().getTime()).toBeLessThan(ops.row(txId).createdAt.getTime() + 32_000);
   });
 
+  it("is over once, and its nonce the next one's, where a crash comes right after", async () => {
+    let crash: (() => void) | null = null;
+    const failpoint = (name: Failpoint) => {
+      if (name === "lapse.committed") crash?.();
+    };
+    const entry = await start({}, { failpoint });
+    withoutSigner(entry);
+    crash = () => world.crash(entry);
+    const [txId, behind] = [await ops.create(entry, { validUntil: within(5_000) }), await ops.create(entry)];
+    await ops.settled(txId);
+    await world.startNode();
+    await ops.settled(behind);
+    expect(ops.row(behind)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
+    expect(world.database.state.completions.filter((each) => each.txId === txId)).toHaveLength(1);
+    checkInvariants(world);
+  });
+
   it("uses its nonce up with a cancel where something above it may have left", async () => {
     const entry = await start();
     const back = withoutSigner(entry);
