@@ -141,7 +141,16 @@ export interface PolicyUsageView {
   readonly keys: readonly (UsedView & { readonly chainId: number; readonly key: string })[];
 }
 
-export type TransactionAction = "resubmit" | "reprice" | "cancel" | "replace" | "resolve" | "approve" | "reject";
+export type TransactionAction =
+  | "resubmit"
+  | "reprice"
+  | "cancel"
+  | "replace"
+  | "resolve"
+  | "approve"
+  | "reject"
+  | "suspend"
+  | "resume";
 export type LaneAction = "suspend" | "resume" | "realign";
 
 export interface TransactionOrder {
@@ -185,6 +194,7 @@ export interface CreateRequest {
   readonly requestId?: unknown;
   readonly payload?: unknown;
   readonly allowNoCode?: unknown;
+  readonly validUntil?: unknown;
   readonly metadata?: unknown;
   /** Only where it may be named (`NamedCreate`): exactly this one, or refused. */
   readonly nonce?: unknown;

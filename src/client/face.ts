@@ -95,6 +95,9 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> {
   approve(txId: string, order: actions.ApprovalOrder, options?: CallOptions): Promise<Transaction>;
   /** Refuses it: FAILED_FINAL/REJECTED, without a nonce. */
   reject(txId: string, order: actions.ApprovalOrder, options?: CallOptions): Promise<Transaction>;
+  /** Holds this one transaction back, and not its lane: nothing of it is sent until it is resumed. What a node has may still be mined. */
+  suspendTransaction(txId: string, order: actions.HoldOrder, options?: CallOptions): Promise<Transaction>;
+  resumeTransaction(txId: string, order: actions.HoldOrder, options?: CallOptions): Promise<Transaction>;
   /** What policies would say to this transaction now, and what it would be charged. Nothing is done. */
   checkPolicy(check: PolicyCheck, options?: CallOptions): Promise<PolicyVerdict>;
   /** What is in force on the node that answers. */

@@ -15,6 +15,7 @@ import { withNonce } from "./with-nonce.ts";
 
 export type {
   ApprovalOrder,
+  HoldOrder,
   LaneOrder,
   PricedOrder,
   RealignOrder,
@@ -157,6 +158,8 @@ function operatorsCalls(transport: Transport) {
     resolve: act("resolve"),
     approve: act("approve"),
     reject: act("reject"),
+    suspendTransaction: act("suspend"),
+    resumeTransaction: act("resume"),
     suspend: onLane("suspend"),
     resume: onLane("resume"),
     realign: onLane("realign"),

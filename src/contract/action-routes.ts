@@ -2,6 +2,7 @@ import type { TSchema } from "typebox";
 import type { ErrorCode } from "../domain/errors.ts";
 import {
   ApprovalOrder,
+  HoldOrder,
   LANE_ACTIONS,
   type LaneAction,
   LaneOrder,
@@ -71,6 +72,17 @@ const TRANSACTIONS: Readonly<Record<TransactionAction, Described>> = {
     summary: "Refuse a transaction that waits for approval",
     description: "By the same keys: FAILED_FINAL/REJECTED, without a nonce.",
     order: ApprovalOrder,
+  },
+  suspend: {
+    summary: "Hold this one transaction back",
+    description:
+      "Nothing of it is signed, sent again, repriced or cancelled by its `validUntil` until it is resumed; what is ordered about it meanwhile is carried out once. Without a nonce it gets none; with one, everything behind it in its lane waits (`GET /tx/{txId}/explain` says so). What a node has already may still be mined, and decides as ever. Twice is the same as once.",
+    order: HoldOrder,
+  },
+  resume: {
+    summary: "Let a transaction that was held back go on",
+    description: "What was due meanwhile is done now, its end by `validUntil` included. Twice is the same as once.",
+    order: HoldOrder,
   },
 };
 

@@ -13,6 +13,8 @@ export const TRANSACTION_ACTIONS = [
   "resolve",
   "approve",
   "reject",
+  "suspend",
+  "resume",
 ] as const;
 export type TransactionAction = (typeof TRANSACTION_ACTIONS)[number];
 export const LANE_ACTIONS = ["suspend", "resume", "realign"] as const;
@@ -35,6 +37,9 @@ const fees = optional({ type: FeeType, gasPrice: Quantity, maxFeePerGas: Quantit
 
 export const ApprovalOrder = closed("ApprovalOrder", said);
 export type ApprovalOrder = Static<typeof ApprovalOrder>;
+
+export const HoldOrder = closed("HoldOrder", said);
+export type HoldOrder = Static<typeof HoldOrder>;
 
 export const ResubmitOrder = closed("ResubmitOrder", said);
 export type ResubmitOrder = Static<typeof ResubmitOrder>;

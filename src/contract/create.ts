@@ -101,6 +101,13 @@ export const AllowNoCode = Type.Boolean({
     "Take call data to an address that has no code, which does nothing and is paid for. Without it that is 422 with reason NO_CODE, where nothing of the signer waits that may deploy it. Not compared between repeats.",
 });
 
+const ValidUntil = Type.String({
+  format: "date-time",
+  description:
+    "Not mined by then, it is cancelled and ends as FAILED_FINAL/EXPIRED. An instant of ISO 8601 with its offset, in the future by the database's clock and at most 366 days ahead. Compared between repeats.",
+  examples: ["2026-11-02T09:45:00Z"],
+});
+
 export const CreateTransaction = closed(
   "CreateTransaction",
   {
@@ -109,6 +116,7 @@ export const CreateTransaction = closed(
     requestId: Type.Optional(RequestId),
     payload: Payload,
     allowNoCode: Type.Optional(AllowNoCode),
+    validUntil: Type.Optional(ValidUntil),
     metadata: Type.Optional(Metadata),
   },
   { examples: [{ signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", requestId: "order-42", payload: transfer }] },

@@ -81,6 +81,8 @@ export const transaction: Transaction = {
   payload: { to: recipient, data: "0x", value: "1000000000000000" },
   gas: "21000",
   metadata: null,
+  validUntil: null,
+  heldSince: null,
   attempts: [attempt],
   receipt: {
     txHash,
@@ -219,6 +221,8 @@ export const orders = {
   resolve: { reason, action: "CANCEL" },
   approve: { reason: "the invoice was checked", audit: { ticket: 4711 } },
   reject: { reason: "no such invoice" },
+  suspend: { reason: "the invoice is being checked" },
+  resume: { reason: "the invoice was checked" },
   lane: { reason: "key rotation" },
 } as const;
 

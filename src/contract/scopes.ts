@@ -46,6 +46,8 @@ export const ROUTE_SCOPES: Readonly<Record<string, RouteScope>> = {
   "post /api/v1/tx/{txId}/resolve": operate,
   "post /api/v1/tx/{txId}/approve": approve,
   "post /api/v1/tx/{txId}/reject": approve,
+  "post /api/v1/tx/{txId}/suspend": operate,
+  "post /api/v1/tx/{txId}/resume": operate,
   "post /api/v1/nonces": { scope: "reserve" },
   "get /api/v1/nonces/{reservationId}": read,
   "post /api/v1/nonces/{reservationId}/submit": ownReservation,

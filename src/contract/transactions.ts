@@ -67,7 +67,10 @@ const HistoryEntry = named("HistoryEntry", {
   fencingToken: nullable(Type.Integer()),
   reason: nullable(Type.String()),
   actor: nullable(
-    Type.String({ description: "Where this step was decided: `operator:<name of the API key>`, `hook` or `policy`." }),
+    Type.String({
+      description:
+        "Where this step was decided: `operator:<name of the API key>`, `hook`, `policy`, or `caller` for what its `validUntil` asked for.",
+    }),
   ),
   audit: nullable(
     Type.Object({}, { additionalProperties: true, description: "What was decided, and what the decider noted." }),
@@ -98,6 +101,8 @@ export const Transaction = named(
     payload: NormalisedPayload,
     gas: nullable(Decimal),
     metadata: nullable(Type.Object({}, { additionalProperties: true })),
+    validUntil: nullable(Timestamp),
+    heldSince: nullable(Timestamp),
     attempts: Type.Array(Attempt),
     receipt: nullable(Receipt),
     lastError: nullable(Type.String()),
@@ -109,7 +114,10 @@ export const Transaction = named(
     confirmedAt: nullable(Timestamp),
     ...optional({ history: Type.Array(HistoryEntry), confirmations: Type.Array(Confirmation) }),
   },
-  { description: "`txHash` is the mined attempt's, else the newest's." },
+  {
+    description:
+      "`txHash` is the mined attempt's, else the newest's. `heldSince`: since when an operator holds it back; null where nobody does.",
+  },
 );
 export type Transaction = Static<typeof Transaction>;
 

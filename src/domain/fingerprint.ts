@@ -4,9 +4,10 @@ import type { Payload } from "./transaction.ts";
 
 /**
  * Equal payloads have equal fingerprints, whatever notation they arrived in. Only what the caller asked for takes part:
- * an estimate or a market price made here would turn an honest repeat into a reuse.
+ * an estimate or a market price made here would turn an honest repeat into a reuse. `validUntil` is part of what is asked for;
+ * without it the fingerprint is the one from before there was such a word.
  */
-export function fingerprint(payload: Payload): Hex {
+export function fingerprint(payload: Payload, validUntil?: Date): Hex {
   const canonical = JSON.stringify([
     payload.to,
     payload.data,
@@ -17,6 +18,7 @@ export function fingerprint(payload: Payload): Hex {
     payload.maxFeePerGas?.toString() ?? null,
     payload.maxPriorityFeePerGas?.toString() ?? null,
     payload.accessList?.map((entry) => [entry.address, entry.storageKeys]) ?? null,
+    ...(validUntil === undefined ? [] : [validUntil.toISOString()]),
   ]);
   return `0x${hash("sha256", canonical, "hex")}`;
 }

@@ -35,6 +35,8 @@ export interface Intent {
   readonly allowNoCode?: true;
   /** Its caller named the nonce: given exactly this one, or refused. */
   readonly exactNonce?: number;
+  /** Its caller's word: not mined by then, it is cancelled. Part of what repeats are compared by. */
+  readonly validUntil?: Date;
 }
 
 /** An intent with everything that signing needs besides nonce and price. */

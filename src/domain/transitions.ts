@@ -66,7 +66,8 @@ export const TRANSITIONS = {
   await: { from: ["CREATED"], fromSubStates: [null], to: { state: "CREATED", subState: "AWAITING_APPROVAL" } },
   approve: { ...awaiting, to: { state: "CREATED", subState: null } },
   reject: { ...awaiting, ...settledAs("FAILED_FINAL", "REJECTED") },
-  expire: { ...awaiting, ...settledAs("FAILED_FINAL", "EXPIRED") },
+  /** Nobody approved it in time, or its caller's `validUntil` is over and nothing of it was ever signed: it has no nonce from then on. */
+  expire: { from: ["CREATED", "ALLOCATED"], ...settledAs("FAILED_FINAL", "EXPIRED") },
   /** Cancelled by whoever may cancel it, approved or not: it has no nonce, and nothing was ever signed. */
   callOff: { from: ["CREATED"], ...settledAs("FAILED_FINAL", "CANCELLED") },
   // sign and broadcast
@@ -84,6 +85,9 @@ export const TRANSITIONS = {
   amend: { from: ["ALLOCATED"], to: "same" },
   /** A decision that changes nothing by itself; kept so that the history says who took it. */
   decide: { from: ["ALLOCATED", "TRACKING", "STUCK"], to: "same" },
+  /** An operator holds this one transaction back, and lets it go on. */
+  hold: { from: ["CREATED", "ALLOCATED", "TRACKING", "STUCK"], to: "same" },
+  unhold: { from: ["CREATED", "ALLOCATED", "TRACKING", "STUCK"], to: "same" },
   stick: {
     from: ["TRACKING"],
     fromSubStates: unminedOrUnknown,
@@ -109,6 +113,8 @@ export const TRANSITIONS = {
   revert: { ...mined, ...settledAs("FAILED_FINAL", "REVERTED") },
   confirmReplacement: { ...mined, ...settledAs("CONFIRMED", "REPLACED") },
   confirmCancel: { ...mined, ...settledAs("FAILED_FINAL", "CANCELLED") },
+  /** The same, where it was cancelled because its `validUntil` was over. */
+  confirmExpiry: { ...mined, ...settledAs("FAILED_FINAL", "EXPIRED") },
   /** A foreign transaction stands at the nonce, deep enough. */
   loseNonce: { ...mined, ...settledAs("FAILED_FINAL", "NONCE_CONSUMED_EXTERNALLY") },
   /** The same, where the policy gives the transaction another nonce. */

@@ -114,7 +114,7 @@ function embedded(composed: ComposedNode, { databaseSchema, secrets }: Embedded)
   const take = async (intent: CreateRequest, { client }: SendOptions): Promise<Created> => {
     if (client === undefined) return node.api.create(intent);
     const entropy = createEntropy(systemClock);
-    const normalised = normalise({ codec, entropy, chainIds }, intent);
+    const normalised = normalise({ codec, entropy, clock: systemClock, chainIds }, intent);
     await insertIntake(client, normalised, databaseSchema);
     node.intakeWritten();
     const { txId, lane, requestId } = normalised;

@@ -18,6 +18,7 @@ export const FAILPOINTS = [
   "another.signed",
   "another.committed",
   "giveUp.committed",
+  "lapse.committed",
   "shiftDown.committed",
   "reserve.committed",
   "release.committed",

@@ -93,6 +93,8 @@ export interface IntakeRow {
   readonly expired?: Pick<Approval, "rule" | "expiresAt">;
   /** It waited for approval, and has it. */
   readonly approved?: true;
+  /** Its `validUntil` is over by the database's clock: it ends, too. */
+  readonly lapsed?: true;
 }
 
 /** Everything an owner needs to take a lane up from the database alone. */
@@ -124,6 +126,21 @@ export interface TrackedRecord
   readonly firstSentAt: Date | null;
   /** When sight of it was lost, where it is still not known what a node made of it. */
   readonly lostSightAt?: Date;
+  readonly validUntil?: Date;
+  /** An operator holds it back. */
+  readonly held?: true;
+  /** It is being cancelled because its `validUntil` is over. */
+  readonly expired?: true;
+}
+
+/** One that its caller wants mined by a certain time, and that is not; nobody holds it back, and nothing was done about it yet. */
+export interface ExpiringRecord extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt"> {
+  readonly state: "ALLOCATED" | "TRACKING" | "STUCK";
+  readonly validUntil: Date;
+  /** What is left of it by the database's clock: nothing, where it is over. */
+  readonly leftMs: number;
+  /** How many payloads of it were ever signed. */
+  readonly attemptCount: number;
 }
 
 export interface StoredPayload {
@@ -136,7 +153,8 @@ export interface AllocatedRecord
   extends StoredPayload,
     Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt">,
     /** Set where it was signed at another nonce before: those payloads are still followed. */
-    Partial<Pick<TrackedRecord, "attempts" | "submitAttempts" | "acceptedOrdinal">> {
+    Partial<Pick<TrackedRecord, "attempts" | "submitAttempts" | "acceptedOrdinal">>,
+    Pick<TrackedRecord, "validUntil" | "held" | "expired"> {
   /** Set where the payload is not the caller's. */
   readonly changedTo?: QueuedChange["kind"];
   /** Set where policies count it: the most that they have counted, which its first signature does not exceed. */
@@ -193,6 +211,8 @@ export interface LaneStore {
   loadLane(fence: Fence): Promise<LaneSnapshot | null>;
   /** ALLOCATED rows with nonce ≥ `fromNonce`, ascending. */
   loadAllocated(lane: Lane, fromNonce: number, limit: number): Promise<readonly AllocatedRecord[]>;
+  /** Those of a lane with a `validUntil` that are not mined, the earliest first. */
+  loadExpiring(lane: Lane, limit: number): Promise<readonly ExpiringRecord[]>;
   /** Raw bytes of attempts, in the order asked. */
   loadRawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]>;
   /** What transactions say, for keys whose payloads are stored unsigned; in the order asked. */
@@ -211,7 +231,7 @@ export interface LaneStore {
   queues(lanes: readonly Lane[]): Promise<readonly LaneQueue[]>;
   /** Whether there is anything to do about an intake row of any lane at all, of this node or another: the names of ten thousand lanes are not gone through many times a second to learn that none does. */
   hasIntake(): Promise<boolean>;
-  /** Visible intake rows of these lanes that are not consumed, in call order; not those that wait for approval, unless they have it or their time is over. */
+  /** Visible intake rows of these lanes that are not consumed, in call order; not those that wait for approval, unless they have it or their time is over; none that is held back. */
   loadIntake(lanes: readonly Lane[], limit: number): Promise<readonly IntakeRow[]>;
 }
 /** The database could not be reached or refused the work; nothing of the batch is committed. `busy` = a lock or statement timeout, worth an immediate retry. */

@@ -23,6 +23,12 @@ export interface TransactionRecord
   readonly awaiting?: Pick<WaitingIntent, "intakeId"> & Pick<Approval, "rule" | "expiresAt">;
   /** From its approval until it has a nonce: its row in the intake table. */
   readonly approved?: Pick<WaitingIntent, "intakeId">;
+  /** While it has no nonce yet: its row in the intake table. */
+  readonly intakeId?: number;
+  /** Since when an operator holds it back. */
+  readonly heldSince?: Date;
+  /** Since when it is being cancelled because its `validUntil` is over. */
+  readonly expiredAt?: Date;
 }
 
 export interface FirstHash {

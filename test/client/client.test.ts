@@ -322,6 +322,16 @@ describe("operator actions", () => {
     ]);
   });
 
+  it.each(["suspend", "resume"] as const)("%s one transaction", async (action) => {
+    const orders: unknown[] = [];
+    script.act = async (order) => {
+      orders.push(order);
+      return sampleTransaction();
+    };
+    await client[`${action}Transaction`](sampleTxId(1), { reason: "r" });
+    expect(orders).toEqual([{ action, txId: sampleTxId(1), request: { reason: "r" }, actor: "operator:test" }]);
+  });
+
   it.each(["suspend", "resume", "realign"] as const)("%s a signer", async (action) => {
     script.actOnLane = async () => [sampleSigner({ suspendedBy: action === "suspend" ? "OPERATOR" : null })];
     const lanes = await client[action](SIGNER_EIP55, { reason: "r" });

@@ -11,6 +11,7 @@ import { orderKeysContract } from "./lane-store/order-keys.ts";
 import { policiesContract } from "./lane-store/policies.ts";
 import { poolsContract } from "./lane-store/pools.ts";
 import { queuedChangesContract } from "./lane-store/queued-changes.ts";
+import { timeAndHoldsContract } from "./lane-store/time-and-holds.ts";
 import { transitionContract } from "./lane-store/transition.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
 
@@ -44,6 +45,7 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
     describe("policies", () => policiesContract(context));
     describe("approval", () => approvalContract(context));
     describe("keys of orders", () => orderKeysContract(context));
+    describe("times and holds", () => timeAndHoldsContract(context));
     describe("batches", () => batchContract(context));
   });
 }

@@ -18,6 +18,10 @@ export interface StoreSubject {
   expire(instanceId: string): Promise<void>;
   /** Puts the end of the time for approval into the past, by the database's clock. */
   letApprovalExpire(txId: string): Promise<void>;
+  /** Puts the `validUntil` of a transaction into the past, by the database's clock. */
+  letTimeEnd(txId: string): Promise<void>;
+  /** By the database's clock. */
+  now(): Promise<Date>;
   /** Lets the database's clock go on by a little, so that two moments differ. */
   tick(): Promise<void>;
   /** A caller's own transaction, committed, with these intents in this order. */

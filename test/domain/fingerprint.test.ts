@@ -74,7 +74,7 @@ describe("every field that the caller chose takes part", () => {
   ];
 
   it("so that no two of these are equal", () => {
-    const prints = variants.map(fingerprint);
+    const prints = variants.map((variant) => fingerprint(variant));
     expect(new Set(prints).size).toBe(variants.length);
     for (const print of prints) expect(print).toMatch(/^0x[0-9a-f]{64}$/);
   });

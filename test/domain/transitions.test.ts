@@ -56,7 +56,7 @@ const LEGAL: Readonly<Record<TransitionEvent, { readonly from: readonly string[]
   await: { from: ["CREATED"], to: "CREATED/AWAITING_APPROVAL" },
   approve: { from: ["CREATED/AWAITING_APPROVAL"], to: "CREATED" },
   reject: { from: ["CREATED/AWAITING_APPROVAL"], to: "FAILED_FINAL/REJECTED" },
-  expire: { from: ["CREATED/AWAITING_APPROVAL"], to: "FAILED_FINAL/EXPIRED" },
+  expire: { from: ["CREATED", "CREATED/AWAITING_APPROVAL", "ALLOCATED"], to: "FAILED_FINAL/EXPIRED" },
   callOff: { from: ["CREATED", "CREATED/AWAITING_APPROVAL"], to: "FAILED_FINAL/CANCELLED" },
   sign: { from: ["ALLOCATED"], to: "TRACKING/PENDING" },
   broadcast: { from: ["TRACKING/PENDING", "TRACKING/BROADCAST", "TRACKING/STALE"], to: "TRACKING/BROADCAST" },
@@ -67,6 +67,8 @@ const LEGAL: Readonly<Record<TransitionEvent, { readonly from: readonly string[]
   placeholder: { from: [...UNMINED, GRAY, "STUCK"], to: "TRACKING/PENDING" },
   amend: { from: ["ALLOCATED"], to: "same" },
   decide: { from: ["ALLOCATED", ...TRACKING, "STUCK"], to: "same" },
+  hold: { from: ["CREATED", "CREATED/AWAITING_APPROVAL", "ALLOCATED", ...TRACKING, "STUCK"], to: "same" },
+  unhold: { from: ["CREATED", "CREATED/AWAITING_APPROVAL", "ALLOCATED", ...TRACKING, "STUCK"], to: "same" },
   stick: { from: [...UNMINED, GRAY], to: "STUCK" },
   unstick: { from: ["STUCK"], to: "TRACKING/PENDING" },
   shiftDown: { from: ["ALLOCATED"], to: "same" },
@@ -76,6 +78,7 @@ const LEGAL: Readonly<Record<TransitionEvent, { readonly from: readonly string[]
   sendAnew: { from: [GRAY], to: "TRACKING/PENDING" },
   confirmReplacement: { from: ["TRACKING/MINED"], to: "CONFIRMED/REPLACED" },
   confirmCancel: { from: ["TRACKING/MINED"], to: "FAILED_FINAL/CANCELLED" },
+  confirmExpiry: { from: ["TRACKING/MINED"], to: "FAILED_FINAL/EXPIRED" },
   loseNonce: { from: ["TRACKING/MINED"], to: "FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY" },
   requeue: { from: ["TRACKING/MINED"], to: "ALLOCATED" },
   resubmit: { from: [...TRACKING, "STUCK"], to: "same" },
@@ -132,7 +135,15 @@ describe("the transition table", () => {
   });
 
   it("never gives a settled outcome from a status that has no receipt", () => {
-    for (const event of ["confirm", "revert", "confirmReplacement", "confirmCancel", "loseNonce"] as const) {
+    const deciding = [
+      "confirm",
+      "revert",
+      "confirmReplacement",
+      "confirmCancel",
+      "confirmExpiry",
+      "loseNonce",
+    ] as const;
+    for (const event of deciding) {
       const fits = STATUSES.filter((status) => sourcesOf(event).includes(name(status)));
       expect(fits.map(name)).toEqual(["TRACKING/MINED"]);
     }
@@ -153,7 +164,7 @@ describe("completions", () => {
   const completing = EVENTS.filter((event) => (TRANSITIONS[event] as TransitionRule).completion !== undefined);
 
   it("come with every entry into a settled state, and with the way out of one", () => {
-    const settling = ["confirm", "revert", "confirmReplacement", "confirmCancel", "loseNonce"];
+    const settling = ["confirm", "revert", "confirmReplacement", "confirmCancel", "confirmExpiry", "loseNonce"];
     const refusing = ["refuse", "refuseReusedRequestId", "giveUp", "reject", "expire", "callOff"];
     expect([...completing].sort()).toEqual([...settling, ...refusing, "reorg", "stick"].sort());
   });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { LedgerTransaction } from "../../src/domain/ledger/index.ts";
 import { HistoryChanged, StoreUnavailable } from "../../src/ports/lane-store.ts";
 import { epochsContract } from "../contracts/epochs.contract.ts";
 import { keyStoreContract } from "../contracts/key-store.contract.ts";
@@ -28,6 +29,16 @@ async function createSubject(): Promise<StoreSubject> {
         database.state.intake.set(id, { ...entry, approval });
       }
     },
+    letTimeEnd: async (txId) => {
+      const validUntil = new Date(clock.now().getTime() - 1);
+      const row = database.state.transactions.get(txId);
+      const lane = row && database.state.lane(row.lane);
+      if (row === undefined || lane === undefined) return;
+      database.state.transactions.set(txId, { ...row, validUntil });
+      const tx = { ...(lane.ledger.transactions.get(txId) as LedgerTransaction), validUntil };
+      lane.ledger = { ...lane.ledger, transactions: lane.ledger.transactions.set(txId, tx) };
+    },
+    now: async () => clock.now(),
     tick: () => clock.advance(1),
     intake: async (...intents) => {
       for (const intent of intents) database.insertIntake(intent);

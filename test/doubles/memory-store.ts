@@ -278,6 +278,11 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore,
     return queries.loadAllocated(this.state, lane, { fromNonce, limit });
   }
 
+  async loadExpiring(lane: Lane, limit: number) {
+    await this.reach();
+    return queries.loadExpiring(this.state, lane, { limit, now: this.now() });
+  }
+
   async loadRawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]) {
     await this.reach();
     return keys.map(({ txId, ordinal }): Hex => {

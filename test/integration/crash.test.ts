@@ -6,7 +6,7 @@ import type { SimulatedServer } from "../doubles/simulated-chain/server.ts";
 import { audit, untilSettled } from "../support/audit.ts";
 import { type Database, it, SHORT_LEASE } from "../support/integration.ts";
 import { nodeOnceReady } from "../support/node-process.ts";
-import { NONCE_FAILPOINTS } from "../support/nonce-failpoints.ts";
+import { BESIDE_THE_ROAD } from "../support/nonce-failpoints.ts";
 import { PersistentCaller } from "../support/persistent-caller.ts";
 import { range, transfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -44,7 +44,7 @@ async function firstBlockMined(database: Database): Promise<number | null> {
 
 /** The first passage is the first time a stage does its work; the second, with a second wave of requests, finds others at all stages. */
 const PASSAGES: readonly (readonly [Failpoint, number])[] = [
-  ...FAILPOINTS.filter((name) => !NONCE_FAILPOINTS.includes(name)).map((name) => [name, 1] as const),
+  ...FAILPOINTS.filter((name) => !BESIDE_THE_ROAD.includes(name)).map((name) => [name, 1] as const),
   ["allocate.committed", 2],
   ["sign.committed", 2],
   ["broadcast.sent", 2],

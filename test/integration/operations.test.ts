@@ -56,6 +56,40 @@ function kindsOf({ attempts }: Transaction): readonly string[] {
 const auditOf = (database: Database, { chain, url }: SimulatedServer) =>
   audit({ database, rpcUrl: url, witnessed: chain.witness.map(({ hash }) => hash) });
 
+describe("a caller's time, and a transaction held back", () => {
+  it("expires what is not mined by then, sent or not, and leaves the one that is held", async ({
+    held,
+    nodes,
+    database,
+  }) => {
+    const node = await nodes.start(held.url);
+    const { client } = node;
+    const soon = () => new Date(Date.now() + 4_000).toISOString();
+    const { txId: over } = await client.send({ ...pricedTransfer(0), validUntil: soon() });
+    const { txId: kept } = await client.send({ ...pricedTransfer(1), validUntil: soon() });
+    await waitUntil(async () => (await client.get(kept)).subState === "BROADCAST", "both are with a node");
+    const answer = await client.suspendTransaction(kept, { reason: "looks odd" });
+    expect(answer.heldSince).not.toBeNull();
+    expect((await client.explain(kept)).causes.map(({ code }) => code)).toContain("HELD");
+    await client.suspend(SIGNER, { reason: "nothing is signed" });
+    const { txId: unsent } = await client.send({ ...pricedTransfer(2), validUntil: soon() });
+    await waitUntil(async () => (await client.get(unsent)).subState === "EXPIRED", "it expires without being sent");
+    expect(await client.get(unsent)).toMatchObject({ nonce: null, attempts: [] });
+    await client.resume(SIGNER, { reason: "go on" });
+    await waitUntil(async () => kindsOf(await client.get(over)).includes("cancel"), "what was sent is cancelled");
+    expect(kindsOf(await client.get(kept))).toEqual(["initial"]);
+    held.release();
+    await untilSettled(database, 3);
+    expect(outcomeOf(await client.get(over))).toBe("FAILED_FINAL/EXPIRED");
+    expect(outcomeOf(await client.get(kept))).toBe("CONFIRMED");
+    const late = await client
+      .send({ ...pricedTransfer(3), validUntil: "2020-01-01T00:00:00Z" })
+      .catch((error) => error);
+    expect(late).toMatchObject({ code: "INVALID_REQUEST", status: 400, problem: { path: "validUntil" } });
+    await auditOf(database, held);
+  });
+});
+
 describe("an operator", () => {
   it("cancels, and wins: the nonce is used up with nothing, and the history says who and why", async ({
     held,

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { FAILPOINTS, type Failpoint } from "../../src/ports/failpoints.ts";
 import { checkInvariants } from "./invariants.ts";
-import { NONCE_FAILPOINTS } from "./nonce-failpoints.ts";
+import { BESIDE_THE_ROAD } from "./nonce-failpoints.ts";
 import { transfer, World, type WorldNode } from "./world.ts";
 
 /** Hangs for ever at the n-th passage and calls back there: the node's last instant. */
@@ -31,7 +31,7 @@ async function createSurely(world: World, node: () => WorldNode, requestId: stri
 }
 
 /** The others are walked in crash-nonces.test.ts. */
-const WALKED = FAILPOINTS.filter((name) => !NONCE_FAILPOINTS.includes(name));
+const WALKED = FAILPOINTS.filter((name) => !BESIDE_THE_ROAD.includes(name));
 
 /** A crash at each failpoint when it is passed for the n-th time. Each passage is a test file of its own. */
 export function walkCrashes(nth: 1 | 2 | 5): void {

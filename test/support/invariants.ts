@@ -49,7 +49,11 @@ function outcomeTroubles(world: World, row: TransactionRow): readonly string[] {
     [`I7: ${row.txId} has the receipt of the canonical chain`]: isDeepStrictEqual(row.receipt, mined[0]),
     [`${row.txId} is what its receipt says, not ${row.state}`]: (row.state === "CONFIRMED") === succeeded,
     [`${row.txId} says whose payload was mined, not ${row.subState}`]:
-      (row.subState === "REPLACED") === replaced && (row.subState === "CANCELLED") === used,
+      (row.subState === "REPLACED") === replaced &&
+      (row.subState === "CANCELLED" || row.subState === "EXPIRED") === used,
+    [`${row.txId} is EXPIRED by its caller's word, in its time, and by nobody else's`]:
+      (row.subState === "EXPIRED") === (used && row.expiredAt !== null) &&
+      (row.expiredAt === null || (row.validUntil !== null && row.validUntil <= row.expiredAt)),
   });
 }
 

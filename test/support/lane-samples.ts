@@ -68,6 +68,7 @@ export interface IntentWishes {
   readonly metadata?: Readonly<Record<string, unknown>> | null;
   readonly gas?: bigint;
   readonly gasCost?: bigint;
+  readonly validUntil?: Date;
 }
 
 export function anIntent(lane: Lane, wishes: IntentWishes = {}): PreparedIntent {
@@ -82,6 +83,7 @@ export function anIntent(lane: Lane, wishes: IntentWishes = {}): PreparedIntent 
     metadata: wishes.metadata ?? null,
     gas: wishes.gas ?? 21_000n,
     gasCost: wishes.gasCost ?? 0n,
+    ...(wishes.validUntil === undefined ? {} : { validUntil: wishes.validUntil }),
   };
 }
 

@@ -9,3 +9,6 @@ export const NONCE_FAILPOINTS: readonly Failpoint[] = [
   "expire.committed",
   "bind.committed",
 ];
+
+/** Those that no ordinary road comes by: of nonces, and of a time that is over (test/application/valid-until.test.ts). */
+export const BESIDE_THE_ROAD: readonly Failpoint[] = [...NONCE_FAILPOINTS, "lapse.committed"];

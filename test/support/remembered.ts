@@ -34,9 +34,11 @@ function checkFollowed(lane: OwnedLane, { tracking }: LaneSnapshot): void {
     followed.map(({ acknowledged }) => acknowledged),
     `rows of ${lane.key}`,
   ).toEqual(rows);
-  const expected = followed.map(({ status, attempts, receipt, submitAttempts, acceptedOrdinal, lastError }) => ({
-    ...{ status, attempts, receipt, submitAttempts, acceptedOrdinal, lastError },
-  }));
+  const expected = followed.map(
+    ({ status, attempts, receipt, submitAttempts, acceptedOrdinal, lastError, held, expired }) => ({
+      ...{ status, attempts, receipt, submitAttempts, acceptedOrdinal, lastError, held, expired },
+    }),
+  );
   expect(expected, `what is expected of ${lane.key}`).toEqual(rows);
 }
 

@@ -353,7 +353,7 @@ let serial = 0;
 
 /** A transfer that brings gas and fees, so that nothing needs to be asked of the chain. */
 export function transfer(
-  overrides: Partial<Record<"requestId" | "signer" | "payload" | "metadata", unknown>> = {},
+  overrides: Partial<Record<"requestId" | "signer" | "payload" | "metadata" | "validUntil", unknown>> = {},
 ): CreateRequest {
   return {
     signer: SIGNER,

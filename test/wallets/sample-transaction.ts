@@ -24,7 +24,7 @@ export function sampleTransaction(given: Partial<Transaction> = {}, mined?: numb
     payload: { to: RECIPIENT, data: "0x", value: "5" },
     attempts: [attempt(1, "initial")],
     receipt: mined === undefined ? null : { ...receipt, ...paid, txHash: hashOf(mined) },
-    ...{ lastSubmittedAt: null, nextResubmitAt: null, confirmedAt: null },
+    ...{ lastSubmittedAt: null, nextResubmitAt: null, confirmedAt: null, validUntil: null, heldSince: null },
     ...{ createdAt: "2026-11-17T00:00:00.000Z", updatedAt: "2026-11-17T00:00:00.000Z" },
     ...given,
   };

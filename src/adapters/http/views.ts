@@ -68,6 +68,8 @@ export function transactionView(view: TransactionView, checksum: Checksum): Tran
     payload: payloadView(payload, checksum),
     attempts: attempts.map((attempt) => told(attempt, plain(attempt.fees))),
     receipt: receipt && told(receipt, { contractAddress: contract && checksum(contract) }),
+    validUntil: view.validUntil?.toISOString() ?? null,
+    heldSince: view.heldSince?.toISOString() ?? null,
   });
   if (history === undefined && confirmations === undefined) return known;
   const asked = { history: history?.map(historyView), confirmations: confirmations && [...confirmations] };

@@ -33,5 +33,6 @@ export async function insertIntake(client: IntakeClient, intent: Intent, schema 
     bare(intent.fingerprint),
     intent.owner,
     intent.allowNoCode ?? false,
+    intent.validUntil?.toISOString() ?? null,
   ]);
 }

@@ -5,7 +5,7 @@ import type { Policies } from "../../domain/policy/policy.ts";
 import type { ExistingTransaction, LaneStore, StoredPayload, TrackedRecord } from "../../ports/lane-store.ts";
 import { laneOf, recordset, withLane, withPayload } from "./columns.ts";
 import { chainIds, pooledKeys, requestKeys, signers } from "./commit/lookup.ts";
-import { attemptOf, groupByTransaction, holeOf, receiptsOf } from "./rows.ts";
+import { attemptOf, groupByTransaction, holeOf, receiptsOf, timesOf } from "./rows.ts";
 import { ask, type Reading } from "./session/connections.ts";
 import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "./statements/attempt.ts";
 import { readHoles } from "./statements/hole.ts";
@@ -20,13 +20,17 @@ import {
   findRequests,
   findWatched,
   readAllocated,
+  readExpiring,
   readOpenOf,
   readSettledBelow,
   readTracked,
   type TrackedRow,
 } from "./statements/transaction.ts";
 
-type LaneLoads = Pick<LaneStore, "loadLane" | "loadAllocated" | "loadWatched" | "openOf" | "settledBelow">;
+type LaneLoads = Pick<
+  LaneStore,
+  "loadLane" | "loadAllocated" | "loadExpiring" | "loadWatched" | "openOf" | "settledBelow"
+>;
 
 export function loadsFrom(reading: Reading, policies: Policies | null = null): Omit<LaneStore, "commit"> {
   return { ...laneLoads(reading, policies), ...otherLoads(reading) };
@@ -67,7 +71,7 @@ function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
       const chargesOf = groupByTransaction(
         policies === null ? [] : await ask(reading, readCharges, [rows.map((row) => row.txId)]),
       );
-      return rows.map(({ attemptCount, submitAttempts, acceptedOrdinal, ...row }) => {
+      return rows.map(({ attemptCount, submitAttempts, acceptedOrdinal, validUntil, heldSince, expiredAt, ...row }) => {
         const { gasLimit, ...record } = withPayload(row);
         const change = changeOf.get(row.txId);
         const attempts = (attemptsOf.get(row.txId) ?? []).map(attemptOf);
@@ -78,9 +82,11 @@ function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
           ...(change === undefined ? {} : { ...storedPayload(change), changedTo: change.kind }),
           ...(attemptCount === 0 ? {} : { attempts, submitAttempts, acceptedOrdinal }),
           ...(charges === undefined ? {} : { mostCost: standing(charges).cost }),
+          ...timesOf({ validUntil, heldSince, expiredAt }),
         };
       });
     },
+    loadExpiring: ({ chainId, signer }, limit) => ask(reading, readExpiring, [chainId, signer, limit]),
     async loadWatched({ chainId, signer }, blockHashes) {
       const rows = await ask(reading, findWatched, [chainId, signer, blockHashes]);
       if (rows.length === 0) return [];
@@ -153,9 +159,10 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
     async loadIntake(lanes, limit) {
       if (lanes.length === 0) return [];
       const rows = await ask(reading, loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit]);
-      return rows.map(({ intakeId, awaits, expiresAt, approved, allowNoCode, ...row }) => {
-        const said = withPayload(withLane(row));
+      return rows.map(({ intakeId, awaits, expiresAt, approved, allowNoCode, validUntil, lapsed, ...row }) => {
+        const said = { ...withPayload(withLane(row)), ...(validUntil && { validUntil }) };
         const intent = allowNoCode ? { ...said, allowNoCode } : said;
+        if (lapsed) return { intakeId, intent, lapsed };
         if (awaits === null || expiresAt === null) return { intakeId, intent };
         return { intakeId, intent, ...(approved ? { approved } : { expired: { rule: awaits, expiresAt } }) };
       });
@@ -183,7 +190,7 @@ function trackedRecords(
 ): readonly TrackedRecord[] {
   const attemptsOf = groupByTransaction(attempts);
   const receiptOf = receiptsOf(receipts);
-  return rows.map(({ lostSightAt, ...row }) => {
+  return rows.map(({ lostSightAt, validUntil, heldSince, expiredAt, ...row }) => {
     const own = attemptsOf.get(row.txId) ?? [];
     return {
       ...row,
@@ -191,6 +198,7 @@ function trackedRecords(
       receipt: receiptOf.get(row.txId) ?? null,
       firstSentAt: own[0]?.firstSentAt ?? null,
       ...(lostSightAt === null ? {} : { lostSightAt }),
+      ...timesOf({ validUntil, heldSince, expiredAt }),
     };
   });
 }

@@ -185,7 +185,7 @@ async function recordsOf(reading: Reading, ids: readonly string[]) {
   for (const { aliasOf, intakeId, awaits, expiresAt, ...row } of intake) {
     const approval = approvalOf({ intakeId, awaits, expiresAt, subState: row.subState });
     if (aliasOf !== null) aliases.set(row.txId, aliasOf);
-    else records.set(row.txId, { ...transactionRecord(row), attempts: [], receipt: null, ...approval });
+    else records.set(row.txId, { ...transactionRecord(row), attempts: [], receipt: null, intakeId, ...approval });
   }
   for (const row of rows) {
     const attempts = (attemptsOf.get(row.txId) ?? []).map(attemptRecord);
@@ -207,8 +207,13 @@ function approvalOf({
 }
 
 function transactionRecord(row: RecordRow): Omit<TransactionRecord, "attempts" | "receipt"> {
-  const { gasLimit: gas, ...record } = withPayload(withLane(row));
-  return { ...record, gas };
+  const { gasLimit: gas, validUntil, heldSince, expiredAt, ...record } = withPayload(withLane(row));
+  return {
+    ...{ ...record, gas },
+    ...(validUntil !== null && { validUntil }),
+    ...(heldSince !== null && { heldSince }),
+    ...(expiredAt !== null && { expiredAt }),
+  };
 }
 
 function historyRecord({ actor, audit, ...row }: HistoryRow): HistoryRecord {

@@ -13,6 +13,7 @@ import type { HoleRow } from "./statements/hole.ts";
 import type { ChargeRow, UseColumns } from "./statements/policy.ts";
 import type { ReceiptRow } from "./statements/receipt.ts";
 import type { ReservationRow } from "./statements/reservation.ts";
+import type { TimeColumns } from "./statements/transaction.ts";
 
 /** The first step of what came through the intake table: its caller wrote the row, no node and no history beside it. */
 export const ACCEPTED = {
@@ -26,6 +27,15 @@ export const ACCEPTED = {
   reason: null,
   count: 1,
 } as const satisfies Partial<HistoryRecord>;
+
+/** Most rows have none of these. */
+export function timesOf({ validUntil, heldSince, expiredAt }: TimeColumns) {
+  return {
+    ...(validUntil !== null && { validUntil }),
+    ...(heldSince !== null && { held: true as const }),
+    ...(expiredAt !== null && { expired: true as const }),
+  };
+}
 
 export function attemptOf(row: AttemptRow): Attempt {
   return {

@@ -7,8 +7,9 @@
  * older attempt stays tracked: whichever is mined decides.
  */
 import type { Bounded } from "../../domain/ceilings.ts";
+import { defined } from "../../domain/defined.ts";
 import { NO_DOUBT } from "../../domain/doubt.ts";
-import { laidDown, signedAnew, takenInHand } from "../../domain/pace/transaction-pace.ts";
+import { laidDown, sendOrdered, signedAnew, takenInHand } from "../../domain/pace/transaction-pace.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import type { Decision, Spending } from "../../ports/lane-store.ts";
 import type { DeclaredPayload, SignedTransaction } from "../../ports/signer.ts";
@@ -35,6 +36,8 @@ export interface AnotherPayload {
   readonly reason: string;
   /** Absent where the lane's own loop decided by its settings. */
   readonly decision?: Decision;
+  /** With a cancel: because its `validUntil` is over. */
+  readonly expires?: true;
   /** Reported as STUCK in the same commit, where it is the head of the line: a crash never leaves one without the other. */
   readonly thenStuck?: boolean;
 }
@@ -64,15 +67,19 @@ export async function signAnother(
     const signed = payload.signed ?? (await signOne(ports, lane, { ...payload.unsigned, because: payload.kind }));
     await ports.failpoint("another.signed");
     if (tx.receipt !== null) return "mined";
+    // Held back meanwhile: what an operator has not ordered is not sent, and what was signed for it never leaves.
+    const isOrdered = payload.decision !== undefined && payload.expires !== true;
+    if (tx.held && !isOrdered) return "busy";
     const { gas, fees } = payload.unsigned;
     const attempt = { ...signed, ordinal: tx.attempts.length + 1, kind: payload.kind, gas, fees };
-    const decided = payload.decision === undefined ? {} : { decision: payload.decision };
-    const { kind, reason, thenStuck } = payload;
+    const { kind, reason, thenStuck, decision, expires } = payload;
+    const decided = defined({ decision, expires });
     const planned = [plan(tx, kind, { attempt, claim: { ordinal: attempt.ordinal }, spends, reason, ...decided })];
     if (thenStuck === true && canStick(lane, tx))
-      planned.push(plan(tx, "stick", { reason, lastError: reason, ...decidedAgain(payload.decision) }));
+      planned.push(plan(tx, "stick", { reason, lastError: reason, ...decidedAgain(decision) }));
     await commitPlanned(ports, lane, planned);
     happened(tx, signedAnew, attempt, tx.receipt !== null);
+    if (isOrdered) happened(tx, sendOrdered);
     tx.facts.delete("REFUSED_FOR_GOOD");
     lane.follow(tx);
     await ports.failpoint("another.committed");

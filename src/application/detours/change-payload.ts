@@ -16,6 +16,7 @@ import {
   refuseOverCeiling,
   repricingLimit,
 } from "../../domain/ceilings.ts";
+import { defined } from "../../domain/defined.ts";
 import { FencepostError, forbiddenBy, invalid, unavailable } from "../../domain/errors.ts";
 import { envelopeFor, type Fees, type FeeWishes, feeCap } from "../../domain/fees.ts";
 import { withMargin } from "../../domain/gas.ts";
@@ -55,6 +56,8 @@ export interface PayloadChange {
   readonly decision: Decision;
   /** Once it is signed, and where it is the head of the line. */
   readonly thenStuck?: boolean;
+  /** With `cancel`: because its `validUntil` is over. */
+  readonly expires?: true;
 }
 
 /** "movedOn": it is being sent. Look at it anew; it may even be done. */
@@ -123,8 +126,8 @@ function judgedAs({ kind }: PayloadChange): Spending["about"] {
   return kind === "replace" ? "payload" : "cost";
 }
 
-function decided({ reason, decision }: PayloadChange) {
-  return { reason, decision };
+function decided({ reason, decision, expires }: PayloadChange) {
+  return defined({ reason, decision, expires });
 }
 
 async function askingChain<T>(work: () => Promise<T>): Promise<T> {

@@ -232,7 +232,8 @@ async function unstickHead(ports: HolePorts, lane: OwnedLane): Promise<void> {
 function tendRefused(ports: HolePorts, context: ChainContext, lane: OwnedLane): Working {
   const refused: Tracked[] = [];
   for (const tx of lane.unmined.values()) {
-    if (isRefusedForGood(tx) && !tx.pace.inHand && isOurs(tx) && !awaitsLessGas(context, tx)) refused.push(tx);
+    if (isRefusedForGood(tx) && !tx.pace.inHand && !tx.held && isOurs(tx) && !awaitsLessGas(context, tx))
+      refused.push(tx);
   }
   return refused.length === 0 ? null : repairEach(ports, context, lane, refused);
 }

@@ -9,7 +9,7 @@
 import { FencepostError } from "../../domain/errors.ts";
 import { grouped } from "../../domain/grouped.ts";
 import { laneKey } from "../../domain/lane.ts";
-import { expired } from "../../domain/ledger/index.ts";
+import { expired, lapsed } from "../../domain/ledger/index.ts";
 import { isAnothers } from "../../domain/principal.ts";
 import type { Intent } from "../../domain/transaction.ts";
 import type {
@@ -125,8 +125,9 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
   const fates: IntakeFate[] = [];
   let waits = false;
   for (const row of rows) {
-    if (row.expired !== undefined) {
-      fates.push(expired({ intakeId: row.intakeId, requestId: row.intent.requestId }, row.expired));
+    const over = overFate(row);
+    if (over !== null) {
+      fates.push(over);
       continue;
     }
     const standing = { behindPending: prepared.length > 0 || lane.hasUnmined(), laneKnown: lane.cursor !== null };
@@ -145,6 +146,13 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
   }
   await settle(ports, lane, fates);
   return !waits;
+}
+
+/** Nobody approved it in time, or its caller wanted it mined by now. It ends before the chain is asked about it. */
+function overFate({ intakeId, intent, expired: unapproved, lapsed: isOver }: IntakeRow): IntakeFate | null {
+  const waiting = { intakeId, requestId: intent.requestId };
+  if (unapproved !== undefined) return expired(waiting, unapproved);
+  return isOver === true && intent.validUntil !== undefined ? lapsed(waiting, intent.validUntil) : null;
 }
 
 async function prepareRow(
@@ -175,6 +183,9 @@ async function existingFate(ports: IntakePorts, { intakeId, intent }: IntakeRow)
 function duplicateFate(fate: AllocateFate, { intakeId, intent }: NewTransaction): readonly IntakeFate[] {
   if (intakeId === undefined) return [];
   if (fate.fate === "duplicate") return [fateBeside({ intakeId, intent }, fate.existing, fate.samePayload)];
+  // Its time was over a moment after it was read.
+  if (fate.fate === "expired" && intent.validUntil !== undefined)
+    return [lapsed({ intakeId, requestId: intent.requestId }, intent.validUntil)];
   if (fate.fate === "forbidden") {
     return [{ intakeId, fate: "refused", event: "refuse", reason: `${fate.detail} (${fate.rule})` }];
   }

@@ -165,7 +165,8 @@ async function lowerEach(
 /** Refused for a gas limit above the chain's cap, by everybody, and what it really needs was not looked at since. */
 export function awaitsLessGas({ gasLimits, settings }: ChainContext, tx: Tracked): boolean {
   const { cap } = gasLimits;
-  if (cap === null || tx.pace.answer !== "rejected" || tx.acceptedOrdinal !== null || tx.pace.inHand) return false;
+  if (cap === null || tx.pace.answer !== "rejected" || tx.acceptedOrdinal !== null) return false;
+  if (tx.pace.inHand || tx.held) return false;
   if (tx.pace.gasJudgedAt === tx.pace.rejections || tx.receipt !== null) return false;
   if (settings.maxAttempts !== 0 && tx.attempts.length >= settings.maxAttempts) return false;
   const newest = attemptToSend(tx.attempts);

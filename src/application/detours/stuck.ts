@@ -9,9 +9,9 @@ import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.t
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Tracked } from "../lane/tracked.ts";
 
-/** May be reported as STUCK: open, without a receipt, and not reported yet. */
-export function mayStick({ status, receipt }: Tracked): boolean {
-  return receipt === null && status.state === "TRACKING" && status.subState !== "MINED";
+/** May be reported as STUCK: open, without a receipt, and not reported yet. What an operator holds back waits for that operator. */
+export function mayStick({ status, receipt, held }: Tracked): boolean {
+  return receipt === null && status.state === "TRACKING" && status.subState !== "MINED" && !held;
 }
 
 /** Only the head of a lane becomes STUCK: what is behind it waits for it. */

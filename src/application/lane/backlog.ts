@@ -42,6 +42,20 @@ export class Backlog {
     return this.waiting.records;
   }
 
+  /** What may be signed next: nothing from the first on that an operator holds back. */
+  get unheld(): readonly AllocatedRecord[] {
+    const { records } = this.waiting;
+    const end = records.findIndex(({ held }) => held === true);
+    return end === -1 ? records : records.slice(0, end);
+  }
+
+  /** Those of a batch that wait still, up to the first that does not: nothing is signed above a nonce that was given up meanwhile. */
+  stillWaiting(batch: readonly AllocatedRecord[]): readonly AllocatedRecord[] {
+    const nonceOf = new Map(this.unheld.map(({ txId, nonce }) => [txId, nonce]));
+    const end = batch.findIndex(({ txId, nonce }) => nonceOf.get(txId) !== nonce);
+    return end === -1 ? batch : batch.slice(0, end);
+  }
+
   /** What the signer is told about its nonce; undefined: this is the first payload there. */
   declaredFor({ txId, changedTo, attempts = [] }: AllocatedRecord): Declaration | undefined {
     return changedTo ?? (attempts.length > 0 ? "requeue" : this.declared.get(txId));
@@ -105,10 +119,11 @@ export class Backlog {
     });
   }
 
-  /** Given up before it was signed: nothing of it is left. */
-  drop(record: AllocatedRecord): void {
-    this.declared.delete(record.txId);
-    this.now({ records: this.waiting.records.filter(({ txId }) => txId !== record.txId) });
+  /** Given up before they were signed: nothing of them is left. */
+  drop(...dropped: readonly Pick<AllocatedRecord, "txId">[]): void {
+    const ids = new Set(dropped.map(({ txId }) => txId));
+    for (const txId of ids) this.declared.delete(txId);
+    this.now({ records: this.waiting.records.filter(({ txId }) => !ids.has(txId)) });
   }
 
   shifted(moves: readonly NonceMove[]): void {

@@ -12,6 +12,7 @@ import type { ChainSettings } from "../settings.ts";
 import { sideBySide } from "./activity.ts";
 import { askAgain, type Patience } from "./ask-again.ts";
 import { BetweenOwners, LeaseLapsed } from "./between-owners.ts";
+import { keepTime } from "./keep-time.ts";
 import { type HashIndex, OwnedLane } from "./owned-lane.ts";
 import { type Ending, noteFenced, Term, type TermPorts } from "./term.ts";
 import { keepPace, resubmitEveryMs } from "./tracked.ts";
@@ -327,6 +328,7 @@ export class Lanes {
     context.counts.forget(fence.lane.signer);
     const lane = new OwnedLane(new Term(fence, this.termPorts), snapshot, context.hashes);
     this.keepPace(lane, context);
+    keepTime(lane, snapshot.allocated > 0, this.ports.clock);
     this.held.set(lane.key, lane);
     this.forgetLists();
     this.wanted.delete(lane.key);

@@ -11,7 +11,8 @@ import {
   type TransitionItem,
 } from "../../domain/ledger/index.ts";
 import { holeLookDue, isUnsure, type LanePace, NEW_LANE_PACE, openNonces } from "../../domain/pace/lane-pace.ts";
-import { awaitsVerdict, isSendDue, mined, predecessorMined } from "../../domain/pace/transaction-pace.ts";
+import { expiryLookDue, isTimeDue } from "../../domain/pace/lane-time.ts";
+import { awaitsVerdict, mined, predecessorMined } from "../../domain/pace/transaction-pace.ts";
 import type { AllocatedRecord, LaneSnapshot } from "../../ports/lane-store.ts";
 import type { Activity } from "./activity.ts";
 import { Backlog } from "./backlog.ts";
@@ -19,7 +20,7 @@ import { LaneNonces } from "./lane-nonces.ts";
 import { Outcomes } from "./outcomes.ts";
 import { QueueShares } from "./queue-shares.ts";
 import type { Ending, Term } from "./term.ts";
-import { happened, resumed, type Tracked } from "./tracked.ts";
+import { happened, isDueAt, resumed, type Tracked } from "./tracked.ts";
 
 export { queued, resumed, type Tracked } from "./tracked.ts";
 
@@ -35,6 +36,7 @@ export interface LaneActivities {
   readonly signing: Activity;
   readonly broadcasting: Activity;
   readonly tending: Activity;
+  readonly expiring: Activity;
 }
 
 /** How much is under way of what other work of the lane has to know of. */
@@ -261,6 +263,7 @@ export class OwnedLane {
   unmine(tx: Tracked): void {
     this.mined.delete(tx.nonce);
     this.unmined.set(tx.nonce, tx);
+    if (tx.validUntil !== null) happened(this, expiryLookDue);
   }
 
   /** Nothing of it is waited for at its nonce any more. */
@@ -295,7 +298,7 @@ export class OwnedLane {
     const end = Math.min(this.headOfLine() ?? first, first) + window;
     let room = window;
     for (const nonce of this.unmined.keys()) if (nonce < end) room--;
-    const fitting = this.backlog.atHand.slice(0, Math.max(0, Math.min(limit, room)));
+    const fitting = this.backlog.unheld.slice(0, Math.max(0, Math.min(limit, room)));
     return fitting.filter((record) => record.nonce < end);
   }
 
@@ -333,6 +336,7 @@ export class OwnedLane {
   /** Wakes what has something to do by now. */
   kickDue(nowMs: number): void {
     if (this.nonces.isDue(nowMs)) this.tending?.kick();
+    if (isTimeDue(this.pace, nowMs)) this.activities?.expiring.kick();
     if (this.pace.signer.kind === "away" && nowMs >= this.pace.signer.untilMs) this.signing?.kick();
     if (this.unmined.size === 0) return;
     const due = this.due(nowMs);
@@ -359,7 +363,7 @@ export class OwnedLane {
 
   /** Resolves when nothing of this lane is under way any more. */
   async settled(): Promise<void> {
-    await Promise.all([this.signing, this.broadcasting, this.tending].map((activity) => activity?.settled()));
+    await Promise.all(Object.values(this.activities ?? {}).map((activity: Activity) => activity.settled()));
   }
 
   /** A node refused a future nonce, and none has taken one since. */
@@ -377,7 +381,7 @@ export class OwnedLane {
     const open = openNonces(this.pace, nowMs);
     const end = open === null ? null : (this.headOfLine() ?? 0) + open;
     for (const tx of this.unmined.values()) {
-      if (isSendDue(tx.pace, nowMs) && (end === null || tx.nonce < end)) due.push(tx);
+      if (isDueAt(tx, nowMs) && (end === null || tx.nonce < end)) due.push(tx);
     }
     return due.sort((a, b) => a.nonce - b.nonce);
   }

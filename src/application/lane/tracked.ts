@@ -1,6 +1,12 @@
 import { attemptToSend } from "../../domain/attempts.ts";
 import { type KeptTransaction, keptTransaction, type TransactionRow, UNSIGNED } from "../../domain/ledger/index.ts";
-import { resumedPace, signedPace, type TransactionPace, takenBefore } from "../../domain/pace/transaction-pace.ts";
+import {
+  isSendDue,
+  resumedPace,
+  signedPace,
+  type TransactionPace,
+  takenBefore,
+} from "../../domain/pace/transaction-pace.ts";
 import { afterInterval } from "../../domain/pace/when.ts";
 import type { Attempt, Receipt, SignedAttempt, UnsignedTransaction } from "../../domain/transaction.ts";
 import type { State, Status } from "../../domain/transitions.ts";
@@ -8,7 +14,7 @@ import type { Codec, DecodedTransaction } from "../../ports/codec.ts";
 import type { AllocatedRecord, LaneStore, TrackedRecord } from "../../ports/lane-store.ts";
 
 /** What is known of a transaction when its owner begins to follow it, and does not change while it does. */
-interface Known extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt"> {
+interface Known extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil"> {
   /** Before this term: when sending it was first claimed, when a node took what is to be sent next, and when sight of it was lost. */
   readonly firstSentAt?: Date | null;
   readonly takenAt?: Date | null;
@@ -21,6 +27,8 @@ export class Tracked {
   readonly nonce: number;
   readonly requestId: string | null;
   readonly createdAt: Date;
+  /** Its caller's word; null: it gave none. */
+  readonly validUntil: Date | null;
   /** Before this term; null: not known to have been. */
   readonly firstSentAt: Date | null;
   readonly takenAt: Date | null;
@@ -36,6 +44,7 @@ export class Tracked {
     this.nonce = known.nonce;
     this.requestId = known.requestId;
     this.createdAt = known.createdAt;
+    this.validUntil = known.validUntil ?? null;
     this.firstSentAt = known.firstSentAt ?? null;
     this.takenAt = known.takenAt ?? null;
     this.lostSightAt = known.lostSightAt ?? null;
@@ -77,6 +86,16 @@ export class Tracked {
   get lastError(): string | null {
     return this.row.expected.lastError;
   }
+
+  /** An operator holds it back: nothing of it is sent, signed or judged by itself. */
+  get held(): boolean {
+    return this.row.expected.held;
+  }
+
+  /** It is being cancelled because its `validUntil` is over. */
+  get expired(): boolean {
+    return this.row.expected.expired;
+  }
 }
 
 /** What the lane's loop has found out about a transaction that does not get on. */
@@ -113,6 +132,16 @@ export function isRefusedForGood(tx: Tracked): boolean {
   return tx.acceptedOrdinal === null && tx.pace.rejections >= REJECTIONS_FOR_GOOD;
 }
 
+/** An operator holds it back, and has not ordered its next send. */
+export function isHeldBack({ held, pace }: Tracked): boolean {
+  return held && !pace.ordered;
+}
+
+/** Due to be sent or judged, and nobody holds it back. */
+export function isDueAt(tx: Tracked, nowMs: number): boolean {
+  return isSendDue(tx.pace, nowMs) && !isHeldBack(tx);
+}
+
 /** Sets a fact once; true where it is new. */
 export function establish(tx: Tracked, code: FactCode, fact: Fact): boolean {
   if (tx.facts.has(code)) return false;
@@ -122,8 +151,8 @@ export function establish(tx: Tracked, code: FactCode, fact: Fact): boolean {
 
 /** Signed a moment ago. The step that commits it, with the claim to send it, is yet to be planned. */
 export function signed(record: AllocatedRecord, { ordinal, rawTransaction }: SignedAttempt): Tracked {
-  const { attempts = UNSIGNED.attempts, submitAttempts = 0, acceptedOrdinal = null } = record;
-  const row = keptTransaction({ ...UNSIGNED, attempts, submitAttempts, acceptedOrdinal });
+  const { attempts = UNSIGNED.attempts, submitAttempts = 0, acceptedOrdinal = null, expired = false } = record;
+  const row = keptTransaction({ ...UNSIGNED, attempts, submitAttempts, acceptedOrdinal, expired });
   return new Tracked(record, row, signedPace(ordinal, rawTransaction));
 }
 
@@ -141,7 +170,8 @@ export function resumed(record: TrackedRecord): Tracked {
 /** What is folded from the steps that follow. */
 export function rowOf(record: TrackedRecord): TransactionRow {
   const { state, subState, attempts, receipt, submitAttempts, acceptedOrdinal, lastError } = record;
-  return { status: { state, subState }, attempts, receipt, submitAttempts, acceptedOrdinal, lastError };
+  const { held = false, expired = false } = record;
+  return { status: { state, subState }, attempts, receipt, submitAttempts, acceptedOrdinal, lastError, held, expired };
 }
 
 /** A node took the newest bytes, nothing was heard against them since, and they wait for a block: not for being sent. */
@@ -170,7 +200,9 @@ export function keepPace(tx: Tracked, { nowMs, now }: { nowMs: number; now: Date
 }
 
 /** One that waits to be signed, for a step that leaves it there. */
-export function queued(record: Pick<AllocatedRecord, "txId" | "nonce" | "requestId" | "createdAt">): Tracked {
+export function queued(
+  record: Pick<AllocatedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil">,
+): Tracked {
   return new Tracked(record, keptTransaction(UNSIGNED), resumedPace(null, false));
 }
 

@@ -14,6 +14,7 @@ import { ChainContext } from "../chain/chain-context.ts";
 import { type StableBlocksOptions, stableBlocks } from "../chain/stable-blocks.ts";
 import { Cluster } from "../cluster/cluster.ts";
 import { DatabaseClock } from "../database-clock.ts";
+import { expireUnsent } from "../detours/expiry.ts";
 import { Intake } from "../detours/intake.ts";
 import { recoverLanes } from "../detours/recover.ts";
 import { Activity, type Working } from "../lane/activity.ts";
@@ -128,7 +129,7 @@ export class FencepostNode {
     const isServedElsewhere = (chainId: number) => this.cluster.membership.servesChain(chainId);
     const createPorts = {
       ...this.stagePorts(),
-      intents: { codec, entropy, chainIds: [...this.chains.keys()], isServedElsewhere },
+      intents: { codec, entropy, clock, chainIds: [...this.chains.keys()], isServedElsewhere },
       requestIds: new RequestIds(store, clock),
       lanes: this.lanes,
       router: this.cluster.forwards ? this.cluster.router : null,
@@ -247,7 +248,8 @@ export class FencepostNode {
     const signing = working(() => sign(ports, context, lane));
     const broadcasting = working(() => broadcast(ports, context, lane));
     const tending = working(() => tendLane(ports, context, lane));
-    lane.activities = { signing, broadcasting, tending };
+    const expiring = working(() => expireUnsent(ports, lane));
+    lane.activities = { signing, broadcasting, tending, expiring };
     if (!lane.reconciled) this.reconciling.kick();
     this.loops.find((loop) => loop.context === context)?.kick();
     signing.kick();

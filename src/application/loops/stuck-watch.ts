@@ -61,8 +61,9 @@ export class StuckWatch {
     // An operator or the node has suspended it: that is a decision already.
     if (lane.suspended) return [];
     const [first] = findings;
-    const ofHead =
-      head === undefined || first === undefined ? [] : [{ lane, context, tx: head, trigger: first.trigger }];
+    // So it is of a head that an operator holds back.
+    const isAsked = head !== undefined && first !== undefined && !head.held;
+    const ofHead = isAsked ? [{ lane, context, tx: head, trigger: first.trigger }] : [];
     return [...singles(lane, context), ...ofHead];
   }
 
@@ -71,13 +72,13 @@ export class StuckWatch {
     const found: Finding[] = [];
     const { head: seen } = lane.pace;
     const headMs = seen.kind === "at" && seen.nonce === head?.nonce ? clock.monotonicMs() - seen.sinceMs : 0;
-    if (headMs > settings.alertHeadAgeMs) {
+    if (headMs > settings.alertHeadAgeMs && head?.held !== true) {
       const message = `nonce ${head?.nonce} has been the head of its lane for ${seconds(headMs)}`;
       found.push({ trigger: "headAge", code: "HEAD_OF_LINE_OLD", message });
     }
     const oldestAt = lane.oldestPendingAt();
     const oldestMs = oldestAt === null ? 0 : clock.now().getTime() - oldestAt.getTime();
-    if (oldestMs > settings.alertOldestAgeMs) {
+    if (oldestMs > settings.alertOldestAgeMs && head?.held !== true) {
       const message = `the oldest transaction that is not final is ${seconds(oldestMs)} old`;
       found.push({ trigger: "oldestAge", code: "PENDING_OLD", message });
     }
@@ -105,6 +106,7 @@ export class StuckWatch {
 function singles(lane: OwnedLane, context: ChainContext): readonly Question[] {
   const { maxAttempts } = context.settings;
   return [...lane.unmined.values()].flatMap((tx): readonly Question[] => {
+    if (tx.held) return [];
     if (tx.pace.answer === "rejected") return [{ lane, context, tx, trigger: "rejected" }];
     const isSpent = maxAttempts > 0 && tx.attempts.length >= maxAttempts;
     return isSpent ? [{ lane, context, tx, trigger: "maxAttempts" }] : [];

@@ -11,6 +11,7 @@ import { judged, lookWanted } from "../../domain/pace/transaction-pace.ts";
 import { unlessSilent } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { cancelExpired, type ExpiryPorts } from "../detours/expiry.ts";
 import { type HolePorts, tendHoles } from "../detours/holes.ts";
 import { type LowerGasPorts, lowerGas, type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
 import { mayStick, reasonOf, stick } from "../detours/stuck.ts";
@@ -20,11 +21,12 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 import { happened, type Tracked } from "../lane/tracked.ts";
 
 export type TendPorts = RepricePorts & FeedWriterPorts;
-export type TendLanePorts = TendPorts & HolePorts & LowerGasPorts;
+export type TendLanePorts = TendPorts & HolePorts & LowerGasPorts & ExpiryPorts;
 
 /** Everything that keeps a lane going: what was sent, and the nonces that nothing holds. */
 export function tendLane(ports: TendLanePorts, context: ChainContext, lane: OwnedLane): Working {
   return inTurn(
+    () => cancelExpired(ports, context, lane),
     () => tend(ports, context, lane),
     () => lowerGas(ports, context, lane),
     () => tendHoles(ports, context, lane),
@@ -50,7 +52,9 @@ export function tend(ports: TendPorts, context: ChainContext, lane: OwnedLane): 
 /** Notes who is the head, and since when: what has just come to it has the lane's patience before it. */
 function watchHead({ clock }: TendPorts, lane: OwnedLane): HeadOfLine | null {
   const tx = lane.unmined.get(lane.headOfLine() ?? -1);
-  const seen = tx && { nonce: tx.nonce, stuck: tx.status.state === "STUCK", ageMs: ageBefore(clock, tx) };
+  // Let go again, it has the lane's patience anew, as after STUCK.
+  const stuck = tx?.status.state === "STUCK" || tx?.held === true;
+  const seen = tx && { nonce: tx.nonce, stuck, ageMs: ageBefore(clock, tx) };
   happened(lane, headSeen, seen ?? null, clock.monotonicMs());
   return lane.pace.head.kind === "at" ? lane.pace.head : null;
 }

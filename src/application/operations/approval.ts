@@ -7,13 +7,13 @@
  * Reads: the transaction and its history. Writes: the decision. A crash leaves the decision, or nothing of it; a repeat of
  * the order is known by its id.
  */
-import type { ApprovalFate } from "../../ports/lane-store.ts";
 import type { HistoryRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
 import type { TransactionAction } from "../api.ts";
 import { conflict } from "../detours/change-payload.ts";
 import type { FeedWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Instruction } from "../requests/order.ts";
+import { holdIntent } from "./hold-transaction.ts";
 
 export interface ApprovalPorts extends FeedWriterPorts {
   readonly store: Pick<QueryStore, "history">;
@@ -21,7 +21,7 @@ export interface ApprovalPorts extends FeedWriterPorts {
   readonly intakeDue: () => void;
 }
 
-type Decided = Exclude<ApprovalFate["event"], "expire">;
+type Decided = "approve" | "reject" | "callOff";
 
 const EVENTS: Partial<Readonly<Record<TransactionAction, Decided>>> = {
   approve: "approve",
@@ -29,7 +29,7 @@ const EVENTS: Partial<Readonly<Record<TransactionAction, Decided>>> = {
   cancel: "callOff",
 };
 
-const DECIDED: Readonly<Record<ApprovalFate["event"], string>> = {
+const DECIDED: Readonly<Record<Decided | "expire", string>> = {
   approve: "was approved",
   reject: "was rejected",
   expire: "was not approved in time",
@@ -47,9 +47,11 @@ export async function settleApproval(
   instruction: Instruction,
 ): Promise<"decided" | "done" | null> {
   const { action, reason, decision } = instruction;
-  const { txId, requestId, awaiting, approved } = record;
+  const { txId, requestId, awaiting, intakeId: waiting } = record;
+  if (action === "suspend" || action === "resume")
+    return waiting === undefined ? null : holdIntent(ports, lane, record, instruction);
   const event = EVENTS[action];
-  const row = awaiting ?? (event === "callOff" ? approved : undefined);
+  const row = awaiting ?? (event === "callOff" ? callableOff(record) : undefined);
   if (row === undefined)
     return action === "approve" || action === "reject" ? refuseLate(ports, lane, txId, action) : null;
   if (event === undefined) throw conflict(txId, "waits for approval: it has no nonce and no payload yet");
@@ -64,6 +66,11 @@ export async function settleApproval(
   return "decided";
 }
 
+/** Approved, or held back: it may wait long for its nonce, and can be cancelled until it has one. */
+function callableOff({ approved, intakeId, heldSince }: TransactionRecord): { readonly intakeId: number } | undefined {
+  return approved ?? (heldSince !== undefined && intakeId !== undefined ? { intakeId } : undefined);
+}
+
 /** Whoever comes second gets the result, where it is the one that was wanted. */
 async function refuseLate(
   { store }: ApprovalPorts,
@@ -75,7 +82,7 @@ async function refuseLate(
   if (made?.event === action) return "done";
   if (made === undefined) throw conflict(txId, "does not wait for approval");
   const by = made.decision === undefined ? "" : ` by ${made.decision.actor}`;
-  throw conflict(txId, `${DECIDED[made.event as ApprovalFate["event"]]}${by}`);
+  throw conflict(txId, `${DECIDED[made.event as keyof typeof DECIDED]}${by}`);
 }
 
 function isDecided({ event }: HistoryRecord): boolean {

@@ -1,6 +1,6 @@
 import { FencepostError, invalid, outcomeUnknown } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
-import { sentAfresh } from "../../domain/pace/transaction-pace.ts";
+import { sendOrdered, sentAfresh } from "../../domain/pace/transaction-pace.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { TransactionAction, TransactionOrder, TransactionView } from "../api.ts";
@@ -17,6 +17,7 @@ import { type TransactionQueryPorts, transaction } from "../queries/transactions
 import { UUID } from "../requests/fields.ts";
 import { type Instruction, parseOrder } from "../requests/order.ts";
 import { type ApprovalPorts, settleApproval } from "./approval.ts";
+import { holdTransaction } from "./hold-transaction.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
 import { type OrderKeyPorts, wasCarriedOut } from "./order-keys.ts";
 import type { Consultation, HookRunner } from "./stuck-hook.ts";
@@ -40,6 +41,8 @@ const MOST_LOOKS = 40;
 const LOOK_AGAIN_MS = 50;
 
 const ACTIONS: Readonly<Record<Exclude<TransactionAction, "approve" | "reject">, Performed>> = {
+  suspend: holdTransaction,
+  resume: holdTransaction,
   resubmit,
   reprice: (ports, task) => changePayload(ports, task, "reprice"),
   cancel: (ports, task) => changePayload(ports, task, "cancel"),
@@ -184,6 +187,7 @@ async function resubmit(ports: ActionPorts, { lane, tx, record, instruction }: T
   const event = tx.status.state === "STUCK" ? "unstick" : "decide";
   await commitPlanned(ports, lane, [plan(tx, event, { reason, decision })]);
   if (tx.receipt === null) happened(tx, sentAfresh);
+  happened(tx, sendOrdered);
   lane.broadcasting?.kick();
   return "done";
 }

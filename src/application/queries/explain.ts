@@ -70,7 +70,7 @@ async function forbiddenForMore({ limits = null }: LimitPorts, record: Transacti
 type Facts = Omit<ExplainedTransaction, "forbidden">;
 
 function transactionFacts(record: TransactionRecord, history: readonly HistoryRecord[]): Facts {
-  const { payload, awaiting, ...rest } = record;
+  const { payload, awaiting, validUntil = null, expiredAt = null, ...rest } = record;
   const led = history.findLast((step) => step.fromState !== step.state || step.reason !== null);
   const withdrawn = history.findLast(({ event }) => event === "withdraw" || event === "reorg" || event === "mine");
   const gone = withdrawn !== undefined && withdrawn.event !== "mine";
@@ -81,7 +81,15 @@ function transactionFacts(record: TransactionRecord, history: readonly HistoryRe
     reason: led?.reason ?? null,
     since: led?.firstAt ?? record.updatedAt,
     withdrawn: gone && record.receipt === null && !isSettled(record.state),
+    ...{ validUntil, expiredAt, held: heldBy(record, history) },
   };
+}
+
+function heldBy({ heldSince }: TransactionRecord, history: readonly HistoryRecord[]): Facts["held"] {
+  if (heldSince === undefined) return null;
+  const step = history.findLast(({ event }) => event === "hold");
+  const [actor, reason] = [step?.decision?.actor ?? "somebody", step?.reason ?? "no reason was kept"];
+  return { since: heldSince, actor, reason };
 }
 
 async function laneFacts(
@@ -97,11 +105,15 @@ async function laneFacts(
   if (record.nonce === null || isSettled(record.state)) return whole;
   if (minedCount === null) {
     const head = row?.headOfLine ?? null;
-    return { ...whole, head: head?.txId === record.txId ? null : head };
+    if (head === null || head.txId === record.txId) return whole;
+    return { ...whole, head: { ...head, held: (await store.transaction(head.txId))?.heldSince !== undefined } };
   }
   if (minedCount >= record.nonce) return whole;
   const next = await store.transactionAt(record.lane, minedCount);
-  if (next !== null) return { ...whole, head: { txId: next.txId, nonce: minedCount, state: next.state } };
+  if (next !== null) {
+    const { txId, state, heldSince } = next;
+    return { ...whole, head: { txId, nonce: minedCount, state, held: heldSince !== undefined } };
+  }
   const hole = row?.holes.find((each) => each.nonce === minedCount);
   // What no transaction holds and is no hole either is kept for a caller, where anything is.
   const holeReserved = hole === undefined && (row?.reserved ?? 0) > 0;

@@ -5,9 +5,10 @@
  */
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
-import type { Address, Hex } from "../../domain/lane.ts";
+import type { Address } from "../../domain/lane.ts";
 import { type CreateLimits, refuseOutside } from "../../domain/principal.ts";
 import type { Intent } from "../../domain/transaction.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { CreateRequest } from "../api.ts";
@@ -21,15 +22,18 @@ import {
   refuseUnknownKeys,
 } from "./fields.ts";
 import { chosenFrom, namesPool } from "./pool.ts";
+import { parseValidUntil } from "./valid-until.ts";
 
 export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
   /** Configured chains; the only one is the default. */
   readonly chainIds: readonly number[];
   /** Another live node reaches this chain: not ours, but not unknown either. */
   readonly isServedElsewhere?: (chainId: number) => boolean;
+  /** The time of day, which bounds how far ahead a `validUntil` may be; absent: nothing does. */
+  readonly clock?: Pick<Clock, "now">;
 }
 
-const REQUEST_KEYS = ["chainId", "signer", "requestId", "payload", "allowNoCode", "metadata"];
+const REQUEST_KEYS = ["chainId", "signer", "requestId", "payload", "allowNoCode", "validUntil", "metadata"];
 const KEYS_WITH_NONCE = [...REQUEST_KEYS, "nonce"];
 const MAX_METADATA_BYTES = 8 * 1024;
 const MAX_REQUEST_ID_CHARACTERS = 255;
@@ -57,15 +61,18 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, naming:
     : { signer: parseSigner(ports.codec, body.signer, "signer") };
   const requestId = parseRequestId(body.requestId);
   const payload = normalisePayload(ports.codec, body.payload);
+  const validUntil = parseValidUntil(body.validUntil, ports.clock ?? null);
   const metadata = parseMetadata(body.metadata);
   const chainId = parseChainId(ports.chainIds, body.chainId, ports.isServedElsewhere);
   const lane = { chainId, signer };
   if (naming.limits !== undefined) refuseOutside(naming.limits, lane);
-  const intent = { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload) as Hex, metadata, ...from };
+  const said = { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload, validUntil), metadata };
   return {
-    ...intent,
+    ...said,
+    ...from,
     ...(parseAllowNoCode(body.allowNoCode) ? { allowNoCode: true } : {}),
     ...(body.nonce === undefined ? {} : { exactNonce: parseNonce(body.nonce) }),
+    ...(validUntil === undefined ? {} : { validUntil }),
   };
 }
 

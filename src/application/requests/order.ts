@@ -53,6 +53,8 @@ const FEES = ["gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "type"];
 const KEYS: Readonly<Record<TransactionAction, readonly string[]>> = {
   approve: COMMON,
   reject: COMMON,
+  suspend: COMMON,
+  resume: COMMON,
   resubmit: COMMON,
   reprice: [...COMMON, ...FEES],
   cancel: [...COMMON, ...FEES],

@@ -3,7 +3,17 @@
  * (application/queries/explain.ts).
  */
 import { isHashAlone } from "../attempts.ts";
-import { awaitingApproval, LANE_RULES, ORDER_RULES, OWN_RULES, PROGRESS_RULES, type Rule } from "./obstacles.ts";
+import {
+  awaitingApproval,
+  expires,
+  expiring,
+  heldBack,
+  LANE_RULES,
+  ORDER_RULES,
+  OWN_RULES,
+  PROGRESS_RULES,
+  type Rule,
+} from "./obstacles.ts";
 import { disputedCause, minedCause, settledCause } from "./outcomes.ts";
 import { type Cause, type Explanation, HELP, HELPS, type HelpCode, type Situation } from "./situation.ts";
 
@@ -32,17 +42,18 @@ function isPossible({ transaction: { attempts } }: Situation): (help: HelpCode) 
 /** Something is wrong: all of it. Nothing is: how far along it is. */
 function openCauses(situation: Situation): readonly Cause[] {
   const said = (rules: readonly Rule[]): readonly Cause[] => rules.flatMap((rule) => rule(situation) || []);
+  const ahead = said([expires]);
   // It has no place in its lane yet, so nothing of the lane is in its way.
   const awaiting = said([awaitingApproval]);
-  if (awaiting.length > 0) return awaiting;
+  if (awaiting.length > 0) return [...said([heldBack, expiring]), ...awaiting, ...ahead];
   const lane = said(LANE_RULES);
   const mined = minedCause(situation);
   if (mined !== null) {
     const inTheWay = lane.filter(({ code }) => code !== "LANE_SUSPENDED" && code !== "KILLED");
     return [...inTheWay, ...said([disputedCause]), mined];
   }
-  const wrong = [...lane, ...said(ORDER_RULES), ...said(OWN_RULES)];
-  return wrong.length > 0 ? wrong : said(PROGRESS_RULES).slice(0, 1);
+  const wrong = [...lane, ...said([heldBack, expiring]), ...said(ORDER_RULES), ...said(OWN_RULES)];
+  return [...(wrong.length > 0 ? wrong : said(PROGRESS_RULES).slice(0, 1)), ...ahead];
 }
 
 function summaryOf({ transaction }: Situation, causes: readonly Cause[]): string {

@@ -22,6 +22,36 @@ export const awaitingApproval: Rule = ({ transaction: { awaiting, reason, since 
   return { code: "AWAITING_APPROVAL", text, since, data: { rule, owner, expiresAt: expiresAt.toISOString() } };
 };
 
+/** Somebody holds this one back, whatever its lane does. */
+export const heldBack: Rule = ({ transaction: { held, nonce, attempts } }) => {
+  if (held === null) return null;
+  const behind = nonce === null ? "it gets no nonce" : "nothing of it is sent, and what is behind it waits";
+  const mined = attempts.length === 0 ? "" : "; what a node has of it may still be mined";
+  const text = `it is held back (${held.actor}: ${held.reason}): ${behind} until it is resumed${mined}`;
+  return { code: "HELD", text, since: held.since, data: { nonce, actor: held.actor } };
+};
+
+/** Its caller wanted it mined by then, and that is over. */
+export const expiring: Rule = ({ transaction: { validUntil, expiredAt, held }, now }) => {
+  if (validUntil === null || validUntil > now) return null;
+  const over = `it expired ${agoInWords(validUntil, now)} (validUntil ${validUntil.toISOString()})`;
+  const data = { validUntil: validUntil.toISOString() };
+  if (expiredAt !== null) {
+    const text = `${over} and is being cancelled: whichever payload is mined decides`;
+    return { code: "EXPIRING", text, since: expiredAt, data };
+  }
+  const then = held === null ? "as soon as something may be sent for it" : "once it is resumed";
+  return { code: "EXPIRING", text: `${over}, and is cancelled ${then}`, data };
+};
+
+/** The same, ahead: no obstacle, but worth knowing. */
+export const expires: Rule = ({ transaction: { validUntil }, now }) => {
+  if (validUntil === null || validUntil <= now) return null;
+  const at = validUntil.toISOString();
+  const text = `it expires at ${at}, ${untilInWords(validUntil, now)}: not mined by then, it is cancelled`;
+  return { code: "EXPIRES", text, data: { validUntil: at } };
+};
+
 /** Whatever the transaction: nothing of its lane moves. */
 export const LANE_RULES: readonly Rule[] = [
   ({ lane: { killed } }) => {
@@ -75,7 +105,8 @@ export const ORDER_RULES: readonly Rule[] = [
   ({ lane: { head }, transaction }) => {
     if (head === null || transaction.nonce === null || head.nonce >= transaction.nonce) return null;
     const behind = transaction.nonce - head.nonce;
-    const text = `waits behind nonce ${head.nonce}, which is ${head.state}${behind === 1 ? "" : ` (${behind} places ahead)`}`;
+    const held = head.held ? " and held back by an operator" : "";
+    const text = `waits behind nonce ${head.nonce}, which is ${head.state}${held}${behind === 1 ? "" : ` (${behind} places ahead)`}`;
     return { code: "WAITING_BEHIND", text, data: { nonce: head.nonce, txId: head.txId, state: head.state } };
   },
   ({ transaction: { state, nonce }, chain: { minedCount, inFlightWindow } }) => {

@@ -15,7 +15,7 @@ export function settledCause({ transaction, chain }: Situation): Cause | null {
       receipt === null && transaction.nonce === null
         ? `cancelled before it had a nonce: ${transaction.reason ?? "no reason was kept"}`
         : `cancelled: a transaction without effect was mined at its nonce${at}`,
-    EXPIRED: `given up: ${transaction.reason ?? "its time was over"}`,
+    EXPIRED: `given up${at}: ${transaction.reason ?? "its time was over"}`,
     NONCE_CONSUMED_EXTERNALLY: `its nonce ${transaction.nonce} was used by a transaction that was not sent from here${at}`,
     REJECTED: `refused before anything of it was sent: ${transaction.reason ?? transaction.lastError ?? "no reason was kept"}`,
     REQUEST_ID_REUSED: "its request id belongs to another payload",

@@ -31,6 +31,17 @@ export interface ExplainedTransaction
   readonly awaiting: (Pick<Approval, "rule" | "expiresAt"> & { readonly owner: string | null }) | null;
   /** Its receipt was withdrawn, and none has come since. */
   readonly withdrawn: boolean;
+  /** Its caller's word, and since when it is being cancelled because of that; null: not given, and not yet. */
+  readonly validUntil: Date | null;
+  readonly expiredAt: Date | null;
+  /** Who holds it back, and why; null: nobody does. */
+  readonly held: Held | null;
+}
+
+export interface Held {
+  readonly since: Date;
+  readonly actor: string;
+  readonly reason: string;
 }
 
 export interface ExplainedLane {
@@ -41,7 +52,7 @@ export interface ExplainedLane {
   /** Nothing is signed for it now, as far as the node that was asked knows. */
   readonly signerAway: { readonly since: Date; readonly reason: string } | null;
   /** What stands at the nonce that the chain wants next, where it is not this one. */
-  readonly head: Pick<LaneTransaction, "txId" | "nonce" | "state"> | null;
+  readonly head: (Pick<LaneTransaction, "txId" | "nonce" | "state"> & { readonly held: boolean }) | null;
   /** The chain wants this nonce next, and no transaction of the lane holds it. */
   readonly hole: number | null;
   /** Why nothing holds it, as far as that is kept. */
@@ -103,6 +114,7 @@ export const HELP = {
   END_KILL:
     "find out why it was ordered; then end the order with a key that has `admin` (DELETE /api/v1/kill, or DELETE /api/v1/signers/{signer}/kill)",
   RESUME_LANE: "resume the lane (POST /api/v1/signers/{signer}/resume)",
+  RESUME_TRANSACTION: "let it go on (POST /api/v1/tx/{txId}/resume), or cancel it",
   START_A_NODE: "start a node that holds this signer's key and reaches its chain",
   CHECK_RPC: "check the chain's endpoints; several can be configured, and failing ones are passed over",
   CHECK_SIGNER: "check the service that holds this signer's key, and what this node may do there",
@@ -137,6 +149,9 @@ export const HELPS = {
   REQUEST_ID_REUSED: ["SEND_ANEW"],
   EXPIRED: ["SEND_ANEW"],
   AWAITING_APPROVAL: ["APPROVE"],
+  HELD: ["RESUME_TRANSACTION"],
+  EXPIRES: [],
+  EXPIRING: [],
   WAITING_FOR_ALLOCATION: [],
   WAITING_FOR_WINDOW: [],
   WAITING_FOR_SIGNATURE: [],

@@ -24,6 +24,8 @@ function fateOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateFate 
   }
   if (isHeld(draft.ledger)) return { fate: "held" };
   const intake = waiting(draft.ledger, item);
+  if (intake?.held === true) return { fate: "held" };
+  if (isOver(intent.validUntil, draft.at)) return { fate: "expired" };
   const approval = intake?.approval ?? null;
   if (intake !== null && approval?.approved === false) return awaiting(approval.rule, intake.acceptedAt);
   const { exactNonce } = intent;
@@ -39,6 +41,11 @@ function fateOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateFate 
   draft.record({ kind: "allocated", intent, nonce, intake, at: draft.at });
   for (const charge of verdict.charges) draft.record(charge);
   return { fate: "created", nonce, createdAt: intake?.acceptedAt ?? draft.at, ...(recycled ? { recycled } : {}) };
+}
+
+/** By the database's clock, behind the lane's lock: no nonce is given to what nobody wants any more. */
+export function isOver(validUntil: Date | null | undefined, at: Date): boolean {
+  return validUntil !== null && validUntil !== undefined && validUntil <= at;
 }
 
 function keepWaiting(

@@ -5,6 +5,7 @@ import type { PreparedIntent } from "../transaction.ts";
 import type { Approval, WaitingIntent, Watched } from "./ledger.ts";
 import type {
   ApprovalFate,
+  IntakeEvent,
   IntakeFate,
   LaneDecision,
   NewCompletion,
@@ -31,6 +32,8 @@ export type Change =
   | Awaits
   /** Somebody has approved it: it gets its nonce like any other intent of the intake table. */
   | { readonly kind: "approved"; readonly intake: WaitingIntent; readonly fate: ApprovalFate; readonly at: Date }
+  /** An operator holds it back, or lets it go on (`fate.event`). */
+  | { readonly kind: "held"; readonly intake: WaitingIntent; readonly fate: ApprovalFate; readonly at: Date }
   | { readonly kind: "aliased"; readonly intakeId: number; readonly of: string }
   /** Settled as `state` says, mined in `block`: past its watch. */
   | ({ readonly kind: "unwatched"; readonly block: number } & Watched)
@@ -94,9 +97,12 @@ export interface Awaits {
 export interface Refused {
   readonly kind: "refused";
   readonly intake: WaitingIntent;
-  readonly fate: Extract<IntakeFate, { readonly fate: "refused" | "decided" }>;
+  readonly fate: Extract<IntakeFate, { readonly fate: "refused" }> | EndedFate;
   readonly at: Date;
 }
+
+/** What was decided about an intent, where that ends it. */
+export type EndedFate = ApprovalFate<Exclude<IntakeEvent, "approve" | "hold" | "unhold">>;
 
 /** One line of the feed, less its number. */
 export interface Completion extends NewCompletion {

@@ -1,5 +1,5 @@
 import type { Attempt, SignedAttempt } from "../transaction.ts";
-import { TRANSITIONS } from "../transitions.ts";
+import { isSettled, TRANSITIONS } from "../transitions.ts";
 import type { Allocated, Awaits, Moved, Refused } from "./changes.ts";
 import { type LedgerAttempt, type LedgerTransaction, stepsOf, type TransactionDetails } from "./ledger.ts";
 import type { TransitionItem } from "./writes.ts";
@@ -20,6 +20,9 @@ export function allocatedTransaction({ intent, nonce, intake, at }: Allocated): 
     steps: intake === null ? 1 : stepsOf(intake) + 1,
     attemptCount: 0,
     acceptedOrdinal: null,
+    validUntil: intent.validUntil ?? null,
+    heldSince: null,
+    expiredAt: null,
     minedIn: null,
     fingerprint: intent.fingerprint,
     attempts: NO_ATTEMPTS,
@@ -32,7 +35,7 @@ function unsent(createdAt: Date, lastError: string | null): TransactionDetails {
 }
 
 export function refusedTransaction({ intake, fate }: Refused): LedgerTransaction {
-  const { txId, requestId, owner, fingerprint, acceptedAt } = intake;
+  const { txId, requestId, owner, fingerprint, acceptedAt, validUntil = null } = intake;
   const { state, subState } = TRANSITIONS[fate.event].to;
   return {
     ...{
@@ -46,17 +49,19 @@ export function refusedTransaction({ intake, fate }: Refused): LedgerTransaction
       lastEvent: fate.event,
       steps: stepsOf(intake) + 1,
     },
-    ...{ attemptCount: 0, acceptedOrdinal: null, minedIn: null, fingerprint, attempts: NO_ATTEMPTS },
+    ...{ attemptCount: 0, acceptedOrdinal: null, validUntil, heldSince: null, expiredAt: null },
+    ...{ minedIn: null, fingerprint, attempts: NO_ATTEMPTS },
     details: unsent(acceptedAt, fate.reason),
   };
 }
 
 /** One that has no nonce, and is nobody's to follow yet. */
 export function awaitingTransaction({ intent, intake, approval, at }: Awaits): LedgerTransaction {
-  const { txId, requestId, owner, fingerprint } = intent;
+  const { txId, requestId, owner, fingerprint, validUntil = null } = intent;
   return {
     ...{ txId, requestId, owner, nonce: null, live: false, ...TRANSITIONS.await.to, lastEvent: "await" },
-    ...{ steps: stepsOf({ approval }), attemptCount: 0, acceptedOrdinal: null, minedIn: null },
+    ...{ steps: stepsOf({ ...intake, approval }), attemptCount: 0, acceptedOrdinal: null, minedIn: null },
+    ...{ validUntil, heldSince: null, expiredAt: null },
     ...{ fingerprint, attempts: NO_ATTEMPTS, details: unsent(intake?.acceptedAt ?? at, null) },
   };
 }
@@ -74,10 +79,19 @@ export function movedTransaction(tx: LedgerTransaction, change: Moved): LedgerTr
     steps: step,
     attemptCount,
     acceptedOrdinal,
+    heldSince: heldAfter(tx.heldSince, item, change.at),
+    expiredAt: item.expires === true ? change.at : tx.expiredAt,
     minedIn: receipt === undefined ? tx.minedIn : (receipt?.blockNumber ?? null),
     attempts: tx.attempts === undefined ? undefined : movedAttempts(tx.attempts, item, change.at),
     details: tx.details === undefined ? undefined : movedDetails(tx.details, change),
   };
+}
+
+/** What `hold` and `unhold` make of it. With its outcome it is over: nobody could let go what is final, were it reorganised away. */
+export function heldAfter<At>(before: At | null, { event, to }: TransitionItem, at: At): At | null {
+  if (isSettled(to)) return null;
+  if (event === "hold") return before ?? at;
+  return event === "unhold" ? null : before;
 }
 
 function movedDetails(details: TransactionDetails, { item, at }: Moved): TransactionDetails {

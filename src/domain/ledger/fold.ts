@@ -46,6 +46,9 @@ export function foldInto(ledger: OwnLedger, change: Change): void {
     case "approved":
       foldApproved(ledger, change.intake);
       break;
+    case "held":
+      foldHeld(ledger, change);
+      break;
     case "aliased":
       ledger.intake = ledger.intake.delete(change.intakeId);
       break;
@@ -105,6 +108,11 @@ function foldApproved(ledger: OwnLedger, intake: WaitingIntent): void {
   if (!before) return;
   const tx = { ...before, ...TRANSITIONS.approve.to, lastEvent: "approve" as const, steps: before.steps + 1 };
   ledger.transactions = ledger.transactions.set(txId, tx);
+}
+
+function foldHeld(ledger: OwnLedger, { intake, fate }: Extract<Change, { kind: "held" }>): void {
+  const { held: _, ...rest } = { ...intake, holds: (intake.holds ?? 0) + 1 };
+  ledger.intake = ledger.intake.set(intake.intakeId, fate.event === "hold" ? { ...rest, held: true } : rest);
 }
 
 function foldMoved(ledger: OwnLedger, change: Moved): void {

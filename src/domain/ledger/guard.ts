@@ -114,7 +114,7 @@ export function concernsLimits({ spends, attempt, from, to }: TransitionItem): b
 }
 
 function settled(charges: readonly Charge[], { paid, event }: TransitionItem): readonly Charge[] {
-  if (event === "giveUp") return settledCharges(charges, NOTHING_PAID);
+  if (event === "giveUp" || event === "expire") return settledCharges(charges, NOTHING_PAID);
   return paid === undefined ? [] : settledCharges(charges, paid);
 }
 

@@ -29,6 +29,6 @@ export type * from "./nonce-writes.ts";
 export { inOrder } from "./order.ts";
 export { orderKeyOf } from "./order-keys.ts";
 export { NotLoaded, Part } from "./part.ts";
-export { expired } from "./settle-intake.ts";
+export { expired, lapsed } from "./settle-intake.ts";
 export type * from "./writes.ts";
 export type * from "./writes.ts";

@@ -7,7 +7,7 @@ import type { Attempt } from "../transaction.ts";
 import type { Status } from "../transitions.ts";
 import { type Signing, signingOf } from "./bind.ts";
 import type { Moved } from "./changes.ts";
-import { highestAccepted, steppedAttempts, toldBy } from "./fold-transaction.ts";
+import { heldAfter, highestAccepted, steppedAttempts, toldBy } from "./fold-transaction.ts";
 import type { LedgerTransaction, TransactionDetails } from "./ledger.ts";
 import type { TransitionItem } from "./writes.ts";
 
@@ -16,6 +16,10 @@ export interface TransactionRow
     Pick<LedgerTransaction, "acceptedOrdinal"> {
   readonly status: Status;
   readonly attempts: readonly Attempt[];
+  /** An operator holds it back. */
+  readonly held: boolean;
+  /** It is being cancelled because its `validUntil` is over. */
+  readonly expired: boolean;
 }
 
 export interface KeptTransaction {
@@ -34,6 +38,8 @@ export const UNSIGNED: TransactionRow = {
   submitAttempts: 0,
   acceptedOrdinal: null,
   lastError: null,
+  held: false,
+  expired: false,
 };
 
 const NONE: readonly TransitionItem[] = [];
@@ -77,6 +83,8 @@ function stepped(row: TransactionRow, item: TransitionItem): TransactionRow {
     submitAttempts,
     acceptedOrdinal: highestAccepted(row.acceptedOrdinal, item),
     lastError,
+    held: heldAfter(row.held || null, item, true) ?? false,
+    expired: row.expired || item.expires === true,
   };
 }
 

@@ -59,6 +59,12 @@ export interface LedgerTransaction extends Status {
   readonly attemptCount: number;
   /** The highest attempt that a node took; null: none that we know of. */
   readonly acceptedOrdinal: number | null;
+  /** Its caller's word; null: it gave none. */
+  readonly validUntil: Date | null;
+  /** Since when an operator holds it back; null: nobody does. */
+  readonly heldSince: Date | null;
+  /** Since when it is being cancelled because `validUntil` was over; null: it is not. */
+  readonly expiredAt: Date | null;
   /** The number of the block that its receipt is from; null: it has none. Undefined: not loaded. */
   readonly minedIn: number | null | undefined;
   /** Of what its caller asked for. Undefined: not loaded. */
@@ -102,6 +108,11 @@ export interface WaitingIntent {
   readonly acceptedAt: Date;
   /** Null: no policy has asked for it. */
   readonly approval: Approval | null;
+  readonly validUntil?: Date;
+  /** Held back by an operator: it gets no nonce, and does not expire, before it is let go. */
+  readonly held?: true;
+  /** How often it was held back or let go on; absent: never. */
+  readonly holds?: number;
 }
 
 /** By which rule an intent waits for approval, and how long. */
@@ -111,10 +122,10 @@ export interface Approval {
   readonly approved: boolean;
 }
 
-/** How many rows its history has: accepted, and then awaited, and then approved. */
-export function stepsOf({ approval }: Pick<WaitingIntent, "approval">): number {
-  if (approval === null) return 1;
-  return approval.approved ? 3 : 2;
+/** How many rows its history has: accepted, and then awaited, and then approved, and held or let go in between. */
+export function stepsOf({ approval, holds = 0 }: Pick<WaitingIntent, "approval" | "holds">): number {
+  if (approval === null) return 1 + holds;
+  return (approval.approved ? 3 : 2) + holds;
 }
 
 const ALL = { kind: "all" } as const;

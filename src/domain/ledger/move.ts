@@ -1,6 +1,7 @@
 /** Moves a transaction by one step through the table of domain/transitions.ts. */
 import { type Hole, isFree } from "../holes.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transitions.ts";
+import { isOver } from "./allocate.ts";
 import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
 import { highestAccepted } from "./fold-transaction.ts";
@@ -17,7 +18,7 @@ import type { MoveFate, TransitionItem } from "./writes.ts";
 export function move(draft: Draft, item: TransitionItem): MoveFate {
   const tx = draft.ledger.transactions.get(item.txId);
   if (tx === null || !tx.live || !fits(tx, item)) return "conflict";
-  if (item.claim !== undefined && isHeld(draft.ledger)) return "conflict";
+  if (!mayBeTaken(draft, tx, item)) return "conflict";
   if (isCarriedOut(draft, item.decision?.order)) return "conflict";
   refuseIllegal(item);
   const attemptCount = countAttempts(tx, item);
@@ -36,6 +37,18 @@ export function move(draft: Draft, item: TransitionItem): MoveFate {
   if (way.leaves !== null) draft.record({ kind: "holeLeft", hole: { ...way.leaves, since: draft.at } });
   complete(draft, tx, item);
   return "applied";
+}
+
+/**
+ * A lane that is held gives no permission to send, and up no nonce: what was sent may have been forgotten. A transaction that
+ * is held back is sent only by somebody's decision. And it expires by the database's clock alone.
+ */
+function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: TransitionItem): boolean {
+  const { claim, decision, ordered, expires, event } = item;
+  const isExpiry = event === "expire" || expires === true;
+  if ((claim !== undefined || event === "expire") && isHeld(ledger)) return false;
+  if (isExpiry && (tx.heldSince !== null || !isOver(tx.validUntil, at))) return false;
+  return claim === undefined || tx.heldSince === null || decision !== undefined || ordered === true;
 }
 
 function complete(draft: Draft, { txId, requestId }: LedgerTransaction, { completion }: TransitionItem): void {
@@ -97,7 +110,8 @@ interface Way {
 function wayOf(ledger: Ledger, tx: LedgerTransaction, item: TransitionItem): Way | null {
   const { nonce, txId } = tx;
   if (item.event === "requeue") return { nonce: nextOf(ledger), fills: null, leaves: null };
-  if (nonce === null || (item.nonce === undefined && item.event !== "giveUp")) {
+  const isGivenUp = item.event === "giveUp" || item.event === "expire";
+  if (nonce === null || (item.nonce === undefined && !isGivenUp)) {
     return { nonce, fills: null, leaves: null };
   }
   if (tx.attemptCount > 0) throw new BatchRefused(`transaction ${txId} was signed at nonce ${nonce}`);

@@ -1,6 +1,6 @@
 /** Settles intents of the intake table that get no nonce. What is settled already is passed over: an owner may repeat it. */
 import { isAnothers } from "../principal.ts";
-import type { Refused } from "./changes.ts";
+import type { EndedFate, Refused } from "./changes.ts";
 import type { Draft } from "./draft.ts";
 import type { Approval, WaitingIntent } from "./ledger.ts";
 import { isCarriedOut, keepOrderKey } from "./order-keys.ts";
@@ -22,27 +22,45 @@ export function settleIntake(draft: Draft, { fates }: SettleIntakeWrite): Ledger
  * nonce, and is called off until it has one.
  */
 function decide(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
-  const { approval } = intake;
   const order = fate.decision?.order;
-  if (approval === null || isCarriedOut(draft, order)) return;
-  if (approval.approved) {
-    if (fate.event !== "callOff") return;
-    end(draft, intake, fate);
+  if (isCarriedOut(draft, order)) return;
+  if (fate.event === "hold" || fate.event === "unhold") {
+    setHeld(draft, intake, fate);
     keepOrderKey(draft, order);
     return;
   }
-  const isPast = approval.expiresAt <= draft.at;
-  if (!isPast) keepOrderKey(draft, order);
-  if (isPast) end(draft, intake, fate.event === "expire" ? fate : expired(intake, approval));
-  else if (fate.event === "approve") draft.record({ kind: "approved", intake, fate, at: draft.at });
-  else if (fate.event !== "expire") end(draft, intake, fate);
+  const { approval, held = false } = intake;
+  const late = held ? null : lateEnd(intake, draft.at);
+  if (late !== null) {
+    end(draft, intake, fate.event === "expire" ? { ...fate, event: fate.event } : late);
+    return;
+  }
+  // Held back, nothing happens to it by itself: not even its end.
+  if (fate.event === "expire") return;
+  if (fate.event === "callOff" ? approval === null && !held : approval?.approved !== false) return;
+  keepOrderKey(draft, order);
+  if (fate.event === "approve") draft.record({ kind: "approved", intake, fate, at: draft.at });
+  else end(draft, intake, { ...fate, event: fate.event });
+}
+
+/** How it ends by itself at this moment; null: not yet. */
+function lateEnd(intake: WaitingIntent, at: Date): EndedFate | null {
+  const { approval, validUntil } = intake;
+  if (validUntil !== undefined && validUntil <= at) return lapsed(intake, validUntil);
+  return approval?.approved === false && approval.expiresAt <= at ? expired(intake, approval) : null;
+}
+
+/** Twice is the same as once. */
+function setHeld(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
+  if ((intake.held === true) === (fate.event === "hold")) return;
+  draft.record({ kind: "held", intake, fate, at: draft.at });
 }
 
 /**
  * A node whose policies ask for no approval does not look for what waits: told the same request again, it has given that
  * a nonce. Whoever reads completions by request id must not hear then that the request has failed.
  */
-function end(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
+function end(draft: Draft, intake: WaitingIntent, fate: EndedFate): void {
   const { intakeId, txId, requestId, owner, fingerprint } = intake;
   const other = requestId === null ? null : draft.ledger.requests.get(requestId);
   const isSame = other !== null && other.fingerprint === fingerprint && !isAnothers(other.owner, owner);
@@ -53,8 +71,17 @@ function end(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
 export function expired(
   { intakeId, requestId }: Pick<WaitingIntent, "intakeId" | "requestId">,
   { rule, expiresAt }: Pick<Approval, "rule" | "expiresAt">,
-): ApprovalFate {
+): EndedFate {
   const reason = `nobody approved it before ${expiresAt.toISOString()} (${rule})`;
+  return { intakeId, requestId, fate: "decided", event: "expire", reason, decision: null };
+}
+
+/** Its caller wanted it mined by then, and it has no nonce yet. */
+export function lapsed(
+  { intakeId, requestId }: Pick<WaitingIntent, "intakeId" | "requestId">,
+  validUntil: Date,
+): EndedFate {
+  const reason = `it had no nonce when its validUntil, ${validUntil.toISOString()}, was over`;
   return { intakeId, requestId, fate: "decided", event: "expire", reason, decision: null };
 }
 

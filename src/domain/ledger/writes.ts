@@ -122,13 +122,17 @@ export interface TransitionItem {
   readonly change?: QueuedChange;
   /** With another payload than was judged before, or with another price: what policies judge, and count. */
   readonly spends?: Spending;
+  /** With a claim of a transaction that is held back: an operator ordered this very send. */
+  readonly ordered?: true;
+  /** With a cancel, or one that is queued: because its `validUntil` is over. `conflict` where it is not, or somebody holds it back. */
+  readonly expires?: true;
   /** With an outcome: what was paid, where that is counted. */
   readonly paid?: Paid;
   /** A new attempt; inserted, and its hash tracked from this commit on. */
   readonly attempt?: SignedAttempt;
   /** What a node made of an attempt that it signed itself: its hash, tracked from this commit on. */
   readonly identified?: { readonly ordinal: number; readonly txHash: Hash };
-  /** Permission to send this attempt's bytes under this term: counts a submission and its time. A held lane gets none: `conflict`. */
+  /** Permission to send this attempt's bytes under this term: counts a submission and its time. A held lane gets none: `conflict`. A held transaction only for what somebody decided. */
   readonly claim?: { readonly ordinal: number };
   /** A node took this attempt; the row keeps the highest. */
   readonly accepted?: { readonly ordinal: number };
@@ -190,17 +194,23 @@ export type IntakeFate =
     }
   | ApprovalFate;
 
-/** Of one that waits for approval; passed over where it does not any more. Past its time it expires, whatever was decided. */
-export interface ApprovalFate {
+/**
+ * Of one that waits for approval, is held back, or is past its `validUntil`; passed over where it is none of these any more.
+ * Past its time it expires, whatever was decided, unless it is held back.
+ */
+export interface ApprovalFate<Event extends IntakeEvent = IntakeEvent> {
   readonly intakeId: number;
   /** Of the intent: another transaction may have it by now. */
   readonly requestId: string | null;
   readonly fate: "decided";
-  readonly event: "approve" | "reject" | "expire" | "callOff";
+  readonly event: Event;
   readonly reason: string;
   /** Null: nobody decided, its time was over. */
   readonly decision: Decision | null;
 }
+
+/** What may be decided about an intent that has no nonce yet. */
+export type IntakeEvent = "approve" | "reject" | "expire" | "callOff" | "hold" | "unhold";
 
 /** What became of a write that the ledger judged. */
 export type LedgerOutcome =
@@ -225,6 +235,8 @@ export type AllocateFate =
   | { readonly fate: "noCursor" }
   /** The lane is not reconciled since the database's history changed, or waits for an operator: nothing consumed. */
   | { readonly fate: "held" }
+  /** Its `validUntil` is over: nothing consumed. */
+  | { readonly fate: "expired" }
   /** A policy does not allow it: nothing consumed. */
   | ({ readonly fate: "forbidden" } & Forbidden)
   /** A policy has it wait for approval, durably and without a nonce. */

@@ -6,7 +6,7 @@
 import { type BackoffRule, backoffMs } from "../backoff.ts";
 import { type Doubt, NO_DOUBT, weigh } from "../doubt.ts";
 import { looked, type Search } from "./search.ts";
-import { AT_ONCE, at, type When } from "./when.ts";
+import { AT_ONCE, at, NEVER, type When } from "./when.ts";
 
 export interface LanePace {
   /** Whether the chain that answers is ours is still to be looked at: before the first pass, and after every break. */
@@ -41,6 +41,10 @@ export interface LanePace {
   readonly nextRepair: When;
   /** That more nonces are kept for callers than should be was said, and is so still. */
   readonly pileSaid: boolean;
+  /** When the `validUntil` of a transaction may next be over: the database is asked then. */
+  readonly expiry: When;
+  /** By transaction that is past its `validUntil` and may have been sent: when it is next tried to cancel it. */
+  readonly overdue: ReadonlyMap<string, When>;
 }
 
 /** As the lane's loop last saw it under this term. */
@@ -110,6 +114,8 @@ export const NEW_LANE_PACE: LanePace = {
   searches: new Map(),
   nextRepair: AT_ONCE,
   pileSaid: false,
+  expiry: NEVER,
+  overdue: new Map(),
 };
 
 /** It is not known whether the chain that answers is ours. */

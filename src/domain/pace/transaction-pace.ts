@@ -32,6 +32,8 @@ export interface TransactionPace {
   readonly search: Search | null;
   /** Its nonce went to another program: whether it may get another one. Null: not looked into. */
   readonly mayMove: boolean | null;
+  /** An operator ordered its next send, which is made also where the transaction is held back. */
+  readonly ordered: boolean;
 }
 
 /** The look for a receipt by hash. */
@@ -69,6 +71,7 @@ const UNTRIED: TransactionPace = {
   lookFailedMs: null,
   search: null,
   mayMove: null,
+  ordered: false,
 };
 
 /** Signed, and not committed yet: nothing of it may leave. */
@@ -101,11 +104,12 @@ export const claimed = (pace: Pace): Pace => ({ ...pace, claimed: true });
 export const bytesRead = (pace: Pace, rawTransaction: Hex | null): Pace => ({ ...pace, rawTransaction });
 
 /** Sent, and mined before the answer came: whatever that was, it changes nothing but the claim. */
-export const spent = (pace: Pace): Pace => ({ ...pace, claimed: false });
+export const spent = (pace: Pace): Pace => ({ ...pace, claimed: false, ordered: false });
 
 /** A node holds the bytes. */
 export function taken(pace: Pace, answer: TakenAnswer, send: When): Pace {
-  return { ...pace, claimed: false, rawTransaction: null, answer, send, failures: 0, rejections: 0 };
+  const told = { answer, failures: 0, rejections: 0, ordered: false };
+  return { ...pace, claimed: false, rawTransaction: null, send, ...told };
 }
 
 type Refusal = Exclude<SubmitAnswer, TakenAnswer>;
@@ -126,7 +130,7 @@ export function refused(pace: Pace, answer: Refusal, { nowMs, random }: { nowMs:
   const send = at(nowMs + backoffMs(ASK_AGAIN[answer], failures, random));
   const rejections = answer === "rejected" ? pace.rejections + 1 : 0;
   const look = answer === "nonceConsumed" ? LOOK_OWED : pace.look;
-  return { ...pace, claimed: false, answer, send, failures, rejections, look };
+  return { ...pace, claimed: false, answer, send, failures, rejections, look, ordered: false };
 }
 
 /** Other bytes of the same transaction are to be sent. */
@@ -139,6 +143,9 @@ export const scheduled = (pace: Pace, send: When): Pace => ({ ...pace, send });
 
 /** What was said to it counts no more: sent at once, with the patience of a first time. */
 export const sentAfresh = (pace: Pace): Pace => ({ ...pace, answer: null, send: AT_ONCE, failures: 0 });
+
+/** An operator wants it sent once, whoever holds it back. */
+export const sendOrdered = (pace: Pace): Pace => ({ ...pace, ordered: true });
 
 /** Due, and to be sent as it is. */
 export const judged = (pace: Pace): Pace => ({ ...pace, answer: null });
@@ -180,7 +187,7 @@ export const lookFailed = (pace: Pace, nowMs: number): Pace => ({ ...pace, lookF
 
 /** A node may have sent it, and said no hash: nothing is sent before it is found, or not found for long enough. */
 export function sightLost(pace: Pace, nowMs: number): Pace {
-  return { ...pace, send: NEVER, claimed: false, search: { sinceMs: nowMs, nextMs: nowMs } };
+  return { ...pace, send: NEVER, claimed: false, ordered: false, search: { sinceMs: nowMs, nextMs: nowMs } };
 }
 
 /** It was out of sight before this term began. */

@@ -30,6 +30,8 @@ export function actingCalls(inside: Inside, asking: Asking) {
     resolve: act("resolve"),
     approve: act("approve"),
     reject: act("reject"),
+    suspendTransaction: act("suspend"),
+    resumeTransaction: act("resume"),
     suspend: onLane("suspend"),
     resume: onLane("resume"),
     realign: onLane("realign"),

@@ -12,7 +12,7 @@ const MIGHTY: ApiKey = { name: "root", secret: SECRET, scopes: SCOPES };
 const refuse = () => Promise.reject(unavailable("not here"));
 const peer: PeerReceiver = { admit: refuse, create: refuse, act: refuse, kill: refuse };
 const OPERATORS = [
-  ...["resubmit", "reprice", "replace", "resolve", "approve", "reject"].map(
+  ...["resubmit", "reprice", "replace", "resolve", "approve", "reject", "suspend", "resume"].map(
     (action) => `post /api/v1/tx/{txId}/${action}`,
   ),
   ...["suspend", "resume", "realign", "kill"].map((action) => `post /api/v1/signers/{signer}/${action}`),

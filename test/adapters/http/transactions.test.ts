@@ -137,6 +137,8 @@ describe("GET /api/v1/tx/{txId}", () => {
         effectiveGasPrice: (2n ** 70n).toString(),
         contractAddress: RECIPIENT_EIP55,
       },
+      validUntil: null,
+      heldSince: null,
       lastError: "<b>nonce too low</b>",
       submitAttempts: 1,
       lastSubmittedAt: "2026-01-01T00:00:00.000Z",

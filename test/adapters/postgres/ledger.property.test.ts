@@ -168,6 +168,11 @@ class Telling {
   }
 
   private stored(key: string, value: unknown): unknown {
+    // Over already, or not for hours: as with reservations.
+    if (key === "validUntil" && value instanceof Date) {
+      const aheadMs = value.getTime() - this.teller.now.getTime();
+      return new Date(performance.timeOrigin + performance.now() + (aheadMs <= 0 ? -1_000 : aheadMs * HOUR_MS));
+    }
     return key === "intakeId" && typeof value === "number" ? this.intakeId(value) : value;
   }
 

@@ -53,6 +53,13 @@ export async function createPostgresSubject(options: SubjectOptions = {}): Promi
         [txId],
       );
     },
+    letTimeEnd: async (txId) => {
+      await client.query(
+        "UPDATE fencepost.transaction SET valid_until = clock_timestamp() - interval '1 s' WHERE tx_id = $1",
+        [txId],
+      );
+    },
+    now: async () => (await client.query<{ now: Date }>("SELECT clock_timestamp() AS now")).rows[0]?.now ?? new Date(0),
     tick: async () => undefined,
     whenWaiting: async (sessions) => {
       await waitUntil(async () => (await countWaiting(client)) >= sessions, `${sessions} sessions wait for a lock`);

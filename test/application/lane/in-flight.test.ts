@@ -52,7 +52,8 @@ describe("what is due", () => {
         async () => void woken.push(who),
         () => undefined,
       );
-    lane.activities = { signing: waking("signer"), broadcasting: waking("sender"), tending: waking("judge") };
+    const others = { broadcasting: waking("sender"), tending: waking("judge"), expiring: waking("timer") };
+    lane.activities = { signing: waking("signer"), ...others };
     lane.kickDue(-1);
     await lane.settled();
     expect(woken).toEqual([]);

@@ -66,6 +66,26 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     await world.until(() => world.database.state.transactions.has(txId));
     return ask(entry, txId);
   },
+  HELD: async () => {
+    const entry = await open();
+    world.holdBlocks();
+    const txId = await ops.sent(entry);
+    await ops.act(entry, "suspend", { txId });
+    return ask(entry, txId);
+  },
+  EXPIRES: async () => {
+    const entry = await open();
+    world.holdBlocks();
+    const validUntil = new Date(world.clock.now().getTime() + 60_000);
+    return ask(entry, await ops.sent(entry, { validUntil }));
+  },
+  EXPIRING: async () => {
+    const entry = await open();
+    world.holdBlocks();
+    const txId = await ops.sent(entry, { validUntil: new Date(world.clock.now().getTime() + 5_000) });
+    await world.until(() => ops.row(txId).expiredAt !== null);
+    return ask(entry, txId);
+  },
   POLICY_LIMIT_REACHED: async () => {
     const most = 21_000n * 20n * GWEI + 1n;
     const entry = await open({ policies: forSigner(SIGNER, { maxCost: { perTransaction: `${most}` } }) });

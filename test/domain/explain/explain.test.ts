@@ -35,6 +35,9 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       awaiting: null,
       forbidden: null,
       withdrawn: false,
+      validUntil: null,
+      expiredAt: null,
+      held: null,
       ...transaction,
     },
     lane: {
@@ -152,7 +155,17 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
   ["WAITING_FOR_BLOCK", {}, /node n acts for it, its lease ends in 5 s/],
   ["WAITING_FOR_CONFIRMATIONS", { transaction: mined }, /10 of 20 blocks/],
   ["WAITING_FOR_FINALITY_TAG", { transaction: mined, chain: { finality: "safe" } }, /safe tag/],
-  ["WAITING_BEHIND", { lane: { head: { txId: "b", nonce: 5, state: "STUCK" } } }, /behind nonce 5.*STUCK.*2 places/],
+  [
+    "WAITING_BEHIND",
+    { lane: { head: { txId: "b", nonce: 5, state: "STUCK", held: false } } },
+    /behind nonce 5.*STUCK \(2 places/,
+  ],
+  [
+    "HELD",
+    { transaction: { held: { since: NOW, actor: "operator:a", reason: "looks odd" } } },
+    /held back \(operator:a: looks odd\): nothing of it is sent.*may still be mined/,
+  ],
+  ["EXPIRING", { transaction: { validUntil: later(-60), expiredAt: NOW } }, /expired 1 min ago.*being cancelled/],
   ["HOLE_BELOW", { lane: { hole: 4, holeDetail: "it was released" } }, /wants nonce 4.*it was released/],
   ["RESERVED_BELOW", { lane: { hole: 4, holeReserved: true } }, /nonce 4 .*reserved/],
   ["KILLED", { lane: { killed: KILL } }, /everything is stopped on all nodes \(operator:a: stolen\)/],
@@ -212,7 +225,7 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
 
 describe("an explanation", () => {
   it("has a case here for every cause there is", () => {
-    expect(CASES.map(([code]) => code).sort()).toEqual([...CAUSE_CODES].sort());
+    expect([...CASES.map(([code]) => code), "EXPIRES"].sort()).toEqual([...CAUSE_CODES].sort());
   });
 
   it.each(CASES)("says %s", (code, changes, words) => {
@@ -224,13 +237,34 @@ describe("an explanation", () => {
 
   it("names every cause, most telling first, and counts them", () => {
     const both = situation({
-      lane: { suspended: true, head: { txId: "b", nonce: 6, state: "TRACKING" } },
+      lane: { suspended: true, head: { txId: "b", nonce: 6, state: "TRACKING", held: false } },
       transaction: { lastError: "underpriced" },
     });
     const { causes, summary, blockedBy } = explain(both);
     expect(causes.map(({ code }) => code)).toEqual(["LANE_SUSPENDED", "WAITING_BEHIND", "UNDERPRICED"]);
     expect(summary).toMatch(/^TRACKING\/BROADCAST at nonce 7: .*\(and 2 more causes\)$/);
     expect(blockedBy).toEqual({ txId: "b", nonce: 6 });
+  });
+
+  it("says last when it expires, and that it waits for whoever holds it, or the one before it, back", () => {
+    const { causes, help } = explain(situation({ transaction: { validUntil: later(90) } }));
+    expect(causes.map(({ code }) => code)).toEqual(["WAITING_FOR_BLOCK", "EXPIRES"]);
+    expect(causes[1]?.text).toBe(
+      "it expires at 2026-01-01T12:01:30.000Z, in 1 min: not mined by then, it is cancelled",
+    );
+    expect(help.map(({ code }) => code)).toEqual(["WAIT"]);
+    const held = { since: NOW, actor: "operator:a", reason: "odd" };
+    const over = explain(situation({ transaction: { validUntil: later(-1), held }, lane: { suspended: true } }));
+    expect(over.causes.map(({ code }) => code)).toEqual(["LANE_SUSPENDED", "HELD", "EXPIRING"]);
+    expect(over.causes[2]?.text).toMatch(/cancelled once it is resumed/);
+    const unsent = explain(situation({ transaction: { validUntil: later(-1) }, lane: { suspended: true } }));
+    expect(unsent.causes[1]?.text).toMatch(/cancelled as soon as something may be sent for it/);
+    const behind = { head: { txId: "b", nonce: 6, state: "TRACKING", held: true } } as const;
+    const waits = explain(situation({ lane: behind }));
+    expect(waits).toMatchObject({ blockedBy: { txId: "b", nonce: 6 }, causes: [{ code: "WAITING_BEHIND" }] });
+    expect(waits.summary).toMatch(/nonce 6, which is TRACKING and held back by an operator/);
+    const created = { state: "CREATED", subState: null, nonce: null, attempts: [], held } as const;
+    expect(explain(situation({ transaction: created })).summary).toMatch(/it gets no nonce until it is resumed$/);
   });
 
   it("offers to wait where nothing is wrong, and nothing where all is over", () => {

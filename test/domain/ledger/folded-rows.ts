@@ -33,8 +33,9 @@ export class FoldedRows {
 }
 
 /** The same of a transaction as a whole ledger has it. */
-export function rowIn({ state, subState, attempts = [], acceptedOrdinal, details }: LedgerTransaction) {
+export function rowIn({ state, subState, attempts = [], acceptedOrdinal, details, ...tx }: LedgerTransaction) {
   const { receipt, submitAttempts, lastError } = details ?? {};
   const bare = attempts.map(({ firstSentAt: _, ...attempt }) => attempt);
-  return { status: { state, subState }, attempts: bare, receipt, submitAttempts, acceptedOrdinal, lastError };
+  const time = { held: tx.heldSince !== null, expired: tx.expiredAt !== null };
+  return { status: { state, subState }, attempts: bare, receipt, submitAttempts, acceptedOrdinal, lastError, ...time };
 }

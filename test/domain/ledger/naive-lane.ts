@@ -8,6 +8,8 @@ interface NaiveTransaction extends Named, Status {
   live: boolean;
   attempts: number;
   block: number | null;
+  held?: boolean;
+  validUntil?: Date | undefined;
 }
 
 interface NaiveReservation {
@@ -39,9 +41,9 @@ export class NaiveLane {
   apply(write: LedgerWrite, nowMs: number): string {
     switch (write.kind) {
       case "allocate":
-        return write.items.map((item) => this.allocate(write, item)).join();
+        return write.items.map((item) => this.allocate(write, item, nowMs)).join();
       case "transition":
-        return write.items.map((item) => (this.move(item) ? "applied" : "conflict")).join();
+        return write.items.map((item) => (this.move(item, nowMs) ? "applied" : "conflict")).join();
       case "reconcile":
         if (!this.reconciled && this.mayHaveLost && this.cursor === null && write.floor > 0)
           this.suspendedBy = "HISTORY";
@@ -128,27 +130,34 @@ export class NaiveLane {
     return nonce;
   }
 
-  private allocate(write: AllocateWrite, { intent, intakeId, mayExist }: AllocateWrite["items"][number]): string {
-    const { txId, requestId, fingerprint } = intent;
+  private allocate(
+    write: AllocateWrite,
+    { intent, intakeId, mayExist }: AllocateWrite["items"][number],
+    nowMs: number,
+  ): string {
+    const { txId, requestId, fingerprint, validUntil } = intent;
     const isNamed = intakeId !== undefined || mayExist === true;
     const twin = this.transactions.get(this.owners.get(requestId ?? "") ?? (isNamed ? txId : ""));
     if (twin !== undefined) return `${twin.fingerprint === fingerprint ? "again" : "reused"} ${twin.txId}`;
     if (this.isHeld()) return "held";
     if (intakeId !== undefined && this.waiting.get(intakeId)?.txId !== txId) throw new Error("it does not wait");
+    if (isOver(validUntil, nowMs)) return "expired";
     const nonce = this.give(write, `tx:${txId}`);
     if (nonce === null) return "noCursor";
     this.waiting.delete(intakeId ?? -1);
-    this.insert(intent, nonce, true);
+    this.insert(intent, nonce, true).validUntil = validUntil;
     return `created ${nonce}`;
   }
 
-  private move(item: TransitionItem): boolean {
+  private move(item: TransitionItem, nowMs: number): boolean {
     const { txId, event, from, attempt, claim, accepted, receipt } = item;
     const tx = this.transactions.get(txId);
     const rule: { to: unknown; fromSubStates?: readonly (string | null)[] } = TRANSITIONS[event];
     if (!tx?.live || tx.state !== from || (rule.to === "same" && tx.subState !== item.subState)) return false;
     if (tx.subState !== null && rule.fromSubStates?.includes(tx.subState) === false) return false;
-    if (claim !== undefined && this.isHeld()) return false;
+    if ((claim !== undefined || event === "expire") && this.isHeld()) return false;
+    if ((event === "expire" || item.expires) && (tx.held || !isOver(tx.validUntil, nowMs))) return false;
+    if (claim !== undefined && tx.held && !item.decision && !item.ordered) return false;
     const to = transition({ state: tx.state, subState: tx.subState }, event);
     if (to.state !== item.to || to.subState !== item.subState) throw new Error("the table has no such road");
     const attempts = tx.attempts + (attempt === undefined ? 0 : 1);
@@ -158,13 +167,14 @@ export class NaiveLane {
     if (!this.moveNonce(tx, item, item.nonce ?? null)) return false;
     if (receipt !== undefined) tx.block = receipt?.blockNumber ?? null;
     Object.assign(tx, to, { attempts });
+    if (event === "hold" || event === "unhold") tx.held = event === "hold";
     return true;
   }
 
   private moveNonce(tx: NaiveTransaction, { txId, event }: TransitionItem, nonce: number | null): boolean {
     const left = tx.nonce as number;
     const isRequeued = event === "requeue";
-    if (!isRequeued && event !== "giveUp" && nonce === null) return true;
+    if (!isRequeued && event !== "giveUp" && event !== "expire" && nonce === null) return true;
     if (!isRequeued && tx.attempts > 0) throw new Error("it was signed");
     if (nonce !== null && (nonce >= left || !this.isFree(nonce))) return false;
     this.places.delete(left);
@@ -225,4 +235,8 @@ export class NaiveLane {
     Object.assign(tx, { state: "TRACKING", subState: "PENDING", attempts: 1 });
     return `settled ${requestId}`;
   }
+}
+
+function isOver(validUntil: Date | undefined, nowMs: number): boolean {
+  return validUntil !== undefined && validUntil.getTime() <= nowMs;
 }

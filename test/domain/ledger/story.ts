@@ -166,7 +166,9 @@ export class Teller {
     const fingerprint = `0x0${happening.more % 2}` as const;
     const payload = { to: null, data: "0x", value: 1n } as const;
     const named = { txId: `tx-${String(++this.count).padStart(4, "0")}`, requestId: requestIdOf(happening) };
-    return { ...named, owner: null, lane: LANE, payload, fingerprint, metadata: null, gas: 21_000n, gasCost: 0n };
+    const intent = { ...named, owner: null, lane: LANE, payload, fingerprint, metadata: null };
+    const validUntil = new Date(this.now.getTime() + happening.amount * 10);
+    return { ...intent, gas: 21_000n, gasCost: 0n, ...(happening.more % 3 === 1 && { validUntil }) };
   }
 
   private attempt(ordinal: number, hasBytes: boolean): SignedAttempt {
@@ -227,7 +229,9 @@ export class Teller {
       ...(event === "withdraw" || event === "reorg" ? { receipt: null } : {}),
       ...(event === "submitFailed" ? { lastError: flag ? "refused" : null } : {}),
       ...(rule.completion === undefined ? {} : { completion: completionOf(event, txHash) }),
-      ...(event === "decide" ? { decision: { actor: "operator:me", audit: null } } : {}),
+      ...(DECIDED.includes(event) && (event !== "cancel" || flag) ? { decision: BY_ME } : {}),
+      ...(event === "cancel" && amount > 2 ? { expires: true } : {}),
+      ...(event === "resubmit" && amount === 1 ? { ordered: true } : {}),
     };
   }
 }
@@ -245,14 +249,26 @@ const NOBODY: LedgerTransaction = {
     attemptCount: 1,
   },
   ...{ state: "TRACKING", subState: "PENDING", acceptedOrdinal: null, fingerprint: "0x" },
+  ...{ validUntil: null, heldSince: null, expiredAt: null },
   ...{ minedIn: null, attempts: undefined, details: undefined },
 };
 const EVENTS = (Object.keys(TRANSITIONS) as TransitionEvent[]).filter((event) => !fromNothing(event));
 /** The road of a transaction, and what may become of it at its end. */
 const ONWARD: readonly TransitionEvent[] = [
-  ...(["sign", "broadcast", "mine", "confirm", "revert", "confirmReplacement", "confirmCancel"] as const),
-  ...(["loseNonce", "requeue", "adopt", "unstick", "reorg"] as const),
+  ...([
+    "sign",
+    "broadcast",
+    "mine",
+    "confirm",
+    "revert",
+    "confirmReplacement",
+    "confirmCancel",
+    "confirmExpiry",
+  ] as const),
+  ...(["loseNonce", "requeue", "adopt", "sendAnew", "unstick", "reorg"] as const),
 ];
+const DECIDED: readonly TransitionEvent[] = ["decide", "hold", "unhold", "cancel"];
+const BY_ME = { actor: "operator:me", audit: null };
 const SIGNING: readonly TransitionEvent[] = ["sign", "reprice", "cancel", "replace", "placeholder"];
 
 function fromNothing(event: TransitionEvent): boolean {

@@ -1,4 +1,5 @@
 import { reviseConfirmations } from "../../../src/domain/confirmations.ts";
+import { defined } from "../../../src/domain/defined.ts";
 import { type Fence, type Lane, laneKey } from "../../../src/domain/lane.ts";
 import {
   apply,
@@ -113,8 +114,10 @@ function intakeIdsOf(write: LedgerWrite): readonly number[] {
 function waiting(state: DatabaseState, lane: Lane, intakeId: number): WaitingIntent | null {
   const entry = state.intake.get(intakeId);
   if (entry === undefined || entry.aliasOf !== null || !sameLane(entry.intent.lane, lane)) return null;
-  const { txId, requestId, owner, fingerprint } = entry.intent;
-  return { intakeId, txId, requestId, owner, fingerprint, acceptedAt: entry.createdAt, approval: entry.approval };
+  const { txId, requestId, owner, fingerprint, validUntil } = entry.intent;
+  const { createdAt: acceptedAt, approval, heldSince, holds } = entry;
+  const known = { intakeId, txId, requestId, owner, fingerprint, acceptedAt, approval };
+  return { ...known, ...defined({ validUntil, holds }), ...(heldSince !== undefined && { held: true }) };
 }
 
 function confirm({ state, log }: Work, write: ConfirmationsWrite): WriteOutcome {

@@ -28,6 +28,7 @@ export function persist(work: Work, fence: Fence, change: Change): void {
   if (change.kind === "refused") insertRefused(work, fence, change);
   if (change.kind === "awaits") keepWaiting(work, fence, change);
   if (change.kind === "approved") approve(work, fence, change);
+  if (change.kind === "held") hold(work, fence, change);
   if (change.kind === "unwatched") keep(work, fence, { txId: change.txId, document: rowFor(work, change.txId) });
   if (change.kind === "aliased") alias(work, change.intakeId, change.of);
   if (change.kind === "reserved") refuseNul(change.reservation.requestId);
@@ -65,7 +66,7 @@ function keepWaiting(work: Work, fence: Fence, { intent, intake, approval, detai
   const { state, log } = work;
   refuseNul(intent.requestId, intent.metadata === null ? null : JSON.stringify(intent.metadata));
   const taken = intake === null ? [accepted(at)] : stepsTaken(work, intake);
-  const step = { ordinal: 2, event: "await", reason: detail, firstAt: at, lastAt: at } as const;
+  const step = { ordinal: taken.length + 1, event: "await", reason: detail, firstAt: at, lastAt: at } as const;
   const to = { fromState: "CREATED", state: "CREATED", subState: "AWAITING_APPROVAL" } as const;
   const history = [...taken, { ...NOTHING, ...byWhom(work, fence), ...step, ...to }];
   const intakeId = intake?.intakeId ?? ++state.lastIntakeId;
@@ -80,10 +81,28 @@ function approve(work: Work, fence: Fence, { intake, fate, at }: Extract<Change,
   const entry = state.intake.get(intake.intakeId);
   if (entry?.approval == null) throw new Error(`intake row ${intake.intakeId} does not wait for approval`);
   const decision = fate.decision === null ? {} : { decision: shown(fate.decision) };
-  const step = { ordinal: 3, event: "approve", reason: fate.reason, firstAt: at, lastAt: at, ...decision } as const;
+  const ordinal = entry.history.length + 1;
+  const step = { ordinal, event: "approve", reason: fate.reason, firstAt: at, lastAt: at, ...decision } as const;
   const to = { fromState: "CREATED", state: "CREATED" } as const;
   const history = [...entry.history, { ...NOTHING, ...byWhom(work, fence), ...step, ...to }];
   log.set(state.intake, intake.intakeId, { ...entry, approval: { ...entry.approval, approved: true }, history });
+}
+
+function hold(work: Work, fence: Fence, { intake, fate, at }: Extract<Change, { kind: "held" }>): void {
+  const { state, log } = work;
+  refuseNul(fate.reason);
+  const entry = state.intake.get(intake.intakeId);
+  if (entry === undefined) throw new Error(`intake row ${intake.intakeId} is gone`);
+  const taken = stepsTaken(work, intake);
+  const decision = fate.decision === null ? {} : { decision: fate.decision };
+  const { event, reason } = fate;
+  const subState = entry.approval?.approved === false ? ("AWAITING_APPROVAL" as const) : null;
+  const step = { ordinal: taken.length + 1, event, reason, firstAt: at, lastAt: at, ...decision };
+  const to = { fromState: "CREATED", state: "CREATED", subState } as const;
+  const history = [...taken, { ...NOTHING, ...byWhom(work, fence), ...step, ...to }];
+  const { heldSince: _, ...rest } = entry;
+  const holds = (entry.holds ?? 0) + 1;
+  log.set(state.intake, intake.intakeId, { ...rest, history, holds, ...(event === "hold" && { heldSince: at }) });
 }
 
 function insertAllocated(work: Work, fence: Fence, { intent, intake, at }: Allocated): void {

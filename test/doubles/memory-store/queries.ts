@@ -1,3 +1,4 @@
+import { defined } from "../../../src/domain/defined.ts";
 import type { Hole } from "../../../src/domain/holes.ts";
 import { type Address, compareLanes, type Fence, type Hash, type Lane, laneKey } from "../../../src/domain/lane.ts";
 import type { Ledger, PolicyUse } from "../../../src/domain/ledger/index.ts";
@@ -8,6 +9,7 @@ import { isSettled, type State } from "../../../src/domain/transitions.ts";
 import type {
   AllocatedRecord,
   ExistingTransaction,
+  ExpiringRecord,
   IntakeRow,
   LaneSnapshot,
   OpenReservation,
@@ -27,6 +29,7 @@ import {
   type DatabaseState,
   type IntakeEntry,
   isDue,
+  isOver,
   type LaneRow,
   type StoredAttempt,
   sameLane,
@@ -80,16 +83,49 @@ export function loadAllocated(
   return liveRows(state, lane, page.fromNonce)
     .filter((row) => row.state === "ALLOCATED")
     .slice(0, page.limit)
-    .map(({ txId, nonce, requestId, payload, gas, createdAt, change, attempts, submitAttempts, acceptedOrdinal }) => ({
-      txId,
-      nonce: nonce as number,
-      requestId,
-      payload: change?.payload ?? payload,
-      gas: change?.gas ?? (gas as bigint),
-      createdAt,
-      ...(change === undefined ? {} : { changedTo: change.kind }),
-      ...(attempts.length === 0 ? {} : { attempts: attempts.map(bareAttempt), submitAttempts, acceptedOrdinal }),
-      ...mostCostOf(state, lane, txId),
+    .map((row) => {
+      const { txId, nonce, requestId, payload, gas, createdAt, change } = row;
+      const { attempts, submitAttempts, acceptedOrdinal } = row;
+      return {
+        txId,
+        nonce: nonce as number,
+        requestId,
+        payload: change?.payload ?? payload,
+        gas: change?.gas ?? (gas as bigint),
+        createdAt,
+        ...(change === undefined ? {} : { changedTo: change.kind }),
+        ...(attempts.length === 0 ? {} : { attempts: attempts.map(bareAttempt), submitAttempts, acceptedOrdinal }),
+        ...mostCostOf(state, lane, txId),
+        ...timeOf(row),
+      };
+    });
+}
+
+/** Its caller's word, and what was made of it; and whether somebody holds it back. */
+function timeOf({ validUntil, heldSince, expiredAt }: TransactionRow) {
+  return {
+    ...(validUntil !== null && { validUntil }),
+    ...(heldSince !== null && { held: true as const }),
+    ...(expiredAt !== null && { expired: true as const }),
+  };
+}
+
+export function loadExpiring(
+  state: DatabaseState,
+  lane: Lane,
+  { limit, now }: { readonly limit: number; readonly now: Date },
+): readonly ExpiringRecord[] {
+  const isExpiring = (row: TransactionRow) =>
+    row.validUntil !== null && row.heldSince === null && row.expiredAt === null && row.subState !== "MINED";
+  return liveRows(state, lane)
+    .filter((row) => !isSettled(row.state) && isExpiring(row))
+    .sort((a, b) => Number(a.validUntil) - Number(b.validUntil) || Number(a.nonce) - Number(b.nonce))
+    .slice(0, limit)
+    .map(({ txId, nonce, requestId, createdAt, state, validUntil, attemptCount }) => ({
+      ...{ txId, nonce: nonce as number, requestId, createdAt, attemptCount },
+      state: state as ExpiringRecord["state"],
+      validUntil: validUntil as Date,
+      leftMs: Number(validUntil) - now.getTime(),
     }));
 }
 
@@ -181,6 +217,7 @@ export function loadIntake(
     .filter((entry) => isDue(entry, now) && lanes.some((lane) => sameLane(lane, entry.intent.lane)))
     .slice(0, limit)
     .map(({ intakeId, intent, approval }) => {
+      if (isOver(intent, now)) return { intakeId, intent, lapsed: true };
       if (approval === null) return { intakeId, intent };
       if (approval.approved) return { intakeId, intent, approved: true };
       const { rule, expiresAt } = approval;
@@ -300,7 +337,15 @@ function trackedRecord(row: TransactionRow): TrackedRecord {
   const { lastSubmittedAt, acceptedOrdinal, lastError } = row;
   const attempts = row.attempts.map(bareAttempt);
   const firstSentAt = row.attempts[0]?.firstSentAt ?? null;
-  const sent = { submitAttempts, firstSentAt, lastSubmittedAt, acceptedOrdinal, lastError, ...lostSight(row) };
+  const sent = {
+    submitAttempts,
+    firstSentAt,
+    lastSubmittedAt,
+    acceptedOrdinal,
+    lastError,
+    ...lostSight(row),
+    ...timeOf(row),
+  };
   return { txId, nonce: row.nonce as number, state, subState, attempts, receipt, createdAt, requestId, ...sent };
 }
 
@@ -311,16 +356,19 @@ function lostSight({ state, subState, lostSightAt }: TransactionRow): Pick<Track
 
 function transactionRecord(row: TransactionRow): TransactionRecord {
   const { txId, lane, requestId, owner, nonce, state, subState, payload, gas, metadata, receipt, lastError } = row;
-  const { submitAttempts, lastSubmittedAt, createdAt, updatedAt, confirmedAt } = row;
+  const { submitAttempts, lastSubmittedAt, createdAt, updatedAt, confirmedAt, validUntil, heldSince, expiredAt } = row;
   const attempts = row.attempts.map(({ rawTransaction: _, ...attempt }) => attempt);
   return {
     ...{ txId, lane, requestId, owner, nonce, state, subState, payload, gas, metadata, attempts, receipt, lastError },
     ...{ submitAttempts, lastSubmittedAt, createdAt, updatedAt, confirmedAt },
+    ...(validUntil !== null && { validUntil }),
+    ...(heldSince !== null && { heldSince }),
+    ...(expiredAt !== null && { expiredAt }),
   };
 }
 
-function createdRecord({ intakeId, intent, createdAt, approval, history }: IntakeEntry): TransactionRecord {
-  const { txId, lane, requestId, owner, payload, metadata } = intent;
+function createdRecord({ intakeId, intent, createdAt, approval, history, heldSince }: IntakeEntry): TransactionRecord {
+  const { txId, lane, requestId, owner, payload, metadata, validUntil } = intent;
   const nothing = { nonce: null, gas: null, receipt: null, lastError: null } as const;
   const isAwaiting = approval !== null && !approval.approved;
   const never = { submitAttempts: 0, lastSubmittedAt: null, confirmedAt: null, attempts: [] } as const;
@@ -337,6 +385,7 @@ function createdRecord({ intakeId, intent, createdAt, approval, history }: Intak
     updatedAt: history.find(({ event }) => event === "approve")?.firstAt ?? createdAt,
     ...(isAwaiting && { awaiting: { intakeId, rule: approval.rule, expiresAt: approval.expiresAt } }),
     ...(approval?.approved && { approved: { intakeId } }),
+    ...defined({ intakeId, validUntil, heldSince }),
     ...nothing,
     ...never,
   };

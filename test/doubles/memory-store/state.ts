@@ -114,6 +114,9 @@ export function rowOf(tx: LedgerTransaction, document: Document): TransactionRow
     steps: tx.steps,
     attemptCount: tx.attemptCount,
     acceptedOrdinal: tx.acceptedOrdinal,
+    validUntil: tx.validUntil,
+    heldSince: tx.heldSince,
+    expiredAt: tx.expiredAt,
     fingerprint,
     createdAt: details.createdAt,
     attempts: attempts.flatMap((attempt, index) => {
@@ -143,6 +146,10 @@ export interface IntakeEntry {
   readonly createdAt: Date;
   readonly aliasOf: string | null;
   readonly approval: Approval | null;
+  /** Absent: nobody holds it back. */
+  readonly heldSince?: Date;
+  /** How often it was held back or let go. */
+  readonly holds?: number;
   /** Steps that were taken while it waited for approval; none where it never did. */
   readonly history: readonly HistoryRecord[];
 }
@@ -231,9 +238,14 @@ export function isAlive(instance: InstanceRow | undefined, now: Date): boolean {
   return instance !== undefined && !instance.dead && instance.expiresAt > now;
 }
 
-/** Nobody has to approve it, or somebody has, or nobody did in time. */
-export function isDue({ approval }: IntakeEntry, now: Date): boolean {
-  return approval === null || approval.approved || approval.expiresAt <= now;
+/** Nobody has to approve it, or somebody has, or nobody did in time, or its caller's time is over; and nobody holds it back. */
+export function isDue({ approval, intent, heldSince }: IntakeEntry, now: Date): boolean {
+  if (heldSince !== undefined) return false;
+  return approval === null || approval.approved || approval.expiresAt <= now || isOver(intent, now);
+}
+
+export function isOver({ validUntil }: Pick<Intent, "validUntil">, now: Date): boolean {
+  return validUntil !== undefined && validUntil <= now;
 }
 
 /** Waiting in call order; aliases are names, not work. */

@@ -4,8 +4,9 @@ import { normalise } from "../../../src/application/requests/normalise.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
-import { CHAIN_ID, SIGNERS, TO, type WorldNode } from "../world.ts";
+import { CHAIN_ID, SIGNERS, TO, type World, type WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
+import type { Dice } from "./dice.ts";
 
 /** Any of the signers. */
 export const POOL = "everybody";
@@ -17,6 +18,8 @@ export interface Wish {
   readonly value: number;
   /** The database refuses it, and everything that shares a transaction with it. */
   readonly poison: boolean;
+  /** Not mined by then, it is cancelled. */
+  readonly validUntil?: string;
 }
 
 export interface Acknowledged extends Wish {
@@ -38,8 +41,14 @@ export class Callers extends Actor {
   readonly intake: { readonly txId: string; readonly wish: Wish }[] = [];
   unknown = 0;
   private readonly entropy = createSeededEntropy(4_711);
+  private readonly timeDice: Dice;
   private readonly wishes: Wish[] = [];
   private serial = 0;
+
+  constructor(world: World, dice: Dice, nodes: () => readonly WorldNode[], timeDice: Dice) {
+    super(world, dice, nodes);
+    this.timeDice = timeDice;
+  }
 
   get asked(): number {
     return this.serial;
@@ -71,10 +80,18 @@ export class Callers extends Actor {
     if (known !== null && this.dice.chance(0.05)) return { ...known, value };
     const picked = this.dice.pick(SIGNERS);
     const signer: Wish["signer"] = value % 5 === 2 ? POOL : picked;
-    if (this.dice.chance(0.15)) return { signer, requestId: null, value, poison: this.dice.chance(0.15) };
-    const wish = { signer, requestId: `request ${value}`, value, poison: false };
+    const time = this.time();
+    if (this.dice.chance(0.15)) return { signer, requestId: null, value, poison: this.dice.chance(0.15), ...time };
+    const wish = { signer, requestId: `request ${value}`, value, poison: false, ...time };
     this.wishes.push(wish);
     return wish;
+  }
+
+  /** Some want it soon or not at all; for some of these it is too late when a node hears of it. */
+  private time(): Pick<Wish, "validUntil"> {
+    if (!this.timeDice.chance(0.2)) return {};
+    const ms = this.timeDice.pick([1, 300, 2_000, 8_000, 30_000, 120_000]);
+    return { validUntil: new Date(this.world.clock.now().getTime() + ms).toISOString() };
   }
 
   /** Named requests are repeated until they are answered for good, as an idempotent client does. */
@@ -114,6 +131,8 @@ export class Callers extends Actor {
     if (answer.extras.outcome === "unknown") this.unknown++;
     else if (!again) this.refused.push(wish);
     const expected = ["UNAVAILABLE", "NOT_LEADER", "QUEUE_FULL", "REQUEST_ID_REUSED"];
+    const isTooLate = wish.validUntil !== undefined && answer.message.startsWith("validUntil: ");
+    if (isTooLate) return false;
     const isTooCheap = answer.code === "SUBMISSION_REJECTED" && answer.message.includes("base fee");
     const isTooMuch = receiverOf(wish.value).to === FURNACE && TOO_MUCH_GAS.has(answer.extras.reason ?? "");
     if (
@@ -142,12 +161,13 @@ function receiverOf(value: number): { readonly to: Address; readonly gas?: numbe
   return value % 8 === 5 ? { to: TO } : { to: TO, gas: 21_000 };
 }
 
-function requestOf({ signer, requestId, value, poison }: Wish): CreateRequest {
+function requestOf({ signer, requestId, value, poison, validUntil }: Wish): CreateRequest {
   const fees = { maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
   return {
     signer: signer === POOL ? { pool: POOL } : signer,
     payload: { ...receiverOf(value), value, ...fees },
     ...(requestId === null ? {} : { requestId }),
     ...(poison ? { metadata: { poison } } : {}),
+    ...(validUntil === undefined ? {} : { validUntil }),
   };
 }

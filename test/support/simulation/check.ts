@@ -21,6 +21,7 @@ export function checkSimulation(simulation: Simulation): void {
     ...simulation.reservers.absurd,
     ...simulation.operators.absurd,
     ...simulation.payers.absurd,
+    ...simulation.holders.absurd,
   ];
   expect(absurd, "answers that no caller should see").toEqual([]);
   checkInvariants(world);
@@ -29,6 +30,23 @@ export function checkSimulation(simulation: Simulation): void {
   checkChain(simulation);
   checkOrders(simulation);
   checkCosts(simulation);
+  checkTimes(simulation);
+}
+
+/** What ended by its caller's word ended in its time, and nothing of it ran; and nobody is left held back. */
+function checkTimes({ world }: Simulation): void {
+  const rows = world.rows();
+  const expired = rows.filter(({ subState }) => subState === "EXPIRED");
+  const early = expired.filter(({ validUntil, updatedAt }) => validUntil === null || validUntil > updatedAt);
+  expect(early, "EXPIRED in its time").toEqual([]);
+  const ran = expired.filter(({ attempts }) =>
+    attempts.some(({ txHash, kind }) => kind !== "cancel" && txHash !== null && world.chain.receipt(txHash) !== null),
+  );
+  expect(ran, "EXPIRED only where the caller's payload was not mined").toEqual([]);
+  expect(
+    rows.filter(({ heldSince, state }) => heldSince !== null && !isSettled(state)),
+    "let go",
+  ).toEqual([]);
 }
 
 /** Holds for prices of callers and of the market, true or false. Transactions of other programs are not ours to bound. */
@@ -78,7 +96,7 @@ function checkOrders({ world, operators }: Simulation): void {
 /** The one it was promised; or a lower one, or none, where the history tells that it moved down or gave it up. */
 function mayHave(history: readonly HistoryRecord[], promised: number, nonce: number | null): boolean {
   const events = new Set(history.map(({ event }) => event));
-  if (nonce === null) return events.has("giveUp");
+  if (nonce === null) return events.has("giveUp") || events.has("expire");
   return nonce === promised || (nonce < promised && events.has("shiftDown"));
 }
 

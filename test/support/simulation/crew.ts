@@ -78,6 +78,7 @@ const REFUSABLE: readonly LaneWrite["kind"][] = ["transition", "unwatch", "confi
 /** Not often passed: aimed at more often, and there the first passage is as good as any. */
 const RARE: readonly Failpoint[] = [
   ...NONCE_FAILPOINTS,
+  "lapse.committed",
   "another.signed",
   "another.committed",
   "complete.committed",

@@ -50,6 +50,12 @@ function troublesOf({ crew, callers, payers, world }: Simulation): readonly (rea
     ["unknown to the caller", callers.unknown],
     ["gas lowered", lowered.length],
     ["cancel", withKind("cancel")],
+    ["expired", rows.filter(({ subState }) => subState === "EXPIRED").length],
+    [
+      "expired after it was sent",
+      rows.filter(({ subState, nonce }) => subState === "EXPIRED" && nonce !== null).length,
+    ],
+    ["held back", rows.filter(({ history }) => history.some(({ event }) => event === "hold")).length],
     ["replace", withKind("replace")],
     ["receipts in dispute", alerts.filter(({ code }) => code === "RPC_DISAGREES").length],
     ["reprice", rows.flatMap(({ attempts }) => attempts.filter(({ kind }) => kind === "reprice")).length],

@@ -8,6 +8,7 @@ import { Callers, FURNACE, FURNACE_GAS, POOL, TRANSACTION_GAS_CAP } from "./call
 import { Consumer } from "./consumer.ts";
 import { Crew } from "./crew.ts";
 import { Dice } from "./dice.ts";
+import { Holders } from "./holders.ts";
 import { Operators } from "./operators.ts";
 import { Payers } from "./payers.ts";
 import { Reservers } from "./reservers.ts";
@@ -19,6 +20,7 @@ const QUIET_LIMIT_MS = 600_000;
 const FEE_SEEDS = 0x5eed_0000;
 const RECEIPT_SEEDS = 0x0eed_0000;
 const HEAD_SEEDS = 0x1eed_0000;
+const TIME_SEEDS = 0x2eed_0000;
 
 export interface Simulation {
   readonly world: World;
@@ -26,6 +28,7 @@ export interface Simulation {
   readonly reservers: Reservers;
   readonly operators: Operators;
   readonly payers: Payers;
+  readonly holders: Holders;
   readonly consumer: Consumer;
   readonly crew: Crew;
 }
@@ -34,17 +37,19 @@ export interface Simulation {
 export async function simulate(seed: number): Promise<Simulation> {
   const dice = new Dice(seed);
   const world = makeWorld(seed, dice);
-  // Dice of their own: lies about prices, receipts and heads shift nothing else in the story of a seed.
+  // Dice of their own: lies about prices, receipts and heads, times and holds shift nothing else in the story of a seed.
   const feeDice = new Dice(seed + FEE_SEEDS);
   const receiptDice = new Dice(seed + RECEIPT_SEEDS);
   const headDice = new Dice(seed + HEAD_SEEDS);
+  const timeDice = new Dice(seed + TIME_SEEDS);
   const crew = new Crew(world, dice, { slowness: dice.pick([0, 5, 60]), feeDice });
-  const callers = new Callers(world, dice, crew.up);
+  const callers = new Callers(world, dice, crew.up, timeDice);
   const consumer = new Consumer(world, dice, crew.up);
   const reservers = new Reservers(world, dice, crew.up);
   const operators = new Operators(world, dice, crew.up);
   const payers = new Payers(world, feeDice, crew.up);
-  const simulation = { world, callers, reservers, operators, payers, consumer, crew };
+  const holders = new Holders(world, timeDice, crew.up);
+  const simulation = { world, callers, reservers, operators, payers, holders, consumer, crew };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -54,6 +59,7 @@ export async function simulate(seed: number): Promise<Simulation> {
     tellLies(simulation, feeDice);
     if (receiptDice.chance(0.04)) crew.lieAboutReceipts(receiptDice);
     if (headDice.chance(0.04)) crew.inventBlocks(headDice);
+    if (timeDice.chance(0.12)) holders.hold();
     await world.clock.advance(dice.int(0, 700));
   }
   crew.heal();
@@ -205,13 +211,14 @@ function openReservation({ reservationId, nonce, state }: Reservation): readonly
 
 /** Asked thousands of times in each simulation, so the answer to `unrest` is put together only for a failure that is printed. */
 function isAtRest(simulation: Simulation): boolean {
-  const { callers, reservers, operators, payers } = simulation;
-  if (callers.waiting + reservers.waiting + operators.waiting + payers.waiting > 0) return false;
+  const { callers, reservers, operators, payers, holders } = simulation;
+  const waiting = [callers, reservers, operators, payers, holders].some((actor) => actor.waiting > 0);
+  if (waiting) return false;
   return unrest(simulation).length === 0;
 }
 
 /** What is not at rest yet; empty when everything is. */
-function unrest({ world, callers, reservers, operators, payers, consumer }: Simulation): readonly string[] {
+function unrest({ world, callers, reservers, operators, payers, holders, consumer }: Simulation): readonly string[] {
   const { state } = world.database;
   const open = [...state.transactions.values()].filter((row) => !isSettled(row.state));
   return [
@@ -219,6 +226,7 @@ function unrest({ world, callers, reservers, operators, payers, consumer }: Simu
     ...(reservers.waiting === 0 ? [] : [`${reservers.waiting} reservers have no answer`]),
     ...(operators.waiting === 0 ? [] : [`${operators.waiting} operators have no answer`]),
     ...(payers.waiting === 0 ? [] : [`${payers.waiting} payers have no answer`]),
+    ...(holders.waiting === 0 ? [] : [`${holders.waiting} holders have no answer`]),
     ...state.reservations().flatMap(openReservation),
     ...waitingIntake(state).map(({ intent }) => `intake ${intent.txId} waits`),
     ...open.map(({ lane, nonce, txId, ...row }) => `${lane.signer} ${nonce} ${txId} is ${row.state}/${row.subState}`),

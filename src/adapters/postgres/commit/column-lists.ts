@@ -58,6 +58,7 @@ export const ALLOCATION: Columns<Allocation> = [
   ...named(({ lane }: Allocation) => lane.row, "nodeId", "token"),
   ({ intent }) => intent.owner,
   ({ stepsBefore }) => stepsBefore || null,
+  ({ intent }) => intent.validUntil?.toISOString(),
 ];
 
 type ChangedLane = { readonly lane: LanePlan; readonly left: LockedLaneRow };
@@ -96,6 +97,8 @@ export const MOVE: Columns<Move> = [
   ({ lastError }) => (lastError === undefined ? null : true),
   ({ lastError }) => lastError ?? null,
   ({ before, steps }) => stepsOnRow(before, steps),
+  ({ holds }) => holds,
+  ({ expires }) => expires || null,
 ];
 
 function setsNonce({ after, before }: Move): boolean {

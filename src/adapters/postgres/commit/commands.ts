@@ -18,6 +18,7 @@ import {
   approveIntake,
   awaitIntake,
   deleteIntake,
+  holdIntake,
   insertAwaiting,
   refuseIntake,
 } from "../statements/intake.ts";
@@ -181,17 +182,38 @@ function allocations({ allocations, moves }: Plan, marker: string | null): reado
 }
 
 /** Before there is a nonce, or with it. */
-function firstStepsOf({ allocations, awaiting, approvals }: Plan): readonly HistoryStep[] {
+function firstStepsOf({ allocations, awaiting, approvals, holds }: Plan): readonly HistoryStep[] {
   return [
     ...allocations.flatMap(firstSteps),
-    ...awaiting.flatMap(({ intent: { txId }, lane, acceptedAt, detail }) => {
-      const first = { ...acceptedStep(txId, lane), ...(acceptedAt !== null && { at: acceptedAt }) };
-      return [first, { ...createdStep(txId, lane, 2), ...stepTo("await"), reason: detail }];
+    ...awaiting.flatMap(({ intent: { txId }, intake, lane, acceptedAt, detail }) => {
+      const before = { txId, steps: intake === null ? 1 : stepsOf(intake), lane, acceptedAt };
+      return afterAccepted(before, { ...stepTo("await"), reason: detail });
     }),
     ...approvals.map(({ intake, fate: { reason, decision }, lane }) => {
-      return { ...createdStep(intake.txId, lane, 3), ...stepTo("approve"), reason, ...byWhom(decision) };
+      const step = createdStep(intake.txId, lane, stepsOf(intake) + 1);
+      return { ...step, ...stepTo("approve"), reason, ...byWhom(decision) };
+    }),
+    ...holds.flatMap(({ intake, fate: { event, reason, decision }, lane, acceptedAt }) => {
+      const subState = intake.approval?.approved === false ? "AWAITING_APPROVAL" : null;
+      const step = { event, state: "CREATED", subState, reason, ...byWhom(decision) } as const;
+      return afterAccepted({ txId: intake.txId, steps: stepsOf(intake), lane, acceptedAt }, step);
     }),
   ];
+}
+
+interface Accepted extends Pick<Allocation, "lane" | "acceptedAt"> {
+  readonly txId: string;
+  /** How many of its steps were taken before; the first of them is not written until there is a second. */
+  readonly steps: number;
+}
+
+function afterAccepted(
+  { txId, steps, lane, acceptedAt }: Accepted,
+  step: Partial<HistoryStep>,
+): readonly HistoryStep[] {
+  const next = { ...createdStep(txId, lane, steps + 1), ...step };
+  if (steps > 1) return [next];
+  return [{ ...acceptedStep(txId, lane), ...(acceptedAt !== null && { at: acceptedAt }) }, next];
 }
 
 /**
@@ -200,8 +222,7 @@ function firstStepsOf({ allocations, awaiting, approvals }: Plan): readonly Hist
  */
 function firstSteps({ intent: { txId }, acceptedAt, lane, stepsBefore }: Allocation): readonly HistoryStep[] {
   if (acceptedAt === null) return [];
-  const allocated = { ...createdStep(txId, lane, stepsBefore + 1), ...stepTo("allocate") };
-  return stepsBefore === 1 ? [{ ...acceptedStep(txId, lane), at: acceptedAt }, allocated] : [allocated];
+  return afterAccepted({ txId, steps: stepsBefore, lane, acceptedAt }, stepTo("allocate"));
 }
 
 function acceptedStep(txId: string, { row: { chainId } }: LanePlan): HistoryStep {
@@ -221,7 +242,7 @@ function byWhom(decision: Decision | null) {
   return { actor: decision?.actor ?? null, audit: decision?.audit ?? null };
 }
 
-function intake({ aliases, refusals, awaiting, approvals }: Plan): readonly Command[] {
+function intake({ aliases, refusals, awaiting, approvals, holds }: Plan): readonly Command[] {
   const refused = refusals.map(({ intake, fate, lane: { row } }) => {
     const { intakeId, event, reason } = fate;
     const { subState } = TRANSITIONS[event].to;
@@ -233,10 +254,19 @@ function intake({ aliases, refusals, awaiting, approvals }: Plan): readonly Comm
   const approved = approvals.map(({ intake: { intakeId } }) => intakeId);
   return [
     ...awaited(awaiting),
+    ...held(holds),
     ...some(approveIntake, approved, (ids) => [ids, ids.length]),
     ...some(refuseIntake, refused, (rows) => [recordset(rows), rows.map(({ intakeId }) => intakeId), rows.length]),
     ...some(aliasIntake, aliased, (rows) => [recordset(rows), rows.map(({ intakeId }) => intakeId)]),
   ];
+}
+
+/** Held back and let go within one commit, the last word counts, and every one is a step. */
+function held(holds: Plan["holds"]): readonly Command[] {
+  const rows = [...grouped(holds, ({ intake }) => intake.intakeId)].map(([intakeId, all]) => {
+    return { intakeId, holds: all.at(-1)?.fate.event === "hold", steps: all.length };
+  });
+  return some(holdIntake, rows, () => [recordset(rows), rows.map(({ intakeId }) => intakeId), rows.length]);
 }
 
 /** Those that have no row in the intake table yet get one. */
@@ -248,9 +278,9 @@ function awaited(awaiting: Plan["awaiting"]): readonly Command[] {
   const fresh = rows
     .filter(({ intake }) => intake === null)
     .map(({ intent, lane, awaits, expiresAt }) => {
-      const { txId, requestId, owner, payload, metadata, fingerprint, allowNoCode = false } = intent;
+      const { txId, requestId, owner, payload, metadata, fingerprint, allowNoCode = false, validUntil } = intent;
       const { chainId, signer } = lane.row;
-      const said = { ...payloadValues(payload), metadata, fingerprint: bare(fingerprint), allowNoCode };
+      const said = { ...payloadValues(payload), metadata, fingerprint: bare(fingerprint), allowNoCode, validUntil };
       return { txId, chainId, signer, requestId, owner, ...said, awaits, expiresAt };
     });
   return [

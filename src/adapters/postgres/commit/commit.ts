@@ -91,7 +91,10 @@ async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Decid
 
 function isPlainAllocation(write: LaneWrite): boolean {
   if (write.kind !== "allocate" || (write.fill ?? []).length > 0) return false;
-  return write.items.every(({ intakeId, mayExist }) => intakeId === undefined && mayExist !== true);
+  // Whether a `validUntil` is over, the server's clock decides: it has to be asked first.
+  return write.items.every(
+    ({ intakeId, mayExist, intent }) => intakeId === undefined && mayExist !== true && intent.validUntil === undefined,
+  );
 }
 
 /** By policies, which ask what is used, what time it is, and what waits for approval. */

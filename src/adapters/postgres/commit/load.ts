@@ -133,6 +133,9 @@ export class Loader {
       steps: row.historyCount,
       attemptCount: row.attemptCount,
       acceptedOrdinal: row.acceptedOrdinal,
+      validUntil: row.validUntil,
+      heldSince: row.heldSince,
+      expiredAt: row.expiredAt,
       minedIn: this.found.watching?.has(txId) ? row.blockNumber : undefined,
       fingerprint: row.fingerprint ?? undefined,
       attempts: this.found.naming?.has(txId) ? (this.attempts.get(txId) ?? []).map(ledgerAttempt) : undefined,
@@ -162,6 +165,9 @@ export class Loader {
         minedIn: null,
         fingerprint,
         attempts: undefined,
+        validUntil: null,
+        heldSince: null,
+        expiredAt: null,
         details: undefined,
       },
     };
@@ -177,7 +183,8 @@ export class Loader {
     if (row === undefined || row.aliasOf !== null || laneKey(row) !== key) return null;
     const { txId, requestId, owner, fingerprint, createdAt: acceptedAt, awaits, expiresAt, approved } = row;
     const approval = awaits === null || expiresAt === null ? null : { rule: awaits, expiresAt, approved };
-    return { intakeId, txId, requestId, owner, fingerprint, acceptedAt, approval };
+    const known = { intakeId, txId, requestId, owner, fingerprint, acceptedAt, approval, holds: row.holds };
+    return { ...known, ...(row.validUntil && { validUntil: row.validUntil }), ...(row.held && { held: true }) };
   }
 
   private withWatched(ledger: Ledger, key: LaneKey, through: number): Ledger {

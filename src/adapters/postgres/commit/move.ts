@@ -41,6 +41,10 @@ export class Move {
   receipt: Receipt | null | undefined = undefined;
   lastError: string | null | undefined = undefined;
   change: QueuedChange | undefined = undefined;
+  /** Whether it is held back from now on; null: as before. */
+  holds: boolean | null = null;
+  /** It is cancelled because its time is over. */
+  expires = false;
 
   constructor(lane: LanePlan, before: Before, first: Moved) {
     this.lane = lane;
@@ -59,6 +63,8 @@ export class Move {
     if (item.receipt !== undefined) this.receipt = item.receipt;
     if (item.lastError !== undefined) this.lastError = item.lastError;
     if (item.change !== undefined) this.change = item.change;
+    if (item.event === "hold" || item.event === "unhold") this.holds = item.event === "hold";
+    if (item.expires === true) this.expires = true;
   }
 
   private record({ item, step }: Moved): void {

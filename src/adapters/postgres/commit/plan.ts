@@ -117,6 +117,7 @@ export class Plan {
   readonly refusals: OfLane<Refused>[] = [];
   readonly awaiting: OfLane<Awaits & Pick<Allocation, "acceptedAt">>[] = [];
   readonly approvals: OfLane<Extract<Change, { readonly kind: "approved" }>>[] = [];
+  readonly holds: OfLane<Extract<Change, { readonly kind: "held" }> & Pick<Allocation, "acceptedAt">>[] = [];
   readonly unwatched: string[] = [];
   readonly completions: OfLane<Completion>[] = [];
   readonly decisions: OfLane<LaneDecision>[] = [];
@@ -237,6 +238,9 @@ export class Plan {
         break;
       case "approved":
         this.approvals.push({ ...change, lane });
+        break;
+      case "held":
+        this.holds.push({ ...change, lane, acceptedAt: this.acceptedAt(change.intake) });
         break;
       case "aliased":
         this.aliases.push(change);

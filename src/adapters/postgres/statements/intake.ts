@@ -9,16 +9,17 @@ export const insertIntakeRow = statement("insert-intake-row")`
   INSERT INTO fencepost.intake (
     tx_id, chain_id, signer, request_id, to_address, data, value, gas, fee_type, gas_price, max_fee_per_gas,
     max_priority_fee_per_gas, access_list, metadata, fingerprint, owner,
-    allow_no_code
+    allow_no_code, valid_until
   )
   VALUES (
     $1, $2, $3, $4, $5, pg_catalog.decode($6, 'hex'), $7, $8, $9, $10, $11, $12, $13::pg_catalog.jsonb,
-    $14::pg_catalog.jsonb, pg_catalog.decode($15, 'hex'), $16, $17
+    $14::pg_catalog.jsonb, pg_catalog.decode($15, 'hex'), $16, $17, $18::pg_catalog.timestamptz
   )`;
 
 const AWAITING = `tx_id uuid, chain_id bigint, signer text, request_id text, owner text, to_address text, data text,
   value numeric, gas bigint, fee_type text, gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric,
-  access_list jsonb, metadata jsonb, fingerprint text, awaits text, expires_at timestamptz, allow_no_code boolean`;
+  access_list jsonb, metadata jsonb, fingerprint text, awaits text, expires_at timestamptz, allow_no_code boolean,
+  valid_until timestamptz`;
 const AWAITING_VALUES = names(AWAITING).replace(/\b(data|fingerprint)\b/g, "decode($1, 'hex')");
 
 const AWAITS = "i.awaits, i.expires_at, i.approved_at IS NOT NULL AS approved";
@@ -30,9 +31,13 @@ interface AwaitsColumns {
   readonly approved: boolean;
 }
 
-/** There is something to do about it: nobody has to approve it, or somebody has, or nobody did in time. */
+/**
+ * There is something to do about it: nobody has to approve it, or somebody has, or nobody did in time, or its caller's time
+ * is over. And nobody holds it back.
+ */
 function isDue(row: "i" | "w"): string {
-  return `(${row}.awaits IS NULL OR ${row}.approved_at IS NOT NULL OR ${row}.expires_at <= clock_timestamp())`;
+  return `${row}.held_since IS NULL AND (${row}.awaits IS NULL OR ${row}.approved_at IS NOT NULL
+    OR ${row}.expires_at <= clock_timestamp() OR ${row}.valid_until <= clock_timestamp())`;
 }
 
 /**
@@ -50,7 +55,8 @@ export const findAnyIntake = statement<{ readonly waiting: number }>("find-any-i
  */
 export const loadIntake = statement<IntakeIntentRow>("load-intake")`
   SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, i.metadata, i.allow_no_code,
-    '0x' || encode(i.fingerprint, 'hex') AS fingerprint, ${AWAITS}, ${payloadOf("i")}
+    '0x' || encode(i.fingerprint, 'hex') AS fingerprint, ${AWAITS}, i.valid_until,
+    coalesce(i.valid_until <= clock_timestamp(), false) AS lapsed, ${payloadOf("i")}
   FROM (
     SELECT w.* FROM fencepost.intake AS w
     WHERE w.alias_of IS NULL AND w.signer = ANY ($3::text[]) AND w.chain_id = ANY ($2::bigint[]) AND ${isDue("w")}
@@ -60,14 +66,20 @@ export const loadIntake = statement<IntakeIntentRow>("load-intake")`
   ORDER BY i.intake_id
   LIMIT $4`;
 
-export type IntakeIntentRow = Flat<Omit<Intent, "payload" | "allowNoCode">> &
+export type IntakeIntentRow = Flat<Omit<Intent, "payload" | "allowNoCode" | "validUntil">> &
   PayloadColumns &
-  AwaitsColumns & { readonly intakeId: number; readonly allowNoCode: boolean };
+  AwaitsColumns & {
+    readonly intakeId: number;
+    readonly allowNoCode: boolean;
+    readonly validUntil: Date | null;
+    readonly lapsed: boolean;
+  };
 
 /** Intake rows by id, behind the lane's lock. Those that are aliases by now are for the caller to drop. */
 export const readIntake = statement<IntakeRow>("read-intake")`
   SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, i.alias_of, i.created_at, ${AWAITS},
-    i.created_at::text AS accepted_at, '0x' || encode(i.fingerprint, 'hex') AS fingerprint
+    i.created_at::text AS accepted_at, '0x' || encode(i.fingerprint, 'hex') AS fingerprint, i.valid_until,
+    i.held_since IS NOT NULL AS held, i.holds
   FROM fencepost.intake AS i
   WHERE i.intake_id = ANY ($1::bigint[])`;
 
@@ -79,13 +91,16 @@ export interface IntakeRow
   readonly createdAt: Date;
   /** The same to the microsecond, which a Date cannot hold. */
   readonly acceptedAt: string;
+  readonly validUntil: Date | null;
+  readonly held: boolean;
+  readonly holds: number;
 }
 
 /** Intake rows by transaction id, as the transactions that they may become; the id of an alias is another name of `alias_of`. */
 export const readIntakeRecords = statement<IntakeRecordRow>("read-intake-records")`
   SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, NULL::bigint AS nonce, 'CREATED' AS state,
     CASE WHEN i.awaits IS NOT NULL AND i.approved_at IS NULL THEN 'AWAITING_APPROVAL' END AS sub_state,
-    i.intake_id, i.awaits, i.expires_at,
+    i.intake_id, i.awaits, i.expires_at, i.valid_until, i.held_since, NULL::timestamptz AS expired_at,
     NULL::text AS last_error, 0 AS submit_attempts, NULL::timestamptz AS last_submitted_at, i.created_at,
     coalesce(i.approved_at, i.created_at) AS updated_at, NULL::timestamptz AS confirmed_at, NULL::numeric AS gas_limit, i.metadata, i.alias_of,
     ${payloadOf("i")}
@@ -142,6 +157,13 @@ export const approveIntake = counted("approve-intake", "$2", "approved intake ro
   UPDATE fencepost.intake AS i SET approved_at = now()
   WHERE i.intake_id = ANY ($1::bigint[]) AND i.awaits IS NOT NULL AND i.approved_at IS NULL`;
 
+/** Intake rows that an operator holds back, or lets go on; each is one more step of its history. */
+export const holdIntake = counted("hold-intake", "$3", "intake rows that are held back or let go")`
+  UPDATE fencepost.intake AS i
+  SET held_since = CASE WHEN h.holds THEN now() END, holds = i.holds + h.steps
+  FROM json_to_recordset($1::json) AS h(intake_id bigint, holds boolean, steps integer)
+  WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = h.intake_id`;
+
 /** Intake rows whose request id already had a transaction with the same payload: their id becomes another name of it. */
 export const aliasIntake = statement("alias-intake")`
   UPDATE fencepost.intake AS i
@@ -167,7 +189,7 @@ export const refuseIntake = statement("refuse-intake")`
   ), refused AS (
     INSERT INTO fencepost.transaction (
       tx_id, chain_id, signer, request_id, owner, owns_request, state, sub_state, live, outcome, history_count, last_event,
-      last_error, created_at, updated_at
+      last_error, created_at, updated_at, valid_until
     )
     SELECT c.tx_id, c.chain_id, c.signer, c.request_id, c.owner,
       c.owns_request
@@ -182,7 +204,7 @@ export const refuseIntake = statement("refuse-intake")`
           WHERE a.request_id = c.request_id AND a.awaits IS NOT NULL AND a.alias_of IS NULL AND a.request_id IS NOT NULL
             AND a.signer = c.signer AND a.chain_id = c.chain_id AND a.intake_id <> c.intake_id
         ) = 0,
-      'FAILED_FINAL', c.sub_state, false, 'FAILED_FINAL', c.steps + 1, c.event, c.reason, c.created_at, now()
+      'FAILED_FINAL', c.sub_state, false, 'FAILED_FINAL', c.steps + 1, c.event, c.reason, c.created_at, now(), c.valid_until
     FROM consumed AS c
     RETURNING 1
   ), payload AS (

@@ -1,7 +1,7 @@
 import type { Hex, Lane } from "../../../domain/lane.ts";
 import type { LedgerTransaction, Watched } from "../../../domain/ledger/index.ts";
 import type { State } from "../../../domain/transitions.ts";
-import type { ExistingTransaction, OpenTransaction, TrackedRecord } from "../../../ports/lane-store.ts";
+import type { ExistingTransaction, ExpiringRecord, OpenTransaction, TrackedRecord } from "../../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../../ports/query-store.ts";
 import { type Flat, lists, OUT_OF_THE_WAY, type PayloadColumns, payloadOf } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
@@ -10,13 +10,13 @@ const NEW_TRANSACTIONS = lists(`
   tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, accepted_at timestamptz,
   to_address text, data text, value numeric, gas bigint, gas_limit bigint, fee_type text, gas_price numeric,
   max_fee_per_gas numeric, max_priority_fee_per_gas numeric, access_list jsonb, metadata jsonb,
-  fingerprint text, node_id text, token bigint, owner text, steps_before integer`);
+  fingerprint text, node_id text, token bigint, owner text, steps_before integer, valid_until timestamptz`);
 
 /**
  * Binds nonces: transaction and payload of everything that a commit allocates. Who gives the nonce, and when, is
  * the first step of its history, unless it was accepted before. Plain inserts: a nonce or a request id that
- * exists must be loud and end the commit, never be skipped. $1 to $22, a place for each; a column that none of them has
- * anything in is null. $23 how many they are, $24 the transaction's marker where the answer to BEGIN is still
+ * exists must be loud and end the commit, never be skipped. $1 to $23, a place for each; a column that none of them has
+ * anything in is null. $24 how many they are, $25 the transaction's marker where the answer to BEGIN is still
  * outstanding, else null.
  *
  * Not COPY, which would take less of the server still: while it waits for the rest of its rows no timer of the server counts, and a node
@@ -28,11 +28,11 @@ export const insertTransactions = statement("insert-transactions")`
   ), bound AS (
     INSERT INTO fencepost.transaction (
       tx_id, chain_id, signer, request_id, nonce, state, history_count, last_event, created_at, updated_at,
-      allocated_by, allocated_under, owner
+      allocated_by, allocated_under, owner, valid_until
     )
     SELECT tx_id, chain_id, signer, request_id, nonce, 'ALLOCATED', coalesce(steps_before, 0) + 1,
       'allocate', coalesce(accepted_at, now()), now(), CASE WHEN accepted_at IS NULL THEN node_id END,
-      CASE WHEN accepted_at IS NULL THEN token END, owner
+      CASE WHEN accepted_at IS NULL THEN token END, owner, valid_until
     FROM item
     RETURNING 1
   ), payload AS (
@@ -44,22 +44,23 @@ export const insertTransactions = statement("insert-transactions")`
       max_fee_per_gas, max_priority_fee_per_gas, access_list, metadata, decode(fingerprint, 'hex')
     FROM item
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM bound), $23, 'allocated transactions'), fencepost.require_open($24)`;
+  SELECT fencepost.require_rows((SELECT count(*) FROM bound), $24, 'allocated transactions'), fencepost.require_open($25)`;
 
 const MOVES = lists(`
   tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, state text, sub_state text,
   history_count integer, last_event text, attempt_count integer, claim_token bigint, claim_ordinal integer,
-  accepted_ordinal integer, claims integer, sets_error boolean, last_error text, steps integer`);
+  accepted_ordinal integer, claims integer, sets_error boolean, last_error text, steps integer, holds boolean,
+  expires boolean`);
 
 /**
  * Moves transactions on, each only from the state it was read in. Several steps of one transaction within a commit
  * arrive here as one; its history has them all. Not asked: whether it is live. That was judged behind the lock, a CHECK
  * refuses otherwise, and naming it would let a plan from an empty table walk the index of all live ones. What gave its
- * nonce up is over at once: nothing of it is on any chain, so there is nothing to watch. $1 to $16, a place for each; a
- * column that none of them has anything in is null; $16 the steps that stand on the row (commit/ordinary-life.ts). $17 how
- * many they are.
+ * nonce up is over at once: nothing of it is on any chain, so there is nothing to watch. $1 to $18, a place for each; a
+ * column that none of them has anything in is null; $16 the steps that stand on the row (commit/ordinary-life.ts), $17
+ * whether it is held back from now on, or not any more. $19 how many they are.
  */
-export const updateTransactions = counted("update-transactions", "$17", "moved transactions")`
+export const updateTransactions = counted("update-transactions", "$19", "moved transactions")`
   UPDATE fencepost.transaction AS t
   SET state = m.state,
     nonce = CASE WHEN m.sets_nonce THEN m.nonce ELSE t.nonce END,
@@ -80,7 +81,13 @@ export const updateTransactions = counted("update-transactions", "$17", "moved t
     signed_at = CASE WHEN m.steps & 1 <> 0 THEN now() ELSE t.signed_at END,
     broadcast_at = CASE WHEN m.steps & 2 <> 0 THEN now() ELSE t.broadcast_at END,
     mined_at = CASE WHEN m.steps & 4 <> 0 THEN now() ELSE t.mined_at END,
-    settled_at = CASE WHEN m.steps & 8 <> 0 THEN now() ELSE t.settled_at END
+    settled_at = CASE WHEN m.steps & 8 <> 0 THEN now() ELSE t.settled_at END,
+    held_since = CASE
+      WHEN m.state IN ('CONFIRMED', 'FAILED_FINAL') THEN NULL
+      WHEN m.holds THEN coalesce(t.held_since, now())
+      WHEN m.holds IS NULL THEN t.held_since
+    END,
+    expired_at = CASE WHEN m.expires THEN now() ELSE t.expired_at END
   FROM (${MOVES}) AS m
   WHERE t.tx_id = ANY ($1::uuid[]) AND t.tx_id = m.tx_id AND t.state = m.from_state`;
 
@@ -105,6 +112,7 @@ export const vacateNonces = counted("vacate-nonces", "$2", "vacated nonces")`
 export const readTransactions = statement<CurrentRow>("read-transactions")`
   SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.live, t.history_count,
     t.last_event, t.attempt_count, t.accepted_ordinal, t.allocated_by, t.allocated_under, t.owner,
+    t.valid_until, t.held_since, t.expired_at,
     CASE WHEN t.tx_id = ANY ($2::uuid[]) THEN (
       SELECT '0x' || encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id
     ) END AS fingerprint,
@@ -130,26 +138,32 @@ export interface CurrentRow
 /** Transactions as a caller sees them, without attempts and receipt. Both sides are found by key. */
 export const readRecords = statement<RecordRow>("read-records")`
   SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.owner, t.nonce, t.state, t.sub_state, t.last_error,
-    t.submit_attempts, t.last_submitted_at, t.created_at, t.updated_at, t.confirmed_at, p.gas_limit::numeric AS gas_limit, p.metadata,
+    t.submit_attempts, t.last_submitted_at, t.created_at, t.updated_at, t.confirmed_at, t.valid_until, t.held_since, t.expired_at,
+    p.gas_limit::numeric AS gas_limit, p.metadata,
     ${payloadOf("p")}
   FROM fencepost.transaction AS t
   JOIN fencepost.payload AS p ON p.tx_id = t.tx_id
   WHERE t.tx_id = ANY ($1::uuid[]) AND p.tx_id = ANY ($1::uuid[])`;
 
-export type RecordRow = Flat<Omit<TransactionRecord, "payload" | "gas" | "attempts" | "receipt">> &
-  PayloadColumns & { readonly gasLimit: bigint | null };
+export type RecordRow = Flat<Omit<TransactionRecord, "payload" | "gas" | "attempts" | "receipt" | keyof TimeColumns>> &
+  PayloadColumns &
+  TimeColumns & { readonly gasLimit: bigint | null };
+
+/** Null: nobody said so. */
+export type TimeColumns = Pick<LedgerTransaction, "validUntil" | "heldSince" | "expiredAt">;
 
 /** A page of what waits to be signed, in nonce order. The page is found first, then its payloads by key. */
 export const readAllocated = statement<AllocatedRow>("read-allocated")`
   WITH page AS MATERIALIZED (
-    SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.attempt_count, t.submit_attempts, t.accepted_ordinal
+    SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.attempt_count, t.submit_attempts, t.accepted_ordinal,
+      t.valid_until, t.held_since, t.expired_at
     FROM fencepost.transaction AS t
     WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state = 'ALLOCATED' AND t.nonce >= $3
     ORDER BY t.nonce
     LIMIT $4
   )
   SELECT page.tx_id, page.nonce, page.request_id, page.created_at, page.attempt_count, page.submit_attempts,
-    page.accepted_ordinal,
+    page.accepted_ordinal, page.valid_until, page.held_since, page.expired_at,
     p.gas_limit::numeric AS gas_limit, ${payloadOf("p")}
   FROM page
   JOIN fencepost.payload AS p ON p.tx_id = page.tx_id
@@ -158,6 +172,7 @@ export const readAllocated = statement<AllocatedRow>("read-allocated")`
 
 export interface AllocatedRow
   extends PayloadColumns,
+    TimeColumns,
     Pick<TrackedRow, "txId" | "nonce" | "requestId" | "createdAt" | "submitAttempts" | "acceptedOrdinal"> {
   readonly gasLimit: bigint;
   /** More than none where it was signed at another nonce before. */
@@ -167,7 +182,7 @@ export interface AllocatedRow
 /** What a lane's owner follows: signed and not settled, in nonce order. */
 export const readTracked = statement<TrackedRow>("read-tracked")`
   SELECT t.tx_id, t.nonce, t.state, t.sub_state, t.submit_attempts, t.created_at, t.request_id,
-    t.last_submitted_at, t.accepted_ordinal, t.last_error,
+    t.last_submitted_at, t.accepted_ordinal, t.last_error, t.valid_until, t.held_since, t.expired_at,
     CASE WHEN t.state = 'STUCK' OR t.sub_state = 'UNKNOWN_SUBMIT_RESULT' THEN (
       SELECT max(h.last_at) FROM fencepost.step AS h WHERE h.tx_id = t.tx_id AND h.event = 'loseSight'
     ) END AS lost_sight_at
@@ -175,9 +190,24 @@ export const readTracked = statement<TrackedRow>("read-tracked")`
   WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('TRACKING', 'STUCK')
   ORDER BY t.nonce`;
 
-export type TrackedRow = Omit<TrackedRecord, "attempts" | "receipt" | "firstSentAt" | "lostSightAt"> & {
-  readonly lostSightAt: Date | null;
-};
+export type TrackedRow = Omit<
+  TrackedRecord,
+  "attempts" | "receipt" | "firstSentAt" | "lostSightAt" | "validUntil" | "held" | "expired"
+> &
+  TimeColumns & { readonly lostSightAt: Date | null };
+
+/**
+ * What its caller wants mined by a certain time and is not, the earliest first: nobody holds it back, and nothing was done
+ * about it yet. Only such rows are in the index that this walks.
+ */
+export const readExpiring = statement<ExpiringRecord>("read-expiring")`
+  SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.state, t.valid_until, t.attempt_count,
+    ceil(extract(epoch FROM t.valid_until - clock_timestamp()) * 1000)::bigint AS left_ms
+  FROM fencepost.transaction AS t
+  WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.valid_until IS NOT NULL AND t.held_since IS NULL
+    AND t.expired_at IS NULL AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK') AND coalesce(t.sub_state, '-') <> 'MINED'
+  ORDER BY t.valid_until, t.nonce
+  LIMIT $3`;
 
 /** Of one API key: what has a nonce and no outcome yet. Asked once for each key, lane and term; so it has no index of its own. */
 export const readOpenOf = statement<OpenTransaction>("read-open-of")`
@@ -265,7 +295,8 @@ export type UnwatchableRow = Lane & Watched & { readonly throughBlock: number; r
 /** Settled transactions of a lane, still under watch, that were mined in one of these blocks. */
 export const findWatched = statement<TrackedRow>("find-watched")`
   SELECT t.tx_id, t.nonce, t.state, t.sub_state, t.submit_attempts, t.created_at, t.request_id,
-    t.last_submitted_at, t.accepted_ordinal, t.last_error, NULL::timestamptz AS lost_sight_at
+    t.last_submitted_at, t.accepted_ordinal, t.last_error, t.valid_until, t.held_since, t.expired_at,
+    NULL::timestamptz AS lost_sight_at
   FROM fencepost.transaction AS t
   WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('CONFIRMED', 'FAILED_FINAL')
     AND (SELECT r.block_hash FROM fencepost.receipt AS r WHERE r.tx_id = t.tx_id) = ANY ($3::text[])

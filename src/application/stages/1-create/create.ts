@@ -10,6 +10,7 @@ import {
   DatabaseSilent,
   FencepostError,
   forbiddenBy,
+  invalid,
   otherNonce,
   outcomeUnknown,
   queueFull,
@@ -344,6 +345,8 @@ function answer(fate: AllocateFate, intent: Intent): Fate {
       return unavailable("this signer's nonce is not known yet; nothing was accepted");
     case "held":
       return unavailable(HELD);
+    case "expired":
+      return invalid("validUntil", "is not in the future by the database's clock; nothing was accepted");
     case "forbidden":
       return forbiddenBy(fate);
     case "refused":

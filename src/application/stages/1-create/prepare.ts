@@ -124,9 +124,10 @@ function priced(context: ChainContext, payload: Payload, gas: bigint, market: Fe
 
 /** Spelled out: every create passes here, and copies made by spreading are slow to make and slow to read. */
 function withGas(intent: Intent, gas: bigint, cap: bigint): PreparedIntent {
-  const { txId, lane, requestId, owner, payload, fingerprint, metadata, pool, allowNoCode, exactNonce } = intent;
+  const { txId, lane, requestId, owner, payload, fingerprint, metadata } = intent;
+  const { pool, allowNoCode, exactNonce, validUntil } = intent;
   const named = { txId, lane, requestId, owner, payload, fingerprint, metadata, gas, gasCost: gas * cap };
-  return { ...named, ...defined({ pool, allowNoCode, exactNonce }) };
+  return { ...named, ...defined({ pool, allowNoCode, exactNonce, validUntil }) };
 }
 
 /** Of a payload that its caller priced. */

@@ -16,6 +16,7 @@ import {
   type Unfenced,
 } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import { noteTime } from "../../lane/keep-time.ts";
 import { type LaneWriterPorts, reportMove } from "../../lane/lane-writer.ts";
 import type { LimitPorts } from "../../lane/limits.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
@@ -40,7 +41,10 @@ export async function allocate(
   // Committed under our term: told also where the lane was handed over meanwhile. The next owner finds the rows.
   if (records.length > 0) {
     report(ports, lane, records);
-    lane.term.begin(() => queueUp(lane, records, recycled));
+    lane.term.begin(() => {
+      queueUp(lane, records, recycled);
+      for (const record of records) noteTime(lane, record, ports.clock);
+    });
   }
   return outcome.items;
 }
@@ -79,9 +83,11 @@ function recordsOf(
   const records: AllocatedRecord[] = [];
   fates.forEach((fate, index) => {
     if (fate.fate !== "created") return;
-    const { txId, requestId, payload, gas, gasCost, lane, owner, exactNonce } = (items[index] as NewTransaction).intent;
-    const unpinned = { txId, nonce: fate.nonce, requestId, payload, gas, createdAt: fate.createdAt };
-    const record = exactNonce === undefined ? unpinned : { ...unpinned, pinned: true as const };
+    const { txId, requestId, payload, gas, gasCost, lane, owner, ...more } = (items[index] as NewTransaction).intent;
+    const { exactNonce, validUntil } = more;
+    const bare = { txId, nonce: fate.nonce, requestId, payload, gas, createdAt: fate.createdAt };
+    const pinned = exactNonce === undefined ? bare : { ...bare, pinned: true as const };
+    const record = validUntil === undefined ? pinned : { ...pinned, validUntil };
     const isCounted = policies !== null && isLimited(policies, lane.signer, owner);
     records.push(isCounted ? { ...record, mostCost: payload.value + gasCost } : record);
   });

@@ -74,9 +74,11 @@ async function signBatch(
   });
   const made = await signAll(ports, lane, wanted, unsigned);
   if (made === null) return true;
-  const batch = wanted.slice(0, made.length);
-  if (batch.length === 0) return false;
+  if (made.length === 0) return false;
   await ports.failpoint("sign.signed");
+  // Held back, or past its time, while it was being priced and signed: what was signed for it never leaves.
+  const batch = lane.backlog.stillWaiting(wanted.slice(0, made.length));
+  if (batch.length === 0) return true;
   const planned = batch.map((record, index) => planSigned(record, unsigned[index] as Bounded, made[index] ?? null));
   await commitPlanned(ports, lane, planned);
   await ports.failpoint("sign.committed");

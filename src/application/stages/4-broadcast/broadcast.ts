@@ -13,7 +13,7 @@ import type { Working } from "../../lane/activity.ts";
 import { commitPlanned, type Planned } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
-import { happened, type Tracked } from "../../lane/tracked.ts";
+import { happened, isHeldBack, type Tracked } from "../../lane/tracked.ts";
 import { isNodeSigned, type NodeSignedPorts, sendThroughNode } from "./node-signed.ts";
 import { note, planAnswer } from "./note-answer.ts";
 import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
@@ -60,8 +60,9 @@ async function sendAll(
   due: readonly Tracked[],
 ): Promise<void> {
   if (!due.every(({ pace }) => pace.claimed)) await claimAgain(ports, lane, due);
-  // Mined or withdrawn while the claim was committed: what is left is sent, in the order it was due.
-  const sendable = due.filter((tx) => tx.receipt === null && tx.pace.rawTransaction !== null);
+  // Mined, withdrawn or held back while the claim was committed: what is left is sent, in the order it was due.
+  const sendable = due.filter((tx) => tx.receipt === null && tx.pace.rawTransaction !== null && !isHeldBack(tx));
+  if (sendable.length === 0) return;
   const raws = sendable.map((tx) => tx.pace.rawTransaction as Hex);
   const everywhere = context.settings.broadcastToAll || sendable.some(wasTaken);
   const results = await lane.term.send((mayStill) => context.chain.submit(raws, { everywhere, mayStill }));

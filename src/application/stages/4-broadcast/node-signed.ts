@@ -16,7 +16,7 @@ import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { happened, type Tracked } from "../../lane/tracked.ts";
+import { happened, isHeldBack, type Tracked } from "../../lane/tracked.ts";
 import { type GrayZonePorts, isOutOfSight, loseSight } from "./gray-zone.ts";
 import { type Answered, type LearnPorts, note, planAnswer } from "./note-answer.ts";
 import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
@@ -55,7 +55,7 @@ async function sendOne(ports: NodeSignedPorts, context: ChainContext, lane: Owne
   }
   await claimAgain(ports, lane, [tx]);
   const [stored] = await lane.term.during(ports.store.loadPayloads([tx.txId]));
-  if (stored === undefined || tx.receipt !== null) return;
+  if (stored === undefined || tx.receipt !== null || isHeldBack(tx)) return;
   const unsigned = unsignedOf(lane, tx, stored);
   const result = await lane.term.send(() => context.chain.sendUnsigned(lane.lane.signer, unsigned));
   await ports.failpoint("broadcast.sent");
@@ -106,7 +106,9 @@ function planNamed(answered: Answered, sent: Attempt, txHash: Hash | null): read
   const planned = [...planAnswer(answered, sent.txHash === null ? { ordinal: sent.ordinal, txHash } : undefined)];
   if (sent.txHash !== null) {
     const again: SignedAttempt = { ...sent, ordinal: tx.attempts.length + 1, txHash, rawTransaction: null };
-    planned.push(plan(tx, "resubmit", { attempt: again, claim: { ordinal: again.ordinal } }));
+    // It was sent: that it is known here does not depend on who holds it back by now.
+    const claim = { ordinal: again.ordinal };
+    planned.push(plan(tx, "resubmit", { attempt: again, claim, ...(tx.held && { ordered: true }) }));
   }
   lane.follow(tx);
   return planned;

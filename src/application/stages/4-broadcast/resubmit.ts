@@ -10,13 +10,13 @@ import { bytesRead, claimed } from "../../../domain/pace/transaction-pace.ts";
 import type { LaneStore } from "../../../ports/lane-store.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
-import { happened } from "../../lane/tracked.ts";
+import { happened, isHeldBack } from "../../lane/tracked.ts";
 
 export interface ResubmitPorts extends LaneWriterPorts {
   readonly store: Pick<LaneStore, "loadRawTransactions">;
 }
 
-/** Afterwards every one of them may be sent, with its bytes at hand. */
+/** Afterwards every one of them may be sent, with its bytes at hand, but for what was held back meanwhile. */
 export async function claimAgain(
   ports: ResubmitPorts,
   lane: OwnedLane,
@@ -25,9 +25,13 @@ export async function claimAgain(
   const unclaimed = transactions.filter((tx) => !tx.pace.claimed);
   if (unclaimed.length === 0) return;
   await lane.term.during(fetchBytes(ports, unclaimed));
-  const planned = unclaimed.map((tx) => plan(tx, "resubmit", { claim: { ordinal: tx.pace.sendOrdinal as number } }));
+  const wanted = unclaimed.filter((tx) => !isHeldBack(tx));
+  const planned = wanted.map((tx) => {
+    const claim = { ordinal: tx.pace.sendOrdinal as number };
+    return plan(tx, "resubmit", tx.held ? { claim, ordered: true } : { claim });
+  });
   await commitPlanned(ports, lane, planned);
-  for (const tx of unclaimed) happened(tx, claimed);
+  for (const tx of wanted) happened(tx, claimed);
   await ports.failpoint("resubmit.claimed");
 }
 

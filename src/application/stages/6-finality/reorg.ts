@@ -9,6 +9,7 @@ import { attemptToSend } from "../../../domain/attempts.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { withdrawn } from "../../../domain/pace/transaction-pace.ts";
 import type { LaneStore } from "../../../ports/lane-store.ts";
+import { noteTime } from "../../lane/keep-time.ts";
 import { commitPlanned, type FeedWriterPorts, plan } from "../../lane/lane-writer.ts";
 import { type OwnedLane, resumed, type Tracked } from "../../lane/owned-lane.ts";
 import { happened } from "../../lane/tracked.ts";
@@ -51,7 +52,10 @@ export async function reviseWatched(ports: ReorgPorts, lane: OwnedLane, gone: re
   const message = `${records.length} settled transactions were reorganised away; each is tracked and sent again`;
   ports.telemetry.emit({ type: "alert", severity: "CRITICAL", code: "DEEP_REORG", message, lane: lane.lane });
   await commitPlanned(ports, lane, planned);
-  for (const { tx } of planned) lane.track(tx);
+  for (const { tx } of planned) {
+    lane.track(tx);
+    noteTime(lane, tx, ports.clock);
+  }
   ports.feedGrew();
   await ports.failpoint("withdraw.committed");
 }

@@ -65,7 +65,8 @@ async function mayGetAnother(
   const ours = tx.attempts.filter(({ foreign }) => foreign !== true);
   const sameHistory = tx.nonce >= epochFloor;
   const signedHere = ports.signer.custody(lane.signer) === "local" && ours.every(({ kind }) => kind !== "external");
-  if (!sameHistory || !signedHere) return remember(tx, false);
+  // Nobody wants it any more: another nonce would only be used up for nothing.
+  if (!sameHistory || !signedHere || tx.expired) return remember(tx, false);
   const foreign = await unlessSilent(contentsOf(context, lane, tx.receipt), null);
   return foreign === null ? null : remember(tx, await differs(ports, tx, ours, foreign));
 }

@@ -42,12 +42,11 @@ export function complete(
     const correction = corrected.get(tx);
     const receipt = correction?.receipt ?? tx.receipt;
     const counted = ports.limits ? { paid: paidFor(tx, receipt) } : {};
-    if (correction === undefined) return plan(tx, outcomeOf(tx, receipt), counted);
-    return plan(tx, outcomeOf(tx, receipt), {
-      receipt: correction.receipt,
-      reason: REASONS[correction.stored],
-      ...counted,
-    });
+    const outcome = outcomeOf(tx, receipt);
+    const reasons = [expiryNote(tx, outcome), correction === undefined ? null : REASONS[correction.stored]];
+    const reason = reasons.filter((each) => each !== null).join("; ");
+    const told = reason === "" ? counted : { reason, ...counted };
+    return plan(tx, outcome, correction === undefined ? told : { receipt: correction.receipt, ...told });
   });
   const tell = (): void | Promise<void> => {
     ports.feedGrew();
@@ -65,11 +64,19 @@ function paidFor({ attempts }: Tracked, receipt: Receipt | null): Paid {
   return { ordinal: mined.ordinal, gasCost: receipt.gasUsed * price, succeeded: receipt.status === "success" };
 }
 
+/** What became of the cancel that its `validUntil` asked for. */
+function expiryNote({ expired, validUntil }: Tracked, outcome: TransitionEvent): string | null {
+  if (!expired) return null;
+  const over = `its validUntil, ${validUntil?.toISOString()}, was over`;
+  if (outcome === "confirmExpiry") return `${over}: a transaction without effect was mined at its nonce`;
+  return `${over}, but it was too late to expire: its cancel was not the one that was mined`;
+}
+
 /** Decided by whose payload was mined, and only for the caller's own also by how it ended. */
-function outcomeOf({ attempts }: Tracked, receipt: Receipt | null): TransitionEvent {
+function outcomeOf({ attempts, expired }: Tracked, receipt: Receipt | null): TransitionEvent {
   const mined = attempts.find((attempt) => attempt.txHash === receipt?.txHash);
   if (mined?.foreign === true) return "loseNonce";
-  if (mined?.kind === "cancel" || mined?.kind === "placeholder") return "confirmCancel";
+  if (mined?.kind === "cancel" || mined?.kind === "placeholder") return expired ? "confirmExpiry" : "confirmCancel";
   if (receipt?.status === "reverted") return "revert";
   return mined?.kind === "replace" ? "confirmReplacement" : "confirm";
 }

@@ -1,0 +1,174 @@
+/**
+ * Detour: a transaction that its caller wants mined by a certain time, or not at all (`validUntil`), and that is not. Where
+ * nothing of it was ever signed, it ends at once and gives its nonce up; else the nonce is used up by a cancel, once, which
+ * is priced, sent and repriced like an operator's. Whichever payload is mined decides.
+ *
+ * Reads: the database, which says whose time is over, by its own clock. Writes: FAILED_FINAL/EXPIRED without a nonce, or a
+ * cancel with its claim. Invariants: I3 (only what was never signed gives its nonce up), I9 (not below anything that may have
+ * left), I7 (a lane whose past is in doubt gives up nothing). A crash leaves the row as it was, or what was done about it: the
+ * next owner asks the database again.
+ */
+import { repricedKind } from "../../domain/attempts.ts";
+import { FencepostError } from "../../domain/errors.ts";
+import {
+  cancelPutOff,
+  expiryAhead,
+  expiryAsked,
+  expiryLookDue,
+  overdueDone,
+  overdueNow,
+  overdueSeen,
+} from "../../domain/pace/lane-time.ts";
+import { isDue } from "../../domain/pace/when.ts";
+import type { ExpiringRecord, LaneStore } from "../../ports/lane-store.ts";
+import type { QueryStore } from "../../ports/query-store.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import type { Working } from "../lane/activity.ts";
+import { hold } from "../lane/hold.ts";
+import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
+import { type OwnedLane, queued, type Tracked } from "../lane/owned-lane.ts";
+import { happened } from "../lane/tracked.ts";
+import { type ChangeFate, type ChangePorts, changeQueued, changeTracked } from "./change-payload.ts";
+
+export interface UnsentPorts extends FeedWriterPorts {
+  readonly store: Pick<LaneStore, "loadExpiring">;
+}
+
+export interface ExpiryPorts extends ChangePorts {
+  readonly store: ChangePorts["store"] & Pick<QueryStore, "transaction">;
+}
+
+const AT_ONCE = 200;
+const BUSY_MS = 250;
+const SILENT_MS = 5_000;
+/** A ceiling, a policy, a key that the chain node holds: it may be allowed later. */
+const REFUSED_MS = 60_000;
+
+/** Asks the database and nobody else: what was never sent does not wait for a chain that is silent, or a lane that is suspended. */
+export function expireUnsent(ports: UnsentPorts, lane: OwnedLane): Working {
+  if (lane.pace.overdue.size > 0) lane.tending?.kick();
+  if (lane.heldByHistory || !isDue(lane.pace.expiry, ports.clock.monotonicMs())) return null;
+  return expireDue(ports, lane);
+}
+
+async function expireDue(ports: UnsentPorts, lane: OwnedLane): Promise<void> {
+  // What is allocated meanwhile notes its own time.
+  happened(lane, expiryAsked);
+  const most = AT_ONCE + lane.pace.overdue.size;
+  const rows = await lane.term.during(ports.store.loadExpiring(lane.lane, most));
+  const over = rows.filter(({ leftMs }) => leftMs <= 0);
+  const next = rows[over.length];
+  if (next !== undefined) happened(lane, expiryAhead, ports.clock.monotonicMs(), next.leftMs);
+  const unsent = over.filter((row) => isUnsent(lane, row));
+  const sent = over.filter((row) => !unsent.includes(row));
+  happened(
+    lane,
+    overdueSeen,
+    sent.map(({ txId }) => txId),
+  );
+  if (sent.length > 0) {
+    happened(lane, expiryAhead, ports.clock.monotonicMs(), REFUSED_MS);
+    lane.tending?.kick();
+  }
+  if (unsent.length > 0) await giveBack(ports, lane, unsent);
+  if (rows.length === most && unsent.length > 0) happened(lane, expiryLookDue);
+}
+
+/**
+ * Never signed, as far as the database can know, and nothing above it may have left: what waits above moves down then, or
+ * the next transaction takes the nonce. Else it would be a hole below what cannot move.
+ */
+function isUnsent(lane: OwnedLane, { txId, nonce, state, attemptCount }: ExpiringRecord): boolean {
+  if (state !== "ALLOCATED" || attemptCount > 0 || nonce < lane.epochFloor || lane.find(txId) !== null) return false;
+  for (const above of [...lane.unmined.keys(), ...lane.mined.keys()]) if (above > nonce) return false;
+  for (const [above] of lane.ledger.reserved.known(nonce)) if (above > nonce) return false;
+  return true;
+}
+
+async function giveBack(ports: UnsentPorts, lane: OwnedLane, unsent: readonly ExpiringRecord[]): Promise<void> {
+  // Before it is written: what is being signed at this moment must not be committed behind it.
+  lane.backlog.drop(...unsent);
+  const planned = unsent.map((row) => {
+    const reason = `nothing of it was signed when its validUntil, ${row.validUntil.toISOString()}, was over`;
+    return plan(queued(row), "expire", { reason, lastError: reason });
+  });
+  await commitPlanned(ports, lane, planned);
+  await ports.failpoint("lapse.committed");
+  ports.feedGrew();
+  lane.signing?.kick();
+}
+
+/** Those that may have been sent. Nothing is sent for a lane that is suspended, killed or in doubt: they wait until it is not. */
+export function cancelExpired(ports: ExpiryPorts, context: ChainContext, lane: OwnedLane): Working {
+  if (lane.pace.overdue.size === 0 || lane.held) return null;
+  const due = overdueNow(lane.pace, ports.clock.monotonicMs());
+  return due.length === 0 ? null : cancelEach(ports, context, lane, due);
+}
+
+async function cancelEach(
+  ports: ExpiryPorts,
+  context: ChainContext,
+  lane: OwnedLane,
+  due: readonly string[],
+): Promise<void> {
+  for (const txId of due) {
+    if (lane.held) return;
+    const nextMs = await cancelOne(ports, context, lane, txId);
+    if (nextMs === null) happened(lane, overdueDone, txId);
+    else happened(lane, cancelPutOff, txId, ports.clock.monotonicMs() + nextMs);
+  }
+}
+
+/** Null: there is nothing more to do. Else it is tried again after so many milliseconds. */
+async function cancelOne(
+  ports: ExpiryPorts,
+  context: ChainContext,
+  lane: OwnedLane,
+  txId: string,
+): Promise<number | null> {
+  const tx = lane.find(txId);
+  try {
+    const fate =
+      tx === null ? await cancelQueued(ports, context, lane, txId) : await cancelSent(ports, context, lane, tx);
+    return fate === "done" ? null : BUSY_MS;
+  } catch (error) {
+    if (!(error instanceof FencepostError)) throw error;
+    if (error.code === "UNAVAILABLE") return SILENT_MS;
+    if (tx === null) return REFUSED_MS;
+    if (tx.receipt !== null) return null;
+    const code = error.code === "FORBIDDEN" ? "POLICY_LIMIT_REACHED" : "CANNOT_RESIGN";
+    hold(ports, lane, tx, { code, text: `its validUntil is over, and it cannot be cancelled: ${error.message}` });
+    return REFUSED_MS;
+  }
+}
+
+function cancelSent(
+  ports: ExpiryPorts,
+  context: ChainContext,
+  lane: OwnedLane,
+  tx: Tracked,
+): Promise<ChangeFate> | ChangeFate {
+  const standing = repricedKind(tx.attempts);
+  // An operator has cancelled it already, or nobody may touch it now: then its time is looked at again when it is let go.
+  if (tx.receipt !== null || tx.held || tx.expired || standing === "cancel" || standing === "placeholder")
+    return "done";
+  return changeTracked(ports, context, { lane, tx, change: cancelBy(tx.validUntil) });
+}
+
+async function cancelQueued(
+  ports: ExpiryPorts,
+  context: ChainContext,
+  lane: OwnedLane,
+  txId: string,
+): Promise<ChangeFate> {
+  const record = await lane.term.during(ports.store.transaction(txId));
+  const isQueued = record?.state === "ALLOCATED" && record.expiredAt === undefined && record.heldSince === undefined;
+  if (!isQueued) return "done";
+  return changeQueued(ports, context, { lane, record, change: cancelBy(record.validUntil) });
+}
+
+function cancelBy(validUntil: Date | null | undefined) {
+  const until = validUntil?.toISOString();
+  const decision = { actor: "caller", audit: { action: "CANCEL", validUntil: until } };
+  return { kind: "cancel", fees: {}, reason: `its validUntil, ${until}, is over`, decision, expires: true } as const;
+}

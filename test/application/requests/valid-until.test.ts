@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { parseValidUntil } from "../../../src/application/requests/valid-until.ts";
+import { FencepostError } from "../../../src/domain/errors.ts";
+
+const clock = { now: () => new Date("2026-11-02T09:30:00Z") };
+const A_DAY_MS = 86_400_000;
+
+function refusalOf(value: unknown): FencepostError {
+  try {
+    parseValidUntil(value, clock);
+  } catch (error) {
+    if (error instanceof FencepostError) return error;
+  }
+  throw new Error("it was accepted");
+}
+
+describe("validUntil", () => {
+  it.each([
+    ["2026-11-02T09:45:00Z", "2026-11-02T09:45:00.000Z"],
+    ["2026-11-02T09:45Z", "2026-11-02T09:45:00.000Z"],
+    ["2026-11-02T10:45:00.5+01:00", "2026-11-02T09:45:00.500Z"],
+    ["2026-11-02T09:45:00.123456789Z", "2026-11-02T09:45:00.123Z"],
+    ["2028-02-29T00:00:00-11:30", null],
+    [new Date("2026-11-02T09:45:00Z"), "2026-11-02T09:45:00.000Z"],
+  ])("%s is one instant, in any notation, within a year", (value, instant) => {
+    if (instant === null) expect(refusalOf(value).message).toMatch(/at most 366 days ahead/);
+    else expect(parseValidUntil(value, clock)?.toISOString()).toBe(instant);
+  });
+
+  it.each([undefined, null])("is not asked for where it is %s", (value) => {
+    expect(parseValidUntil(value, clock)).toBeUndefined();
+  });
+
+  it.each([
+    "10m",
+    "tomorrow",
+    "2026-11-02",
+    "2026-11-02T09:45:00",
+    "2026-13-02T09:45:00Z",
+    "2026-02-30T09:45:00Z",
+    "2026-11-02T25:00:00Z",
+    " 2026-11-02T09:45:00Z",
+    "+2026-11-02T09:45:00Z",
+    1_793_612_700,
+    1_793_612_700_000,
+    "",
+    {},
+    [],
+    true,
+    new Date(Number.NaN),
+  ])("%s is refused, and the refusal says what is expected", (value) => {
+    const refusal = refusalOf(value);
+    expect(refusal).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "validUntil" } });
+    expect(refusal.message).toMatch(/must be an instant as in ISO 8601, with its offset/);
+  });
+
+  it("may be over: whether what it belongs to exists already is looked up first", () => {
+    expect(parseValidUntil("2020-01-01T00:00:00Z", clock)).toEqual(new Date("2020-01-01T00:00:00Z"));
+  });
+
+  it("is at most a year ahead", () => {
+    const at = (ms: number) => new Date(clock.now().getTime() + ms).toISOString();
+    expect(parseValidUntil(at(366 * A_DAY_MS), clock)).toBeInstanceOf(Date);
+    expect(refusalOf(at(366 * A_DAY_MS + 1)).message).toMatch(/366 days/);
+  });
+});

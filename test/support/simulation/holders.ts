@@ -1,0 +1,45 @@
+import { FencepostError } from "../../../src/domain/errors.ts";
+import { isSettled } from "../../../src/domain/transitions.ts";
+import { waitingIntake } from "../../doubles/memory-store/state.ts";
+import { Actor } from "./actor.ts";
+
+const CLIENT_TIMEOUT_MS = 3_000;
+const LATE_MS = 20_000;
+const LATER: readonly string[] = ["NOT_LEADER", "UNAVAILABLE"];
+
+/** People who hold single transactions back for a while, with a nonce or without, and let them go. */
+export class Holders extends Actor {
+  hold(): void {
+    const { state } = this.world.database;
+    const open = [...state.transactions.values()].filter((row) => !isSettled(row.state)).map(({ txId }) => txId);
+    const ids = [...open, ...waitingIntake(state).map(({ intent }) => intent.txId)];
+    if (ids.length > 0) this.begin(this.pause(this.dice.pick(ids)));
+  }
+
+  private async pause(txId: string): Promise<void> {
+    const heard = await this.order("suspend", txId);
+    await this.world.clock.sleep(this.dice.int(100, 8_000));
+    // An order without an answer may be carried out late, and must not come after the order that ends it.
+    if (heard === null) await this.world.clock.sleep(LATE_MS);
+    while ((await this.order("resume", txId)) === null) await this.world.clock.sleep(200);
+  }
+
+  /** Null: not done, or unknown. */
+  private async order(action: "suspend" | "resume", txId: string): Promise<"done" | "over" | null> {
+    const nodes = this.nodes();
+    if (nodes.length === 0) return null;
+    const { api } = this.dice.pick(nodes).node;
+    const asked = api.act({ action, txId, request: { reason: action }, actor: "operator:holder" }).then(
+      () => "done" as const,
+      (error: unknown) => this.note(error),
+    );
+    return Promise.race([asked, this.world.clock.sleep(CLIENT_TIMEOUT_MS).then(() => null)]);
+  }
+
+  private note(error: unknown): "over" | null {
+    const code = error instanceof FencepostError ? error.code : String(error);
+    if (code === "CONFLICT") return "over";
+    if (!LATER.includes(code)) this.absurd.push(`who holds a transaction was answered ${String(error)}`);
+    return null;
+  }
+}
