@@ -93,6 +93,8 @@ export interface IntakeRow {
   readonly expired?: Pick<Approval, "rule" | "expiresAt">;
   /** It waited for approval, and has it. */
   readonly approved?: true;
+  /** Its sender waits to hear what becomes of it, and has told nobody of it. */
+  readonly unanswered?: true;
 }
 
 /** Everything an owner needs to take a lane up from the database alone. */

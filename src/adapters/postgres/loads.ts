@@ -142,8 +142,9 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
     async loadIntake(lanes, limit) {
       if (lanes.length === 0) return [];
       const rows = await ask(reading, loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit]);
-      return rows.map(({ intakeId, awaits, expiresAt, approved, ...row }) => {
+      return rows.map(({ intakeId, awaits, expiresAt, approved, unanswered, ...row }) => {
         const intent = withPayload(withLane(row));
+        if (unanswered) return { intakeId, intent, unanswered };
         if (awaits === null || expiresAt === null) return { intakeId, intent };
         return { intakeId, intent, ...(approved ? { approved } : { expired: { rule: awaits, expiresAt } }) };
       });

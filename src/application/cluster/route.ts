@@ -14,7 +14,7 @@ import { isReachable, type Member } from "../../domain/placement.ts";
 import { PeerUnreachable } from "../../ports/peers.ts";
 import type { Ports } from "../../ports/ports.ts";
 import { BetweenOwners } from "../lane/between-owners.ts";
-import { type Errand, type Fate, Journey, nobodyActs } from "./journey.ts";
+import { type Errand, type Fate, Journey, NobodyActs } from "./journey.ts";
 import type { Membership } from "./membership.ts";
 
 export interface RoutePorts extends Pick<Ports, "clock" | "telemetry"> {
@@ -70,7 +70,7 @@ export class Router {
       }
     }
     this.report(journey);
-    return journey.conclude(this.isOutOfReach(lane) ? outOfReach : () => nobodyActs(journey.unreached));
+    return journey.conclude(this.isOutOfReach(lane) ? outOfReach : () => new NobodyActs(journey.unreached));
   }
 
   private firstStop(lane: Lane): string | null {

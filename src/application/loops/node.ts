@@ -107,6 +107,8 @@ export class FencepostNode {
       leaseDurationMs: settings.lease.durationMs,
       onChange: () => this.claiming.kick(),
       onUnreachable: () => this.lease.suspect(),
+      queueLimit: settings.queueLimit,
+      onLeft: () => this.tellIntake(),
     });
     this.lease = new Lease({ ...ports, serving: () => this.cluster.serving() }, settings, this.leaseEvents());
     this.lanes = new Lanes({
@@ -130,6 +132,7 @@ export class FencepostNode {
       lanes: this.lanes,
       router: this.cluster.forwards ? this.cluster.router : null,
       outbox: this.cluster.outbox,
+      throughIntake: this.cluster.throughIntake,
       admission,
     };
     this.creates = new Creates(createPorts);
@@ -137,7 +140,8 @@ export class FencepostNode {
     const tolerant = (error: unknown): void => {
       if (error instanceof HistoryChanged) this.lease.historyChanged(error);
     };
-    this.intakes = new Intake(createPorts, { onMore: () => this.intake.kick(), onFailed: tolerant });
+    const intakeEvents = { onMore: () => this.intake.kick(), onFailed: tolerant, onTaken: () => this.cluster.tookUp() };
+    this.intakes = new Intake(createPorts, intakeEvents);
     this.intake = new Activity(() => this.takeIntake(), tolerant);
     this.claiming = new Activity(() => this.claim(), tolerant);
     this.reconciling = new Activity(() => recoverLanes(createPorts, this.lanes.all()), tolerant);
@@ -198,10 +202,12 @@ export class FencepostNode {
 
   /** A caller's own transaction holds an intent. It will have committed a moment from now, or one of the next looks finds it. */
   intakeWritten(): void {
-    this.ports.clock.after(INTAKE_HINT_MS, () => {
-      this.intakes.expectRows();
-      this.ports.wakeUps.tell("intake");
-    });
+    this.ports.clock.after(INTAKE_HINT_MS, () => this.tellIntake());
+  }
+
+  private tellIntake(): void {
+    this.intakes.expectRows();
+    this.ports.wakeUps.tell("intake");
   }
 
   gauges(): NodeGauges {
@@ -313,6 +319,7 @@ export class FencepostNode {
   private wake(wakeUp: WakeUp): void {
     if (wakeUp === "completions") this.feed.grew();
     if (wakeUp === "intake") this.intakes.expectRows();
+    if (wakeUp === "taken") this.cluster.throughIntake?.look();
     if (wakeUp !== "lanes") return;
     this.lease.look();
     this.claiming.kick();

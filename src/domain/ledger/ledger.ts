@@ -98,6 +98,8 @@ export interface WaitingIntent {
   readonly acceptedAt: Date;
   /** Null: no policy has asked for it. */
   readonly approval: Approval | null;
+  /** Whoever left it waits to hear what became of it, and has told nobody that it is accepted. */
+  readonly unanswered: boolean;
 }
 
 /** By which rule an intent waits for approval, and how long. */

@@ -112,7 +112,16 @@ function waiting(state: DatabaseState, lane: Lane, intakeId: number): WaitingInt
   const entry = state.intake.get(intakeId);
   if (entry === undefined || entry.aliasOf !== null || !sameLane(entry.intent.lane, lane)) return null;
   const { txId, requestId, owner, fingerprint } = entry.intent;
-  return { intakeId, txId, requestId, owner, fingerprint, acceptedAt: entry.createdAt, approval: entry.approval };
+  return {
+    intakeId,
+    txId,
+    requestId,
+    owner,
+    fingerprint,
+    acceptedAt: entry.createdAt,
+    approval: entry.approval,
+    unanswered: entry.unanswered,
+  };
 }
 
 function confirm({ state, log }: Work, write: ConfirmationsWrite): WriteOutcome {

@@ -10,6 +10,7 @@ import {
   type SuspendedBy,
   type TransactionDetails,
 } from "../../../src/domain/ledger/index.ts";
+import type { Problem } from "../../../src/domain/refusal.ts";
 import type { Reservation } from "../../../src/domain/reservations.ts";
 import type { Intent, Payload, SignedAttempt } from "../../../src/domain/transaction.ts";
 import type { KillRecord } from "../../../src/ports/kill-store.ts";
@@ -141,6 +142,7 @@ export interface IntakeEntry {
   readonly createdAt: Date;
   readonly aliasOf: string | null;
   readonly approval: Approval | null;
+  readonly unanswered: boolean;
   /** Steps that were taken while it waited for approval; none where it never did. */
   readonly history: readonly HistoryRecord[];
 }
@@ -156,6 +158,8 @@ export class DatabaseState {
   /** Which attempt a hash is, by chain and hash. */
   hashes = new Map<string, { readonly txId: string; readonly ordinal: number }>();
   intake = new Map<number, IntakeEntry>();
+  /** Why intents are gone, for those who left them. */
+  declined = new Map<string, Problem>();
   confirmations = new Map<number, ReadonlyMap<number, Hash>>();
   geneses = new Map<number, Hash>();
   /** Where lanes stood when the feed's epoch began. */
@@ -185,6 +189,7 @@ export class DatabaseState {
       transactions: new Map(this.transactions),
       hashes: new Map(this.hashes),
       intake: new Map(this.intake),
+      declined: new Map(this.declined),
       confirmations: new Map(this.confirmations),
       geneses: new Map(this.geneses),
       epochFloors: new Map(this.epochFloors),

@@ -22,6 +22,7 @@ import {
   refuseIntake,
 } from "../statements/intake.ts";
 import { insertLaneDecisions, updateLanes } from "../statements/lane.ts";
+import { declineIntents } from "../statements/left-intent.ts";
 import { writeQueuedChanges } from "../statements/payload.ts";
 import { chargeKeys, ensureKeyUse, insertCharges, updateLaneUse } from "../statements/policy.ts";
 import { deleteReceipts, writeReceipts } from "../statements/receipt.ts";
@@ -218,7 +219,7 @@ function byWhom(decision: Decision | null) {
   return { actor: decision?.actor ?? null, audit: decision?.audit ?? null };
 }
 
-function intake({ aliases, refusals, awaiting, approvals }: Plan): readonly Command[] {
+function intake({ aliases, refusals, declined, awaiting, approvals }: Plan): readonly Command[] {
   const refused = refusals.map(({ intake, fate, lane: { row } }) => {
     const { intakeId, event, reason } = fate;
     const { subState } = TRANSITIONS[event].to;
@@ -227,11 +228,13 @@ function intake({ aliases, refusals, awaiting, approvals }: Plan): readonly Comm
     return { intakeId, event, reason, subState, ownsRequest, ...by, steps: stepsOf(intake) };
   });
   const aliased = aliases.map(({ intakeId, of }) => ({ intakeId, aliasOf: of }));
+  const told = declined.map(({ intake, problem }) => ({ intakeId: intake.intakeId, problem: JSON.stringify(problem) }));
   const approved = approvals.map(({ intake: { intakeId } }) => intakeId);
   return [
     ...awaited(awaiting),
     ...some(approveIntake, approved, (ids) => [ids, ids.length]),
     ...some(refuseIntake, refused, (rows) => [recordset(rows), rows.map(({ intakeId }) => intakeId), rows.length]),
+    ...some(declineIntents, told, (rows) => [recordset(rows), rows.map(({ intakeId }) => intakeId), rows.length]),
     ...some(aliasIntake, aliased, (rows) => [recordset(rows), rows.map(({ intakeId }) => intakeId)]),
   ];
 }

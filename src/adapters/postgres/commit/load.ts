@@ -152,9 +152,9 @@ export class Loader {
   private waiting(key: LaneKey, intakeId: number): WaitingIntent | null {
     const row = this.intake.get(intakeId);
     if (row === undefined || row.aliasOf !== null || laneKey(row) !== key) return null;
-    const { txId, requestId, owner, fingerprint, createdAt: acceptedAt, awaits, expiresAt, approved } = row;
+    const { txId, requestId, owner, fingerprint, createdAt: acceptedAt, awaits, expiresAt, approved, unanswered } = row;
     const approval = awaits === null || expiresAt === null ? null : { rule: awaits, expiresAt, approved };
-    return { intakeId, txId, requestId, owner, fingerprint, acceptedAt, approval };
+    return { intakeId, txId, requestId, owner, fingerprint, acceptedAt, approval, unanswered };
   }
 
   private withWatched(ledger: Ledger, key: LaneKey, through: number): Ledger {

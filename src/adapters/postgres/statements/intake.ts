@@ -20,13 +20,15 @@ const AWAITING = `tx_id uuid, chain_id bigint, signer text, request_id text, own
   access_list jsonb, metadata jsonb, fingerprint text, awaits text, expires_at timestamptz`;
 const AWAITING_VALUES = names(AWAITING).replace(/\b(data|fingerprint)\b/g, "decode($1, 'hex')");
 
-const AWAITS = "i.awaits, i.expires_at, i.approved_at IS NOT NULL AS approved";
+const AWAITS = "i.awaits, i.expires_at, i.approved_at IS NOT NULL AS approved, i.unanswered";
 
 /** Null: no policy has it wait for approval. */
 interface AwaitsColumns {
   readonly awaits: string | null;
   readonly expiresAt: Date | null;
   readonly approved: boolean;
+  /** Its sender waits to hear what becomes of it. */
+  readonly unanswered: boolean;
 }
 
 /** There is something to do about it: nobody has to approve it, or somebody has, or nobody did in time. */
@@ -63,12 +65,17 @@ export type IntakeIntentRow = Flat<Omit<Intent, "payload">> &
   PayloadColumns &
   AwaitsColumns & { readonly intakeId: number };
 
-/** Intake rows by id, behind the lane's lock. Those that are aliases by now are for the caller to drop. */
+/**
+ * Intake rows by id, behind the lane's lock. Those that are aliases by now are for the caller to drop. Locked, because a
+ * sender that stops waiting says so without the lane's lock (accept-intent).
+ */
 export const readIntake = statement<IntakeRow>("read-intake")`
   SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, i.alias_of, i.created_at, ${AWAITS},
     i.created_at::text AS accepted_at, '0x' || encode(i.fingerprint, 'hex') AS fingerprint
   FROM fencepost.intake AS i
-  WHERE i.intake_id = ANY ($1::bigint[])`;
+  WHERE i.intake_id = ANY ($1::bigint[])
+  ORDER BY i.intake_id
+  FOR UPDATE`;
 
 export interface IntakeRow
   extends Flat<Pick<Intent, "txId" | "lane" | "requestId" | "owner" | "fingerprint">>,
@@ -92,11 +99,11 @@ export const readIntakeRecords = statement<IntakeRecordRow>("read-intake-records
   WHERE i.tx_id = ANY ($1::uuid[])`;
 
 export type IntakeRecordRow = RecordRow &
-  Omit<AwaitsColumns, "approved"> & { readonly aliasOf: string | null; readonly intakeId: number };
+  Omit<AwaitsColumns, "approved" | "unanswered"> & { readonly aliasOf: string | null; readonly intakeId: number };
 
 /**
  * Intake rows that wait under one of these request ids, the earliest first; the caller drops those of lanes it did not
- * mean. OFFSET 0 keeps the planner from walking the ids of everything that waits, for the sake of their order.
+ * mean. None that may be declined without a trace: nobody may be told that it exists. OFFSET 0 keeps the planner from walking the ids of everything that waits, for the sake of their order.
  */
 export const findWaitingRequests = statement<Flat<ExistingTransaction>>("find-waiting-requests")`
   SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, NULL::bigint AS nonce, 'CREATED' AS state,
@@ -104,7 +111,7 @@ export const findWaitingRequests = statement<Flat<ExistingTransaction>>("find-wa
   FROM (
     SELECT w.* FROM fencepost.intake AS w
     WHERE w.request_id = ANY ($1::text[]) AND w.request_id IS NOT NULL AND w.alias_of IS NULL
-      AND w.signer = ANY ($2::text[])
+      AND w.signer = ANY ($2::text[]) AND NOT w.unanswered
     OFFSET 0
   ) AS i
   ORDER BY i.intake_id`;
@@ -133,7 +140,7 @@ export const insertAwaiting = counted("insert-awaiting", "$2", "intents that wai
 /** Intake rows that are found to need approval as they would get their nonces. */
 export const awaitIntake = counted("await-intake", "$3", "intake rows that wait for approval")`
   UPDATE fencepost.intake AS i
-  SET awaits = w.awaits, expires_at = w.expires_at
+  SET awaits = w.awaits, expires_at = w.expires_at, unanswered = false
   FROM json_to_recordset($1::json) AS w(intake_id bigint, awaits text, expires_at timestamptz)
   WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = w.intake_id AND i.awaits IS NULL`;
 
