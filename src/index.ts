@@ -1,3 +1,4 @@
+export type { CallerTransaction } from "./adapters/postgres/caller-transaction.ts";
 export type { Created, CreateRequest, Include, SignerView, TransactionView } from "./application/api.ts";
 export type { CreatedTransaction } from "./contract/create.ts";
 export { ERROR_CATALOGUE, type ErrorCode, FencepostError } from "./domain/errors.ts";

@@ -1,7 +1,8 @@
 import { setMaxListeners } from "node:events";
 import { createCodec } from "../adapters/evm/codec.ts";
 import { createdView as httpView } from "../adapters/http/views.ts";
-import { type IntakeClient, insertIntake } from "../adapters/postgres/insert-intake.ts";
+import { type CallerTransaction, intakeClientOf } from "../adapters/postgres/caller-transaction.ts";
+import { insertIntake } from "../adapters/postgres/insert-intake.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import { readEnvironment } from "../adapters/system/environment.ts";
@@ -57,8 +58,8 @@ export interface FencepostOptions extends Omit<FencepostConfig, SignerSetting | 
 }
 
 export interface SendOptions {
-  /** The caller's own open client: the intent commits or rolls back with the caller's rows. */
-  readonly client?: IntakeClient;
+  /** The caller's own open transaction, of pg, Drizzle, Kysely, Knex, postgres.js or Prisma: the intent commits or rolls back with the caller's rows. */
+  readonly client?: CallerTransaction;
 }
 
 /** What an operator says with an action; the rest is as in the HTTP API. */
@@ -164,14 +165,15 @@ class EmbeddedFencepost {
   }
 
   /**
-   * Resolves once the intent is durable; with `client`, once it stands in the caller's transaction as CREATED. Without it,
-   * NOT_LEADER says that another embedded node acts for the signer: it cannot be asked, but it reads what `client` left.
+   * Resolves once the intent is durable; with `client`, once it stands in the caller's transaction as CREATED. Where another
+   * embedded node acts for the signer, that one takes it up and this one waits for it: past four seconds it is accepted all
+   * the same, as CREATED and without a nonce.
    */
   async send(intent: CreateRequest, { client }: SendOptions = {}): Promise<Created> {
     if (client === undefined) return createdView(await this.composed.node.api.create(intent));
     const entropy = createEntropy(systemClock);
     const normalised = normalise({ codec, entropy, chainIds: this.chainIds() }, intent);
-    await insertIntake(client, normalised, this.schema);
+    await insertIntake(intakeClientOf(client), normalised, this.schema);
     this.composed.node.intakeWritten();
     const { txId, lane, requestId } = normalised;
     return createdView({ outcome: "created", txId, lane, requestId, nonce: null, state: "CREATED" });

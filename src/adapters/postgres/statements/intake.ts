@@ -4,15 +4,21 @@ import { type Flat, names, type PayloadColumns, payloadOf } from "../columns.ts"
 import { counted, statement } from "./statement.ts";
 import type { RecordRow } from "./transaction.ts";
 
-/** The only write without a fence, on a connection and a search path that are not ours. Sent unnamed. */
+/**
+ * A write without a fence, on a connection and a search path that are not ours. Sent unnamed. Every parameter says its type:
+ * some libraries send all of them as text, and some would turn the text of a json parameter into a json string.
+ */
 export const insertIntakeRow = statement("insert-intake-row")`
   INSERT INTO fencepost.intake (
     tx_id, chain_id, signer, request_id, to_address, data, value, gas, fee_type, gas_price, max_fee_per_gas,
     max_priority_fee_per_gas, access_list, metadata, fingerprint, owner
   )
   VALUES (
-    $1, $2, $3, $4, $5, pg_catalog.decode($6, 'hex'), $7, $8, $9, $10, $11, $12, $13::pg_catalog.jsonb,
-    $14::pg_catalog.jsonb, pg_catalog.decode($15, 'hex'), $16
+    $1::pg_catalog.uuid, $2::pg_catalog.int8, $3::pg_catalog.text, $4::pg_catalog.text, $5::pg_catalog.text,
+    pg_catalog.decode($6::pg_catalog.text, 'hex'), $7::pg_catalog.numeric, $8::pg_catalog.int8, $9::pg_catalog.text,
+    $10::pg_catalog.numeric, $11::pg_catalog.numeric, $12::pg_catalog.numeric,
+    $13::pg_catalog.text::pg_catalog.jsonb, $14::pg_catalog.text::pg_catalog.jsonb,
+    pg_catalog.decode($15::pg_catalog.text, 'hex'), $16::pg_catalog.text
   )`;
 
 const AWAITING = `tx_id uuid, chain_id bigint, signer text, request_id text, owner text, to_address text, data text,
