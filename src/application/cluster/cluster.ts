@@ -206,7 +206,7 @@ export class Cluster {
     if (favourite === null || favourite.instanceId === this.ports.lease().instanceId) {
       return this.hasKey(lane) || this.membership.isKnown(lane) ? betweenOwners() : unknownSigner(lane);
     }
-    if (!isReachable(favourite)) return outOfReach();
+    if (!isReachable(favourite)) return outOfReach(favourite);
     return notLeader(`the node at ${favourite.url} acts for this signer`, favourite.url);
   }
 
