@@ -1,4 +1,3 @@
-export type { CallerTransaction } from "./adapters/postgres/caller-transaction.ts";
 export type { Created, CreateRequest, Include, SignerView, TransactionView } from "./application/api.ts";
 export type { CreatedTransaction } from "./contract/create.ts";
 export { ERROR_CATALOGUE, type ErrorCode, FencepostError } from "./domain/errors.ts";
@@ -8,6 +7,7 @@ export type { State, SubState } from "./domain/transitions.ts";
 export { defineConfig, type FencepostConfig } from "./main/config/define.ts";
 export {
   type BlocksOptions,
+  type CallerTransaction,
   createFencepost,
   type Fencepost,
   type FencepostOptions,

@@ -36,6 +36,7 @@ import type { ChainEntry, FencepostConfig } from "./config/define.ts";
 import { configFrom, withOutsideSecrets } from "./config/load.ts";
 import { openExtensions } from "./extensions.ts";
 
+export type { CallerTransaction } from "../adapters/postgres/caller-transaction.ts";
 export { type NonceUse, neverSent, type UsesNonce } from "../client/with-nonce.ts";
 
 /** The settings that say where keys are, by the words that their names begin with. */

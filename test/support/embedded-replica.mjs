@@ -9,12 +9,17 @@ const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 say({ ready: true, url: "", nodeId: "" });
 
 const signers = SIGNERS.split(",");
-for (let index = 0; index < Number(COUNT); index++) {
-  const signer = signers[index % signers.length];
-  const payload = { to: "0x00000000000000000000000000000000000000AA", value: String(index + 1) };
-  void fencepost.send({ signer, requestId: `${PREFIX}-${index}`, payload }).then(
-    /** @param {{ requestId: string }} created */ ({ requestId }) => say({ sent: requestId }),
-    /** @param {Error} error */ (error) => say({ failed: error.message }),
-  );
-  await new Promise((resolve) => setTimeout(resolve, 5));
+let next = 0;
+/** One of several callers, each of which sends when its last one is answered. */
+async function caller() {
+  while (next < Number(COUNT)) {
+    const index = next++;
+    const payload = { to: "0x00000000000000000000000000000000000000AA", value: String(index + 1) };
+    const request = { signer: signers[index % signers.length], requestId: `${PREFIX}-${index}`, payload };
+    await fencepost.send(request).then(
+      /** @param {{ requestId: string }} created */ ({ requestId }) => say({ sent: requestId }),
+      /** @param {Error} error */ (error) => say({ failed: error.message }),
+    );
+  }
 }
+await Promise.all(Array.from({ length: 12 }, caller));

@@ -90,8 +90,9 @@ export class Router {
 
   /** Trying for a lane locks its row, and its owner's commits wait for that: not with each create that only it can do. */
   private isDenied(lane: Lane): boolean {
-    const atMs = this.deniedAtMs.get(laneKey(lane)) ?? Number.NEGATIVE_INFINITY;
-    return this.ports.clock.monotonicMs() - atMs < TRY_AGAIN_MS && this.isOutOfReach(lane);
+    const atMs = this.deniedAtMs.get(laneKey(lane));
+    if (atMs === undefined || this.ports.clock.monotonicMs() - atMs >= TRY_AGAIN_MS) return false;
+    return this.isOutOfReach(lane);
   }
 
   /** A node may have joined since the last look: its signers must not be answered with UNKNOWN_SIGNER. */

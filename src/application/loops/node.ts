@@ -90,7 +90,7 @@ export class FencepostNode {
     this.settlingIn = new SettlingIn(clock, settings.lease);
     this.feed = new Feed({ store, clock });
     this.wakefulness = new Wakefulness(clock, BEAT_MS);
-    this.writer = new Committer({ ...ports, callersWait: () => this.callersWait }, settings.writer, {
+    this.writer = new Committer({ ...ports, callersWait: () => this.reception.waiting > 0 }, settings.writer, {
       onCommitted: (changes) => this.lanes.fold(changes),
       onFenced: (fence, write) => this.lanes.lose(fence, write),
       onHistoryChanged: (error) => this.lease.historyChanged(error),
@@ -98,8 +98,8 @@ export class FencepostNode {
     });
     this.cluster = new Cluster({
       ...ports,
+      ...settings,
       selfUrl: settings.url,
-      mode: settings.mode,
       lease: () => this.lease,
       lanes: () => this.lanes,
       signers: ports.signer.addresses(),
@@ -107,7 +107,6 @@ export class FencepostNode {
       leaseDurationMs: settings.lease.durationMs,
       onChange: () => this.claiming.kick(),
       onUnreachable: () => this.lease.suspect(),
-      queueLimit: settings.queueLimit,
       onLeft: () => this.tellIntake(),
     });
     this.lease = new Lease({ ...ports, serving: () => this.cluster.serving() }, settings, this.leaseEvents());
@@ -140,8 +139,8 @@ export class FencepostNode {
     const tolerant = (error: unknown): void => {
       if (error instanceof HistoryChanged) this.lease.historyChanged(error);
     };
-    const intakeEvents = { onMore: () => this.intake.kick(), onFailed: tolerant, onTaken: () => this.cluster.tookUp() };
-    this.intakes = new Intake(createPorts, intakeEvents);
+    const onTaken = () => this.cluster.tookUp();
+    this.intakes = new Intake(createPorts, { onMore: () => this.intake.kick(), onFailed: tolerant, onTaken });
     this.intake = new Activity(() => this.takeIntake(), tolerant);
     this.claiming = new Activity(() => this.claim(), tolerant);
     this.reconciling = new Activity(() => recoverLanes(createPorts, this.lanes.all()), tolerant);
@@ -269,10 +268,6 @@ export class FencepostNode {
       void this.lanes.retryWanted();
       if (this.intakes.isDue(count, this.ports.wakeUps.hears)) this.intake.kick();
     }
-  }
-
-  private get callersWait(): boolean {
-    return this.reception.waiting > 0;
   }
 
   private async takeIntake(): Promise<void> {

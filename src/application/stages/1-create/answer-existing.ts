@@ -1,4 +1,7 @@
-/** Stage 1: answers creates whose request id is known already. Reads: request ids. Writes: nothing (I5). */
+/**
+ * Stage 1: answers creates whose request id is known already (I5).
+ * Reads: request ids. Writes: nothing; a crash here leaves nothing behind.
+ */
 import { FencepostError } from "../../../domain/errors.ts";
 import { anothersRequestId, isAnothers } from "../../../domain/principal.ts";
 import type { Intent } from "../../../domain/transaction.ts";
