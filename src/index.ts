@@ -33,6 +33,7 @@ export type { State, SubState } from "./domain/transitions.ts";
 export { defineConfig, type FencepostConfig } from "./main/config/define.ts";
 export {
   type BlocksOptions,
+  type CallerTransaction,
   createFencepost,
   type Fencepost,
   type FencepostOptions,

@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { createCodec } from "../adapters/evm/codec.ts";
-import { type IntakeClient, insertIntake } from "../adapters/postgres/insert-intake.ts";
+import { type CallerTransaction, intakeClientOf } from "../adapters/postgres/caller-transaction.ts";
+import { insertIntake } from "../adapters/postgres/insert-intake.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import { readEnvironment } from "../adapters/system/environment.ts";
@@ -22,6 +23,8 @@ import { configFrom, withOutsideSecrets } from "./config/load.ts";
 import { openExtensions } from "./extensions.ts";
 import { createFace } from "./library/embedded-face.ts";
 
+export type { CallerTransaction } from "../adapters/postgres/caller-transaction.ts";
+
 /** The settings that say where keys are, by the words that their names begin with. */
 type SignerSetting = Extract<
   keyof FencepostConfig,
@@ -42,8 +45,8 @@ export interface FencepostOptions extends Omit<FencepostConfig, SignerSetting | 
 }
 
 export interface SendOptions extends CallOptions {
-  /** The caller's own open client: the intent commits or rolls back with the caller's rows. */
-  readonly client?: IntakeClient;
+  /** The caller's own open transaction, of pg, Drizzle, Kysely, Knex, postgres.js or Prisma: the intent commits or rolls back with the caller's rows. */
+  readonly client?: CallerTransaction;
 }
 
 export interface BlocksOptions {
@@ -108,14 +111,15 @@ function embedded(composed: ComposedNode, { databaseSchema, secrets }: Embedded)
   // Every waiting call listens to this signal, and any number may wait: Node's warning of a leak would be wrong.
   setMaxListeners(0, closing.signal);
   /**
-   * Resolves once the intent is durable; with `client`, once it stands in the caller's transaction as CREATED. Without it,
-   * NOT_LEADER says that another embedded node acts for the signer: it cannot be asked, but it reads what `client` left.
+   * Resolves once the intent is durable; with `client`, once it stands in the caller's transaction as CREATED. Where another
+   * embedded node acts for the signer, that one takes it up and this one waits for it: past four seconds it is accepted all
+   * the same, as CREATED and without a nonce.
    */
   const take = async (intent: CreateRequest, { client }: SendOptions): Promise<Created> => {
     if (client === undefined) return node.api.create(intent);
     const entropy = createEntropy(systemClock);
     const normalised = normalise({ codec, entropy, clock: systemClock, chainIds }, intent);
-    await insertIntake(client, normalised, databaseSchema);
+    await insertIntake(intakeClientOf(client), normalised, databaseSchema);
     node.intakeWritten();
     const { txId, lane, requestId } = normalised;
     return { outcome: "created", txId, lane, requestId, nonce: null, state: "CREATED" };

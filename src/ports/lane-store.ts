@@ -95,6 +95,8 @@ export interface IntakeRow {
   readonly approved?: true;
   /** Its `validUntil` is over by the database's clock: it ends, too. */
   readonly lapsed?: true;
+  /** Its sender waits to hear what becomes of it, and has told nobody of it. */
+  readonly unanswered?: true;
 }
 
 /** Everything an owner needs to take a lane up from the database alone. */

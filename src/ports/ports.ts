@@ -2,6 +2,7 @@ import type { Clock } from "./clock.ts";
 import type { Codec } from "./codec.ts";
 import type { Entropy } from "./entropy.ts";
 import type { Failpoints } from "./failpoints.ts";
+import type { IntakeStore } from "./intake-store.ts";
 import type { KeyStore } from "./key-store.ts";
 import type { KillStore } from "./kill-store.ts";
 import type { LaneStore } from "./lane-store.ts";
@@ -16,7 +17,7 @@ import type { WakeUps } from "./wake-ups.ts";
 
 /** What the application stands on, by the names it is given under; each part of it picks what it needs. */
 export interface Ports {
-  readonly store: LeaseStore & LaneStore & QueryStore & KeyStore & KillStore;
+  readonly store: LeaseStore & LaneStore & QueryStore & KeyStore & KillStore & IntakeStore;
   readonly signer: Signer;
   readonly peers: Peers;
   readonly wakeUps: WakeUps;

@@ -1,5 +1,8 @@
-/** What another node may want to hear of: lanes are free, the intake table or the completion feed has grown. */
-export const WAKE_UPS = ["lanes", "intake", "completions"] as const;
+/**
+ * What another node may want to hear of: lanes are free, the intake table or the completion feed has grown, intents that
+ * nodes left for this owner are taken up or declined.
+ */
+export const WAKE_UPS = ["lanes", "intake", "completions", "taken"] as const;
 export type WakeUp = (typeof WAKE_UPS)[number];
 
 /**

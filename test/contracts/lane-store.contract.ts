@@ -5,6 +5,7 @@ import { batchContract } from "./lane-store/batch.ts";
 import { chainContract } from "./lane-store/chain.ts";
 import { externalContract } from "./lane-store/external.ts";
 import { intakeContract } from "./lane-store/intake.ts";
+import { leftIntentsContract } from "./lane-store/left-intents.ts";
 import { loadingContract } from "./lane-store/loading.ts";
 import { nonceContract } from "./lane-store/nonces.ts";
 import { orderKeysContract } from "./lane-store/order-keys.ts";
@@ -38,6 +39,7 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
     describe("changing what is queued", () => queuedChangesContract(context));
     describe("following the chain", () => chainContract(context));
     describe("intake", () => intakeContract(context));
+    describe("intents left for the owner", () => leftIntentsContract(context));
     describe("loading", () => loadingContract(context));
     describe("reserved nonces and holes", () => nonceContract(context));
     describe("use of the key by others", () => externalContract(context));

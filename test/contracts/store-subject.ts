@@ -1,5 +1,6 @@
 import type { Policies } from "../../src/domain/policy/policy.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
+import type { IntakeStore } from "../../src/ports/intake-store.ts";
 import type { KeyStore } from "../../src/ports/key-store.ts";
 import type { KillStore } from "../../src/ports/kill-store.ts";
 import type { LaneStore } from "../../src/ports/lane-store.ts";
@@ -7,7 +8,12 @@ import type { LeaseStore } from "../../src/ports/lease-store.ts";
 import type { QueryStore } from "../../src/ports/query-store.ts";
 import type { SessionLock } from "../../src/ports/session-lock.ts";
 
-export type Store = LeaseStore & LaneStore & QueryStore & KeyStore & KillStore & { close(): Promise<void> };
+export type Store = LeaseStore &
+  LaneStore &
+  QueryStore &
+  KeyStore &
+  KillStore &
+  IntakeStore & { close(): Promise<void> };
 
 /** One database, fresh for each suite, that several stores can be connected to. */
 export interface StoreSubject {

@@ -5,11 +5,13 @@ import type { Policies } from "../../src/domain/policy/policy.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
 import type { State } from "../../src/domain/transitions.ts";
 import type { Clock } from "../../src/ports/clock.ts";
+import type { IntakeStore } from "../../src/ports/intake-store.ts";
 import type { KeyRecord, KeyStore } from "../../src/ports/key-store.ts";
 import type { KillRecord, KillStore } from "../../src/ports/kill-store.ts";
 import {
   type AskedOfPool,
   type AskedRequests,
+  BatchRefused,
   type Committed,
   HistoryChanged,
   type LaneStore,
@@ -92,18 +94,19 @@ export class MemoryDatabase {
   }
 
   /** What `insertIntake` does once its caller's transaction has committed. */
-  insertIntake(intent: Intent): void {
+  insertIntake(intent: Intent, unanswered = false): void {
     const intakeId = ++this.state.lastIntakeId;
     const entry = { intakeId, intent, createdAt: this.clock.now(), aliasOf: null, approval: null, history: [] };
-    this.state.intake.set(intakeId, entry);
+    this.state.intake.set(intakeId, { ...entry, unanswered });
   }
 }
 
 /** One node's connection, with faults of its own. */
-export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore, KillStore {
+export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore, KillStore, IntakeStore {
   readonly database: MemoryDatabase;
   private readonly policies: Policies | null;
   private readonly faults: CommitFault[] = [];
+  private readonly leaveFaults: CommitFault[] = [];
   private down = false;
   private gate: { readonly opened: Promise<void>; readonly open: () => void } | null = null;
   private knownHistory: number;
@@ -118,6 +121,11 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore,
   /** Queued: each commit takes one. */
   failNextCommit(fault: CommitFault): void {
     this.faults.push(fault);
+  }
+
+  /** The same of what is left in the intake table. */
+  failNextLeave(fault: CommitFault): void {
+    this.leaveFaults.push(fault);
   }
 
   /** Whatever is queued goes wrong no more. */
@@ -329,6 +337,28 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore,
   async loadIntake(lanes: readonly Lane[], limit: number) {
     await this.reach();
     return queries.loadIntake(this.state, lanes, { limit, now: this.now() });
+  }
+
+  async leave(intents: readonly Intent[]): Promise<void> {
+    await this.reach();
+    this.checkHistory();
+    const fault = this.leaveFaults.shift();
+    if (fault === "unavailable") throw new StoreUnavailable("the database is away");
+    if (fault === "unknown-lost") throw new OutcomeUnknown("the connection died at COMMIT");
+    if (intents.some(({ requestId }) => requestId?.includes("\0"))) throw new BatchRefused("NUL cannot be stored");
+    for (const intent of intents) this.database.insertIntake(intent, true);
+    if (fault === "unknown-committed") throw new OutcomeUnknown("the connection died at COMMIT");
+    await Promise.resolve();
+  }
+
+  async whatBecame(txIds: readonly string[]) {
+    await this.reach();
+    return queries.whatBecame(this.state, txIds);
+  }
+
+  async accept(txIds: readonly string[]): Promise<readonly string[]> {
+    await this.reach();
+    return queries.acceptIntents(this.state, txIds);
   }
 
   async transaction(txId: string) {

@@ -1,15 +1,9 @@
 import type { PeerAction, PeerCreates } from "../../contract/peer-wire.ts";
 import { defined } from "../../domain/defined.ts";
-import {
-  ERROR_CATALOGUE,
-  type ErrorCode,
-  type ErrorExtras,
-  FencepostError,
-  REJECTION_REASONS,
-  unavailable,
-} from "../../domain/errors.ts";
+import { type FencepostError, unavailable } from "../../domain/errors.ts";
 import type { Kill } from "../../domain/kills.ts";
 import type { Lane } from "../../domain/lane.ts";
+import { errorFrom } from "../../domain/refusal.ts";
 import { STATES, type State } from "../../domain/transitions.ts";
 import type { ForwardedAnswer, ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 
@@ -23,7 +17,6 @@ class NotAnAnswer extends Error {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-type Test = (value: unknown) => boolean;
 
 export function encodeCreates(creates: readonly ForwardedCreate[], repeat: boolean): string {
   const told = creates.map(({ txId, owner, queueShare, chosen, request }) => {
@@ -66,9 +59,7 @@ export function decodeResults(text: string, expected: number): readonly (Forward
 /** What a problem document of ours says; null where the text is anything else. */
 export function readProblem(text: string): FencepostError | null {
   try {
-    const fields = asFields(parse(text));
-    const { code } = fields;
-    return typeof code === "string" && isKnown(code) ? decodeProblem(code, fields) : null;
+    return errorFrom(asFields(parse(text)));
   } catch {
     return null;
   }
@@ -76,15 +67,8 @@ export function readProblem(text: string): FencepostError | null {
 
 /** A code that this version does not know is a refusal all the same; only what it permits next is unknown. */
 function decodeProblem(code: string, fields: Fields): FencepostError {
-  const detail = isText(fields.detail) ? fields.detail : code;
-  if (!isKnown(code)) return unavailable(`the node that acts for this signer refused: ${code}: ${detail}`);
-  const known = Object.entries(EXTRAS).filter(([name, test]) => Object.hasOwn(fields, name) && test(fields[name]));
-  const extras: ErrorExtras = Object.fromEntries(known.map(([name]) => [name, fields[name]]));
-  return new FencepostError(code, detail, extras);
-}
-
-function isKnown(code: string): code is ErrorCode {
-  return Object.hasOwn(ERROR_CATALOGUE, code);
+  const refused = `the node that acts for this signer refused: ${code}`;
+  return errorFrom(fields) ?? unavailable(isText(fields.detail) ? `${refused}: ${fields.detail}` : refused);
 }
 
 function decodeAnswer(fields: Fields): ForwardedAnswer {
@@ -106,32 +90,6 @@ const isLane = (value: unknown): value is Lane => {
   if (typeof value !== "object" || value === null) return false;
   const { chainId, signer } = value as Partial<Lane>;
   return isCount(chainId) && typeof signer === "string" && /^0x[0-9a-f]{40}$/.test(signer);
-};
-
-const isRevert: Test = (value) => {
-  if (typeof value !== "object" || value === null) return false;
-  const { name, message, data, args = [] } = value as Fields;
-  return [name, message].every((each) => each === null || isText(each)) && isText(data) && Array.isArray(args);
-};
-
-/** Only what the catalogue documents is passed on; a newer node's additions are not ours to promise. */
-const EXTRAS: { readonly [Name in keyof Required<ErrorExtras>]: Test } = {
-  path: isText,
-  hint: isText,
-  reason: (value) => REJECTION_REASONS.some((reason) => reason === value),
-  revert: isRevert,
-  dependsOnPending: (value) => typeof value === "boolean",
-  baseFeePerGas: isText,
-  retryAfterSeconds: (value) => typeof value === "number" && value >= 0,
-  ownerUrl: (value) => value === null || isText(value),
-  rule: isText,
-  limit: isCount,
-  txId: isText,
-  txHash: isText,
-  nextNonce: isCount,
-  outcome: (value) => value === "unknown",
-  epoch: isCount,
-  resumeAfter: isCount,
 };
 
 function asFields(value: unknown): Fields {

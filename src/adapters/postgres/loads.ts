@@ -159,13 +159,17 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
     async loadIntake(lanes, limit) {
       if (lanes.length === 0) return [];
       const rows = await ask(reading, loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit]);
-      return rows.map(({ intakeId, awaits, expiresAt, approved, allowNoCode, validUntil, lapsed, ...row }) => {
-        const said = { ...withPayload(withLane(row)), ...(validUntil && { validUntil }) };
-        const intent = allowNoCode ? { ...said, allowNoCode } : said;
-        if (lapsed) return { intakeId, intent, lapsed };
-        if (awaits === null || expiresAt === null) return { intakeId, intent };
-        return { intakeId, intent, ...(approved ? { approved } : { expired: { rule: awaits, expiresAt } }) };
-      });
+      return rows.map(
+        ({ intakeId, awaits, expiresAt, approved, allowNoCode, validUntil, lapsed, unanswered, ...row }) => {
+          const said = { ...withPayload(withLane(row)), ...(validUntil && { validUntil }) };
+          const intent = allowNoCode ? { ...said, allowNoCode } : said;
+          const waits = unanswered ? { unanswered } : {};
+          if (lapsed) return { intakeId, intent, lapsed, ...waits };
+          if (unanswered) return { intakeId, intent, unanswered };
+          if (awaits === null || expiresAt === null) return { intakeId, intent };
+          return { intakeId, intent, ...(approved ? { approved } : { expired: { rule: awaits, expiresAt } }) };
+        },
+      );
     },
   };
 }

@@ -143,6 +143,16 @@ CREATE TABLE fencepost.database_history (
   CONSTRAINT database_history_pkey PRIMARY KEY (ordinal)
 ) WITH (fillfactor=50);
 
+CREATE TABLE fencepost.declined (
+  tx_id uuid NOT NULL,
+  chain_id bigint NOT NULL,
+  problem text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT declined_pkey PRIMARY KEY (tx_id)
+);
+
+CREATE INDEX declined_at ON fencepost.declined USING btree (at);
+
 CREATE TABLE fencepost.epoch_floor (
   chain_id bigint NOT NULL,
   signer text COLLATE "C" NOT NULL,
@@ -204,6 +214,7 @@ CREATE TABLE fencepost.intake (
   valid_until timestamp with time zone,
   held_since timestamp with time zone,
   holds integer NOT NULL DEFAULT 0,
+  unanswered boolean NOT NULL DEFAULT false,
   CONSTRAINT intake_pkey PRIMARY KEY (intake_id),
   CONSTRAINT intake_awaits CHECK ((((awaits IS NULL) = (expires_at IS NULL)) AND ((approved_at IS NULL) OR (awaits IS NOT NULL)))),
   CONSTRAINT intake_chain_id CHECK ((chain_id > 0)),

@@ -1,5 +1,6 @@
 import type { Policies } from "../../domain/policy/policy.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { IntakeStore } from "../../ports/intake-store.ts";
 import type { KeyStore } from "../../ports/key-store.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
@@ -10,6 +11,7 @@ import { type CommitRuntime, commitWrites } from "./commit/commit.ts";
 import { RememberedLanes } from "./commit/remembered-lanes.ts";
 import { killsIn } from "./kills.ts";
 import { leasesIn } from "./leases.ts";
+import { leftIntentsIn } from "./left-intents.ts";
 import { loadsFrom } from "./loads.ts";
 import { newestMigration } from "./migrate.ts";
 import { queriesFrom } from "./queries.ts";
@@ -104,7 +106,12 @@ interface Parts {
   readonly newestMigration: string;
 }
 
-export type PostgresStore = LaneStore & LeaseStore & QueryStore & KeyStore & KillStore & { close(): Promise<void> };
+export type PostgresStore = LaneStore &
+  LeaseStore &
+  QueryStore &
+  KeyStore &
+  KillStore &
+  IntakeStore & { close(): Promise<void> };
 
 function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts): PostgresStore {
   const loads = loadsFrom(reading, writing.policies);
@@ -118,6 +125,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     ...keysIn(leasing),
     ...queries,
     ...killsIn(leasing),
+    ...leftIntentsIn(reading, leasing),
     commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),
     loadLane: async (fence) => {
       // Not before every earlier commit of this process is over: one that came late would be missing in memory.

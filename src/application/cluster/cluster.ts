@@ -8,6 +8,7 @@ import { type FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { isReachable } from "../../domain/placement.ts";
 import { afterSilence, type Silences, standsBack } from "../../domain/stand-back.ts";
+import type { IntakeStore } from "../../ports/intake-store.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
 import type { HistoryChanged } from "../../ports/lane-store.ts";
 import type { InstanceRecord, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
@@ -22,11 +23,12 @@ import { Membership } from "./membership.ts";
 import { Outbox } from "./outbox.ts";
 import { OwnerActions } from "./owner-actions.ts";
 import { betweenOwners, outOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
+import { ThroughIntake } from "./through-intake.ts";
 
 export interface ClusterPorts
   extends Pick<RoutePorts, "selfUrl">,
     Pick<Ports, "entropy" | "telemetry" | "peers" | "wakeUps"> {
-  readonly store: LeaseStore & KillStore;
+  readonly store: LeaseStore & KillStore & IntakeStore;
   readonly clock: DatabaseClock;
   readonly lease: () => { readonly instanceId: string; historyChanged(error: HistoryChanged): void };
   readonly lanes: () => Lanes;
@@ -39,6 +41,10 @@ export interface ClusterPorts
   readonly onChange: () => void;
   /** Another node did not answer: it may have ended. */
   readonly onUnreachable: () => void;
+  /** Creates that may wait for one lane. */
+  readonly queueLimit: number;
+  /** Intents stand in the intake table, which this node or another has to take up. */
+  readonly onLeft: () => void;
 }
 
 /** Of the lanes that belong elsewhere, this part moves each time, and no fewer than so many: a join is no storm. */
@@ -53,6 +59,8 @@ export class Cluster {
   readonly outbox: Outbox;
   readonly actions: OwnerActions;
   readonly kills: KillSwitch;
+  /** Null: this node can be asked itself, and refuses what another has to do that cannot. */
+  readonly throughIntake: ThroughIntake | null;
   private readonly ports: ClusterPorts;
   private readonly signers: ReadonlySet<Address>;
   private readonly awaySince = new Map<number, number>();
@@ -80,6 +88,8 @@ export class Cluster {
       canServe: (lane) => this.canServe(lane),
       lookAgain: () => this.lookAgain(),
     });
+    const { onLeft, queueLimit: perLane } = ports;
+    this.throughIntake = ports.selfUrl === "" ? new ThroughIntake({ ...ports, perLane, onLeft }) : null;
     this.kills = new KillSwitch({
       ...ports,
       members: () => this.membership.members,
@@ -169,9 +179,16 @@ export class Cluster {
     this.announced = text;
   }
 
+  /** What nodes left for this one's lanes is taken up, or declined: they wait to hear of it, and so may this one. */
+  tookUp(): void {
+    this.ports.wakeUps.tell("taken");
+    this.throughIntake?.look();
+  }
+
   /** From here on this node takes no lane. */
   async drain(): Promise<void> {
     this.draining = true;
+    this.throughIntake?.hurry();
     await this.announce();
     await this.lookAgain();
   }
@@ -196,7 +213,7 @@ export class Cluster {
     if (favourite === null || favourite.instanceId === this.ports.lease().instanceId) {
       return this.hasKey(lane) || this.membership.isKnown(lane) ? betweenOwners() : unknownSigner(lane);
     }
-    if (!isReachable(favourite)) return outOfReach();
+    if (!isReachable(favourite)) return outOfReach(favourite);
     return notLeader(`the node at ${favourite.url} acts for this signer`, favourite.url);
   }
 

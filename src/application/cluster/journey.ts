@@ -1,4 +1,4 @@
-import { FencepostError, unavailable } from "../../domain/errors.ts";
+import { FencepostError } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { PeerUnreachable, Telling } from "../../ports/peers.ts";
 import { BetweenOwners, PutOff } from "../lane/between-owners.ts";
@@ -134,9 +134,13 @@ function isElsewhere(fate: unknown): fate is FencepostError {
   return fate instanceof BetweenOwners || (fate instanceof FencepostError && fate.code === "NOT_LEADER");
 }
 
-export function nobodyActs(unreached: string | null): FencepostError {
-  if (unreached === null) return unavailable("no node can act for this signer right now; nothing was accepted");
-  return unavailable(
-    `the node at ${unreached}, which may act for this signer, cannot be reached; nothing was accepted`,
-  );
+/** Of all the nodes that there are, and nothing was accepted. */
+export class NobodyActs extends FencepostError {
+  constructor(unreached: string | null) {
+    const why =
+      unreached === null
+        ? "no node can act for this signer right now"
+        : `the node at ${unreached}, which may act for this signer, cannot be reached`;
+    super("UNAVAILABLE", `${why}; nothing was accepted`, { retryAfterSeconds: 1 });
+  }
 }

@@ -14,7 +14,7 @@ import { isReachable, type Member } from "../../domain/placement.ts";
 import { PeerUnreachable } from "../../ports/peers.ts";
 import type { Ports } from "../../ports/ports.ts";
 import { BetweenOwners } from "../lane/between-owners.ts";
-import { type Errand, type Fate, Journey, nobodyActs } from "./journey.ts";
+import { type Errand, type Fate, Journey, NobodyActs } from "./journey.ts";
 import type { Membership } from "./membership.ts";
 
 export interface RoutePorts extends Pick<Ports, "clock" | "telemetry"> {
@@ -38,11 +38,15 @@ const PATIENCE_MS = 4_000;
 const AFTER_PAUSE_MS = 1_000;
 /** How long an errand waits before it starts over: soon at first, then less often. */
 const START_OVER_MS = { first: 25, most: 100 };
+/** How long a lane that an embedded node owns is not tried for again, while that node lives. */
+const TRY_AGAIN_MS = 1_000;
 
 export class Router {
   private readonly ports: RoutePorts;
   /** Owners that answered for a lane; forgotten as soon as one of them denies it. */
   private readonly owners = new Map<LaneKey, string>();
+  /** When this node last tried for a lane and an owner that cannot be asked had it. */
+  private readonly deniedAtMs = new Map<LaneKey, number>();
 
   constructor(ports: RoutePorts) {
     this.ports = ports;
@@ -70,7 +74,8 @@ export class Router {
       }
     }
     this.report(journey);
-    return journey.conclude(this.isOutOfReach(lane) ? outOfReach : () => nobodyActs(journey.unreached));
+    const owner = this.ownerOutOfReach(lane);
+    return journey.conclude(() => (owner === null ? new NobodyActs(journey.unreached) : outOfReach(owner)));
   }
 
   private firstStop(lane: Lane): string | null {
@@ -80,7 +85,14 @@ export class Router {
     if (known !== undefined && membership.find(known) !== null) return known;
     const [favourite] = membership.candidates(lane);
     const guess = favourite === undefined ? null : this.stopAt(favourite);
-    return guess ?? (canServe(lane) ? selfUrl : null);
+    return guess ?? (canServe(lane) && !this.isDenied(lane) ? selfUrl : null);
+  }
+
+  /** Trying for a lane locks its row, and its owner's commits wait for that: not with each create that only it can do. */
+  private isDenied(lane: Lane): boolean {
+    const atMs = this.deniedAtMs.get(laneKey(lane));
+    if (atMs === undefined || this.ports.clock.monotonicMs() - atMs >= TRY_AGAIN_MS) return false;
+    return this.isOutOfReach(lane);
   }
 
   /** A node may have joined since the last look: its signers must not be answered with UNKNOWN_SIGNER. */
@@ -101,8 +113,12 @@ export class Router {
 
   /** The node that should own the lane has no URL: waiting for it does not help. */
   private isOutOfReach(lane: Lane): boolean {
+    return this.ownerOutOfReach(lane) !== null;
+  }
+
+  private ownerOutOfReach(lane: Lane): Member | null {
     const favourite = this.ports.membership.favourite(lane);
-    return favourite !== null && this.stopAt(favourite) === null;
+    return favourite !== null && this.stopAt(favourite) === null ? favourite : null;
   }
 
   private hasOthers(): boolean {
@@ -111,7 +127,8 @@ export class Router {
   }
 
   private noStop(lane: Lane): FencepostError {
-    if (this.isOutOfReach(lane)) return outOfReach();
+    const owner = this.ownerOutOfReach(lane);
+    if (owner !== null) return outOfReach(owner);
     const isKnown = this.ports.hasKey(lane) || this.ports.membership.isKnown(lane);
     return isKnown ? betweenOwners() : unknownSigner(lane);
   }
@@ -121,6 +138,9 @@ export class Router {
     const { errand, open, repeated } = journey;
     if (stop === this.ports.selfUrl) {
       this.settle(journey, await errand.locally(open, repeated));
+      const isDenied = journey.open.length > 0 && this.isOutOfReach(errand.lane);
+      if (isDenied) this.deniedAtMs.set(laneKey(errand.lane), this.ports.clock.monotonicMs());
+      else this.deniedAtMs.delete(laneKey(errand.lane));
       journey.prolong(this.ports.clock.monotonicMs(), AFTER_PAUSE_MS);
       return;
     }
@@ -173,8 +193,10 @@ export function unknownSigner(lane: Lane): FencepostError {
   return new FencepostError("UNKNOWN_SIGNER", `no live node holds the key of ${lane.signer}`);
 }
 
-export function outOfReach(): FencepostError {
-  const detail =
-    "an embedded node acts for this signer, and takes no requests from outside; what the library sends with { client } reaches it";
-  return notLeader(detail);
+/** Its sends are left for it in the database; whatever else only it can do is not. */
+export function outOfReach({ nodeId }: Pick<Member, "nodeId">): FencepostError {
+  const where = `${nodeId} acts for this signer inside another process, and takes no requests from outside`;
+  return notLeader(
+    `${where}: ask it there, or run "fencepost start" on the same database, which any node can ask; what the library sends reaches it`,
+  );
 }

@@ -6,11 +6,12 @@
  * Reads: the intake table. Writes: through stage 2, or the refusal of what can never be allocated. Invariants: I4, I5.
  * A crash leaves the intake row as it was, or consumed together with the allocation; never both, never neither.
  */
-import { FencepostError } from "../../domain/errors.ts";
+import { FencepostError, forbiddenBy } from "../../domain/errors.ts";
 import { grouped } from "../../domain/grouped.ts";
 import { laneKey } from "../../domain/lane.ts";
 import { expired, lapsed } from "../../domain/ledger/index.ts";
-import { isAnothers } from "../../domain/principal.ts";
+import { anothersRequestId, isAnothers } from "../../domain/principal.ts";
+import { problemFrom } from "../../domain/refusal.ts";
 import type { Intent } from "../../domain/transaction.ts";
 import type {
   AllocateFate,
@@ -24,6 +25,8 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import type { FeedWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
+import { unstorable } from "../requests/unanswered.ts";
+import { reusedRequestId } from "../stages/1-create/answer-existing.ts";
 import { prepare, type Standing } from "../stages/1-create/prepare.ts";
 import { allocate } from "../stages/2-allocate/allocate.ts";
 
@@ -42,6 +45,8 @@ export interface IntakeEvents {
   /** There may be rows that no look has found: a lane has taken a full page of them, or somebody says so. */
   readonly onMore: () => void;
   readonly onFailed: (error: unknown) => void;
+  /** Something that its sender waits to hear of was taken up or declined. */
+  readonly onTaken: () => void;
 }
 
 /**
@@ -52,6 +57,8 @@ export class Intake {
   private readonly ports: IntakePorts;
   private readonly events: IntakeEvents;
   private readonly underWay = new Map<OwnedLane, Promise<void>>();
+  /** Busy lanes that a later look passed over: they may have rows since. */
+  private readonly passedOver = new Set<OwnedLane>();
   /** Monotonic; null: there was none yet. */
   private lastNewsMs: number | null = null;
 
@@ -76,6 +83,7 @@ export class Intake {
   /** Begins with what is there; those that are busy with an earlier look are passed over. */
   async look(lanes: () => readonly OwnedLane[]): Promise<void> {
     if (!(await this.ports.store.hasIntake())) return;
+    for (const lane of this.underWay.keys()) this.passedOver.add(lane);
     let open = lanes().filter((lane) => !this.underWay.has(lane));
     while (open.length > 0) {
       const rows = await this.ports.store.loadIntake(
@@ -110,7 +118,8 @@ export class Intake {
     } finally {
       this.underWay.delete(lane);
     }
-    if (hasMore) this.events.onMore();
+    if (rows.some(({ unanswered }) => unanswered)) this.events.onTaken();
+    if (this.passedOver.delete(lane) || hasMore) this.events.onMore();
   }
 }
 
@@ -167,9 +176,18 @@ async function prepareRow(
   } catch (error) {
     if (!(error instanceof FencepostError)) throw error;
     if (error.code === "UNAVAILABLE") return "unavailable";
-    if (error.extras.dependsOnPending === true) return "dependsOnPending";
-    return (await existingFate(ports, row)) ?? { intakeId, fate: "refused", event: "refuse", reason: error.message };
+    const depends = error.extras.dependsOnPending === true;
+    // A sender that waits is told so, and decides itself; whoever was told that it is accepted is not.
+    if (depends && row.unanswered !== true) return "dependsOnPending";
+    const existing = await existingFate(ports, row);
+    return existing ?? (depends ? { ...refusal(intakeId, error), ifUnanswered: true } : refusal(intakeId, error));
   }
+}
+
+function refusal(intakeId: number, error: FencepostError): Extract<IntakeFate, { fate: "refused" }> {
+  const { rule } = error.extras;
+  const reason = rule === undefined ? error.message : `${error.message} (${rule})`;
+  return { intakeId, fate: "refused", event: "refuse", reason, problem: problemFrom(error) };
 }
 
 /** Before any refusal the request id is looked up once more: an existing transaction wins. */
@@ -186,13 +204,9 @@ function duplicateFate(fate: AllocateFate, { intakeId, intent }: NewTransaction)
   // Its time was over a moment after it was read.
   if (fate.fate === "expired" && intent.validUntil !== undefined)
     return [lapsed({ intakeId, requestId: intent.requestId }, intent.validUntil)];
-  if (fate.fate === "forbidden") {
-    return [{ intakeId, fate: "refused", event: "refuse", reason: `${fate.detail} (${fate.rule})` }];
-  }
-  if (fate.fate === "refused") {
-    return [{ intakeId, fate: "refused", event: "refuse", reason: `the database cannot store ${intent.txId}` }];
-  }
-  return [];
+  if (fate.fate === "forbidden") return [refusal(intakeId, forbiddenBy(fate))];
+  if (fate.fate !== "refused") return [];
+  return [{ ...refusal(intakeId, unstorable()), reason: `the database cannot store ${intent.txId}` }];
 }
 
 interface Waiting {
@@ -205,8 +219,9 @@ function fateBeside({ intakeId, intent }: Waiting, existing: ExistingTransaction
   const isTaken = isAnothers(owner, intent.owner);
   if (samePayload && !isTaken) return { intakeId, fate: "alias", of: txId };
   const whose = isTaken ? "another API key" : `${txId}, whose payload differs`;
+  const error = isTaken ? anothersRequestId(intent.requestId) : reusedRequestId(existing);
   const reason = `the request id belongs to ${whose}`;
-  return { intakeId, fate: "refused", event: "refuseReusedRequestId", reason };
+  return { ...refusal(intakeId, error), event: "refuseReusedRequestId", reason };
 }
 
 async function settle(ports: IntakePorts, lane: OwnedLane, fates: readonly IntakeFate[]): Promise<void> {

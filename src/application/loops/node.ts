@@ -94,7 +94,7 @@ export class FencepostNode {
     this.settlingIn = new SettlingIn(clock, settings.lease);
     this.feed = new Feed({ store, clock });
     this.wakefulness = new Wakefulness(clock, BEAT_MS);
-    this.writer = new Committer({ ...ports, callersWait: () => this.callersWait }, settings.writer, {
+    this.writer = new Committer({ ...ports, callersWait: () => this.reception.waiting > 0 }, settings.writer, {
       onCommitted: (changes) => this.lanes.fold(changes),
       onFenced: (fence, write) => this.lanes.lose(fence, write),
       onHistoryChanged: (error) => this.lease.historyChanged(error),
@@ -102,8 +102,8 @@ export class FencepostNode {
     });
     this.cluster = new Cluster({
       ...ports,
+      ...settings,
       selfUrl: settings.url,
-      mode: settings.mode,
       lease: () => this.lease,
       lanes: () => this.lanes,
       signers: ports.signer.addresses(),
@@ -111,6 +111,7 @@ export class FencepostNode {
       leaseDurationMs: settings.lease.durationMs,
       onChange: () => this.claiming.kick(),
       onUnreachable: () => this.lease.suspect(),
+      onLeft: () => this.tellIntake(),
     });
     this.lease = new Lease({ ...ports, serving: () => this.cluster.serving() }, settings, this.leaseEvents());
     this.lanes = new Lanes({
@@ -134,6 +135,7 @@ export class FencepostNode {
       lanes: this.lanes,
       router: this.cluster.forwards ? this.cluster.router : null,
       outbox: this.cluster.outbox,
+      throughIntake: this.cluster.throughIntake,
       admission,
     };
     const reaches = this.cluster.reaches.bind(this.cluster);
@@ -143,7 +145,8 @@ export class FencepostNode {
     const tolerant = (error: unknown): void => {
       if (error instanceof HistoryChanged) this.lease.historyChanged(error);
     };
-    this.intakes = new Intake(createPorts, { onMore: () => this.intake.kick(), onFailed: tolerant });
+    const onTaken = () => this.cluster.tookUp();
+    this.intakes = new Intake(createPorts, { onMore: () => this.intake.kick(), onFailed: tolerant, onTaken });
     this.intake = new Activity(() => this.takeIntake(), tolerant);
     this.claiming = new Activity(() => this.claim(), tolerant);
     this.reconciling = new Activity(() => recoverLanes(createPorts, this.lanes.all()), tolerant);
@@ -204,10 +207,12 @@ export class FencepostNode {
 
   /** A caller's own transaction holds an intent. It will have committed a moment from now, or one of the next looks finds it. */
   intakeWritten(): void {
-    this.ports.clock.after(INTAKE_HINT_MS, () => {
-      this.intakes.expectRows();
-      this.ports.wakeUps.tell("intake");
-    });
+    this.ports.clock.after(INTAKE_HINT_MS, () => this.tellIntake());
+  }
+
+  private tellIntake(): void {
+    this.intakes.expectRows();
+    this.ports.wakeUps.tell("intake");
   }
 
   gauges(): NodeGauges {
@@ -272,10 +277,6 @@ export class FencepostNode {
     }
   }
 
-  private get callersWait(): boolean {
-    return this.reception.waiting > 0;
-  }
-
   private async takeIntake(): Promise<void> {
     if (this.reception.draining || !this.lease.mayAct()) return;
     await this.intakes.look(() => this.lanes.all().filter((lane) => !lane.heldByHistory));
@@ -320,6 +321,7 @@ export class FencepostNode {
   private wake(wakeUp: WakeUp): void {
     if (wakeUp === "completions") this.feed.grew();
     if (wakeUp === "intake") this.intakes.expectRows();
+    if (wakeUp === "taken") this.cluster.throughIntake?.look();
     if (wakeUp !== "lanes") return;
     this.lease.look();
     this.claiming.kick();

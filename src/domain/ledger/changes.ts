@@ -1,5 +1,6 @@
 import type { Hole } from "../holes.ts";
 import type { Charge } from "../policy/charges.ts";
+import type { Problem } from "../refusal.ts";
 import type { Reservation } from "../reservations.ts";
 import type { PreparedIntent } from "../transaction.ts";
 import type { Approval, WaitingIntent, Watched } from "./ledger.ts";
@@ -29,6 +30,7 @@ export type Change =
   | Allocated
   | Moved
   | Refused
+  | Declined
   | Awaits
   /** Somebody has approved it: it gets its nonce like any other intent of the intake table. */
   | { readonly kind: "approved"; readonly intake: WaitingIntent; readonly fate: ApprovalFate; readonly at: Date }
@@ -103,6 +105,13 @@ export interface Refused {
 
 /** What was decided about an intent, where that ends it. */
 export type EndedFate = ApprovalFate<Exclude<IntakeEvent, "approve" | "hold" | "unhold">>;
+
+/** An intent of the intake table ends as if it had never been asked for: its sender is told why, and nobody else heard of it. */
+export interface Declined {
+  readonly kind: "declined";
+  readonly intake: WaitingIntent;
+  readonly problem: Problem;
+}
 
 /** One line of the feed, less its number. */
 export interface Completion extends NewCompletion {

@@ -49,6 +49,9 @@ export function foldInto(ledger: OwnLedger, change: Change): void {
     case "held":
       foldHeld(ledger, change);
       break;
+    case "declined":
+      ledger.intake = ledger.intake.delete(change.intake.intakeId);
+      break;
     case "aliased":
       ledger.intake = ledger.intake.delete(change.intakeId);
       break;
@@ -98,7 +101,7 @@ function forgetWaiting(ledger: OwnLedger, { intakeId, txId, requestId, approval 
 }
 
 function foldApproval(ledger: OwnLedger, intake: WaitingIntent, approval: Approval): void {
-  ledger.intake = ledger.intake.set(intake.intakeId, { ...intake, approval });
+  ledger.intake = ledger.intake.set(intake.intakeId, { ...intake, approval, unanswered: false });
 }
 
 function foldApproved(ledger: OwnLedger, intake: WaitingIntent): void {

@@ -113,6 +113,8 @@ export interface WaitingIntent {
   readonly held?: true;
   /** How often it was held back or let go on; absent: never. */
   readonly holds?: number;
+  /** Whoever left it waits to hear what became of it, and has told nobody that it is accepted. */
+  readonly unanswered: boolean;
 }
 
 /** By which rule an intent waits for approval, and how long. */

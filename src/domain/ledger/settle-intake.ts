@@ -4,17 +4,24 @@ import type { EndedFate, Refused } from "./changes.ts";
 import type { Draft } from "./draft.ts";
 import type { Approval, WaitingIntent } from "./ledger.ts";
 import { isCarriedOut, keepOrderKey } from "./order-keys.ts";
-import type { ApprovalFate, LedgerOutcome, SettleIntakeWrite } from "./writes.ts";
+import type { ApprovalFate, IntakeFate, LedgerOutcome, SettleIntakeWrite } from "./writes.ts";
 
 export function settleIntake(draft: Draft, { fates }: SettleIntakeWrite): LedgerOutcome {
   for (const fate of fates) {
     const intake = draft.ledger.intake.get(fate.intakeId);
     if (intake === null) continue;
-    if (fate.fate === "refused") refuse(draft, intake, fate);
+    if (fate.fate === "refused") refuseOrDecline(draft, intake, fate);
     else if (fate.fate === "decided") decide(draft, intake, fate);
     else draft.record({ kind: "aliased", intakeId: fate.intakeId, of: fate.of });
   }
   return { status: "done" };
+}
+
+/** Judged behind the row's lock: its sender may have stopped waiting a moment ago, and have told its caller of it. */
+function refuseOrDecline(draft: Draft, intake: WaitingIntent, fate: Extract<IntakeFate, { fate: "refused" }>): void {
+  const { problem } = fate;
+  if (intake.unanswered && problem !== undefined) draft.record({ kind: "declined", intake, problem });
+  else if (fate.ifUnanswered !== true) refuse(draft, intake, fate);
 }
 
 /**

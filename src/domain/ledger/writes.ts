@@ -1,6 +1,7 @@
 import type { Fence, Hash, Hex, Lane } from "../lane.ts";
 import type { Paid } from "../policy/charges.ts";
 import type { Asked, Forbidden } from "../policy/policy.ts";
+import type { Problem } from "../refusal.ts";
 import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../transitions.ts";
 import type { LedgerTransaction } from "./ledger.ts";
@@ -191,6 +192,10 @@ export type IntakeFate =
       readonly fate: "refused";
       readonly event: "refuse" | "refuseReusedRequestId";
       readonly reason: string;
+      /** What its sender is told, where one waits for it: then nothing is kept of it, and its request id stays free. */
+      readonly problem?: Problem;
+      /** Nobody but a sender that waits would hear of it: else it goes on waiting. */
+      readonly ifUnanswered?: true;
     }
   | ApprovalFate;
 

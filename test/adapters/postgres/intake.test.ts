@@ -1,6 +1,7 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { insertIntake } from "../../../src/adapters/postgres/insert-intake.ts";
+import { readIntake } from "../../../src/adapters/postgres/statements/intake.ts";
 import type { Lane } from "../../../src/domain/lane.ts";
 import type { Store } from "../../contracts/store-subject.ts";
 import { aLane, allocate, anInstance, anIntent, commitOne, holdLane, nonces } from "../../support/lane-samples.ts";
@@ -28,6 +29,22 @@ describe("sending inside the caller's transaction", () => {
   const waiting = async (lane: Lane) => (await store.loadIntake([lane], 100)).map(({ intent }) => intent.txId);
   const order = (client: Client, id: string, txId: string) =>
     client.query("INSERT INTO public.orders VALUES ($1, $2)", [id, txId]);
+
+  it("a sender that stops waiting while its lane's owner decides learns what was decided, and does not overrule it", async () => {
+    const lane = aLane();
+    const intent = anIntent(lane);
+    await store.leave([intent]);
+    const [row] = await store.loadIntake([lane], 1);
+    await caller.query("BEGIN");
+    expect((await caller.query(readIntake.sql, [[row?.intakeId]])).rows).toMatchObject([{ unanswered: true }]);
+    const accepting = store.accept([intent.txId]);
+    const waits =
+      "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%SET unanswered = false%'";
+    await waitUntil(async () => ((await caller.query(waits)).rowCount ?? 0) > 0, "the sender waits for the owner");
+    await caller.query("DELETE FROM fencepost.intake WHERE intake_id = $1", [row?.intakeId]);
+    await caller.query("COMMIT");
+    expect(await accepting).toEqual([]);
+  });
 
   it("commits with the caller's row, and not before", async () => {
     const lane = aLane();

@@ -157,9 +157,9 @@ class Telling {
     const row = this.teller.intake.at(-1);
     if (row === undefined) return;
     await this.subject.client.query(
-      `INSERT INTO fencepost.intake (intake_id, tx_id, chain_id, signer, request_id, data, value, fingerprint)
-       OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5, '', 1, decode($6, 'hex')) ON CONFLICT DO NOTHING`,
-      [this.intakeId(row.intakeId), row.txId, chainId, signer, row.requestId, row.fingerprint.slice(2)],
+      `INSERT INTO fencepost.intake (intake_id, tx_id, chain_id, signer, request_id, data, value, fingerprint, unanswered)
+       OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5, '', 1, decode($6, 'hex'), $7) ON CONFLICT DO NOTHING`,
+      [this.intakeId(row.intakeId), row.txId, chainId, signer, row.requestId, row.fingerprint.slice(2), row.unanswered],
     );
   }
 

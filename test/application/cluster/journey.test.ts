@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Journey, nobodyActs } from "../../../src/application/cluster/journey.ts";
+import { Journey, NobodyActs } from "../../../src/application/cluster/journey.ts";
 import { LeftInDoubt } from "../../../src/application/lane/between-owners.ts";
 import { type ErrorCode, FencepostError, notLeader } from "../../../src/domain/errors.ts";
 import { PeerUnreachable } from "../../../src/ports/peers.ts";
@@ -24,7 +24,7 @@ const DOUBTS = {
   },
 };
 
-const conclude = (journey: Journey<string>) => journey.conclude(() => nobodyActs(null))[0];
+const conclude = (journey: Journey<string>) => journey.conclude(() => new NobodyActs(null))[0];
 const refusal = (code: ErrorCode) => new FencepostError(code, "no");
 
 describe.each(Object.entries(DOUBTS))("what a node was asked for that %s", (_, leaveInDoubt) => {

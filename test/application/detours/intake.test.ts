@@ -49,7 +49,7 @@ async function look(bench: StageBench, lanes: readonly OwnedLane[]) {
     hasMore = true;
   };
   const ports = { ...bench.ports, store: { ...bench.ports.store, loadIntake } };
-  const intake = new Intake(ports, { onMore, onFailed: (error) => failures.push(error) });
+  const intake = new Intake(ports, { onMore, onFailed: (error) => failures.push(error), onTaken: () => undefined });
   await intake.look(() => lanes);
   await intake.settled();
   if (failures.length > 0) throw failures[0];
@@ -243,7 +243,11 @@ describe("how often the table is looked at", () => {
   it("no lane is gone through, nor asked for, while the table is empty", async () => {
     const bench = await ready();
     let named = 0;
-    const intake = new Intake(bench.ports, { onMore: () => undefined, onFailed: () => undefined });
+    const intake = new Intake(bench.ports, {
+      onMore: () => undefined,
+      onFailed: () => undefined,
+      onTaken: () => undefined,
+    });
     const lanes = () => {
       named += 1;
       return [bench.lane];
@@ -260,7 +264,7 @@ describe("how often the table is looked at", () => {
     const bench = await ready();
     const intake = new Intake(
       { ...bench.ports, store: { ...bench.ports.store, loadIntake: async () => bench.rows.intake } },
-      { onMore: () => undefined, onFailed: () => undefined },
+      { onMore: () => undefined, onFailed: () => undefined, onTaken: () => undefined },
     );
     const beats = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
     const due = (hears: boolean) => beats.filter((beat) => intake.isDue(beat, hears));

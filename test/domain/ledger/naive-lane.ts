@@ -35,7 +35,7 @@ export class NaiveLane {
   reservations = new Map<string, NaiveReservation>();
   /** When placeholders were put at nonces of expired reservations that nobody had decided. */
   repairs: number[] = [];
-  waiting = new Map<number, Named>();
+  waiting = new Map<number, Named & { readonly unanswered: boolean }>();
   owners = new Map<string, string>();
 
   apply(write: LedgerWrite, nowMs: number): string {
@@ -64,7 +64,9 @@ export class NaiveLane {
         for (const fate of write.fates) {
           const row = this.waiting.get(fate.intakeId);
           this.waiting.delete(fate.intakeId);
-          if (row !== undefined && fate.fate !== "alias") this.insert(row, null, fate.event === "refuse");
+          if (row === undefined || fate.fate === "alias") continue;
+          const isDeclined = row.unanswered && fate.fate === "refused" && fate.problem !== undefined;
+          if (!isDeclined) this.insert(row, null, fate.event === "refuse");
         }
         return "done";
       case "reserve": {

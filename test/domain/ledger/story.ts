@@ -66,7 +66,7 @@ export class Teller {
       case "intake": {
         const { txId, requestId, owner, fingerprint } = this.intent(happening);
         const row = { intakeId: ++this.count, txId, requestId, owner, fingerprint, acceptedAt: this.now };
-        this.intake.push({ ...row, approval: null });
+        this.intake.push({ ...row, approval: null, unanswered: flag });
         return null;
       }
       case "allocate":
@@ -181,9 +181,9 @@ export class Teller {
     const intakeId = chosen(this.intake, pick)?.intakeId ?? 0;
     const of = chosen([...ledger.transactions.known()], more)?.[0] ?? "tx";
     const event = more % 2 === 0 ? ("refuse" as const) : ("refuseReusedRequestId" as const);
-    return [
-      flag ? ({ intakeId, fate: "alias", of } as const) : ({ intakeId, fate: "refused", event, reason: "no" } as const),
-    ];
+    const problem = { code: "SUBMISSION_REJECTED", detail: "no" } as const;
+    if (flag) return [{ intakeId, fate: "alias", of } as const];
+    return [{ intakeId, fate: "refused", event, reason: "no", ...(more % 3 === 0 ? {} : { problem }) } as const];
   }
 
   /** One or two steps; one in eight is planned from where the transaction does not stand. */

@@ -115,8 +115,8 @@ function waiting(state: DatabaseState, lane: Lane, intakeId: number): WaitingInt
   const entry = state.intake.get(intakeId);
   if (entry === undefined || entry.aliasOf !== null || !sameLane(entry.intent.lane, lane)) return null;
   const { txId, requestId, owner, fingerprint, validUntil } = entry.intent;
-  const { createdAt: acceptedAt, approval, heldSince, holds } = entry;
-  const known = { intakeId, txId, requestId, owner, fingerprint, acceptedAt, approval };
+  const { createdAt: acceptedAt, approval, heldSince, holds, unanswered } = entry;
+  const known = { intakeId, txId, requestId, owner, fingerprint, acceptedAt, approval, unanswered };
   return { ...known, ...defined({ validUntil, holds }), ...(heldSince !== undefined && { held: true }) };
 }
 

@@ -4,6 +4,7 @@ import type {
   Awaits,
   Change,
   Completion,
+  Declined,
   Moved,
   Refused,
   WaitingIntent,
@@ -26,6 +27,7 @@ export function persist(work: Work, fence: Fence, change: Change): void {
   keepChoice(work, fence.lane, change);
   if (change.kind === "moved") updateMoved(work, fence, change);
   if (change.kind === "refused") insertRefused(work, fence, change);
+  if (change.kind === "declined") decline(work, change);
   if (change.kind === "awaits") keepWaiting(work, fence, change);
   if (change.kind === "approved") approve(work, fence, change);
   if (change.kind === "held") hold(work, fence, change);
@@ -44,6 +46,11 @@ function laneOf({ state }: Work, { lane }: Fence): LaneRow {
 function alias({ state, log }: Work, intakeId: number, of: string): void {
   const entry = state.intake.get(intakeId);
   if (entry !== undefined) log.set(state.intake, intakeId, { ...entry, aliasOf: of });
+}
+
+function decline({ state, log }: Work, { intake, problem }: Declined): void {
+  log.set(state.declined, intake.txId, problem);
+  log.delete(state.intake, intake.intakeId);
 }
 
 const NOTHING = { fromState: null, subState: null, nodeId: null, token: null, reason: null, count: 1 } as const;
@@ -72,7 +79,7 @@ function keepWaiting(work: Work, fence: Fence, { intent, intake, approval, detai
   const intakeId = intake?.intakeId ?? ++state.lastIntakeId;
   const { gas: _, gasCost: __, pool: ___, ...kept } = intent;
   const entry = state.intake.get(intakeId) ?? { intakeId, intent: kept, createdAt: at, aliasOf: null };
-  log.set(state.intake, intakeId, { ...entry, approval, history });
+  log.set(state.intake, intakeId, { ...entry, approval, history, unanswered: false });
 }
 
 function approve(work: Work, fence: Fence, { intake, fate, at }: Extract<Change, { kind: "approved" }>): void {

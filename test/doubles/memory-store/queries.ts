@@ -6,6 +6,7 @@ import { standing } from "../../../src/domain/policy/charges.ts";
 import { UNUSED, within } from "../../../src/domain/policy/use.ts";
 import type { Attempt } from "../../../src/domain/transaction.ts";
 import { isSettled, type State } from "../../../src/domain/transitions.ts";
+import type { Became } from "../../../src/ports/intake-store.ts";
 import type {
   AllocatedRecord,
   ExistingTransaction,
@@ -192,7 +193,7 @@ export function findByRequestIds(
     const existing = ownerOfRequest(state, lane, requestId);
     if (existing !== null) return [existing];
     const entry = waitingIntake(state).find(
-      ({ intent }) => intent.requestId === requestId && sameLane(intent.lane, lane),
+      ({ intent, unanswered }) => !unanswered && intent.requestId === requestId && sameLane(intent.lane, lane),
     );
     if (entry === undefined) return [];
     const { txId, owner, fingerprint } = entry.intent;
@@ -216,8 +217,9 @@ export function loadIntake(
   return waitingIntake(state)
     .filter((entry) => isDue(entry, now) && lanes.some((lane) => sameLane(lane, entry.intent.lane)))
     .slice(0, limit)
-    .map(({ intakeId, intent, approval }) => {
-      if (isOver(intent, now)) return { intakeId, intent, lapsed: true };
+    .map(({ intakeId, intent, approval, unanswered }) => {
+      if (isOver(intent, now)) return { intakeId, intent, lapsed: true, ...(unanswered && { unanswered }) };
+      if (unanswered) return { intakeId, intent, unanswered };
       if (approval === null) return { intakeId, intent };
       if (approval.approved) return { intakeId, intent, approved: true };
       const { rule, expiresAt } = approval;
@@ -406,4 +408,25 @@ function matches(record: TransactionRecord, filter: ListFilter): boolean {
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+export function whatBecame(state: DatabaseState, txIds: readonly string[]): readonly Became[] {
+  return txIds.flatMap((leftAs): readonly Became[] => {
+    const problem = state.declined.get(leftAs);
+    if (problem !== undefined) return [{ leftAs, kind: "declined", problem }];
+    const entry = [...state.intake.values()].find(({ intent }) => intent.txId === leftAs);
+    const isWaiting = entry !== undefined && entry.aliasOf === null && entry.approval === null;
+    if (isWaiting) return [{ leftAs, kind: "waiting" }];
+    const found = findTransaction(state, leftAs);
+    if (found === null) return [];
+    const { txId, nonce, state: to, subState, lastError } = found;
+    return [{ leftAs, kind: "taken", txId, nonce, state: to, subState, lastError }];
+  });
+}
+
+/** Those of them that nothing has become of yet. */
+export function acceptIntents(state: DatabaseState, txIds: readonly string[]): readonly string[] {
+  const entries = waitingIntake(state).filter(({ intent, unanswered }) => unanswered && txIds.includes(intent.txId));
+  for (const entry of entries) state.intake.set(entry.intakeId, { ...entry, unanswered: false });
+  return entries.map(({ intent }) => intent.txId);
 }

@@ -10,6 +10,7 @@ import {
   type SuspendedBy,
   type TransactionDetails,
 } from "../../../src/domain/ledger/index.ts";
+import type { Problem } from "../../../src/domain/refusal.ts";
 import type { Reservation } from "../../../src/domain/reservations.ts";
 import type { Intent, Payload, SignedAttempt } from "../../../src/domain/transaction.ts";
 import type { KillRecord } from "../../../src/ports/kill-store.ts";
@@ -150,6 +151,7 @@ export interface IntakeEntry {
   readonly heldSince?: Date;
   /** How often it was held back or let go. */
   readonly holds?: number;
+  readonly unanswered: boolean;
   /** Steps that were taken while it waited for approval; none where it never did. */
   readonly history: readonly HistoryRecord[];
 }
@@ -167,6 +169,8 @@ export class DatabaseState {
   intake = new Map<number, IntakeEntry>();
   /** Which lanes pools gave their requests, by transaction. */
   poolChoices = new Map<string, PoolChoiceRow>();
+  /** Why intents are gone, for those who left them. */
+  declined = new Map<string, Problem>();
   confirmations = new Map<number, ReadonlyMap<number, Hash>>();
   geneses = new Map<number, Hash>();
   /** Where lanes stood when the feed's epoch began. */
@@ -197,6 +201,7 @@ export class DatabaseState {
       hashes: new Map(this.hashes),
       intake: new Map(this.intake),
       poolChoices: new Map(this.poolChoices),
+      declined: new Map(this.declined),
       confirmations: new Map(this.confirmations),
       geneses: new Map(this.geneses),
       epochFloors: new Map(this.epochFloors),

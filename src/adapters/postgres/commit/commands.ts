@@ -23,6 +23,7 @@ import {
   refuseIntake,
 } from "../statements/intake.ts";
 import { insertLaneDecisions, updateLanes } from "../statements/lane.ts";
+import { declineIntents } from "../statements/left-intent.ts";
 import { insertOrderKeys } from "../statements/order-key.ts";
 import { writeQueuedChanges } from "../statements/payload.ts";
 import { chargeKeys, ensureKeyUse, insertCharges, updateLaneUse } from "../statements/policy.ts";
@@ -242,7 +243,7 @@ function byWhom(decision: Decision | null) {
   return { actor: decision?.actor ?? null, audit: decision?.audit ?? null };
 }
 
-function intake({ aliases, refusals, awaiting, approvals, holds }: Plan): readonly Command[] {
+function intake({ aliases, refusals, declined, awaiting, approvals, holds }: Plan): readonly Command[] {
   const refused = refusals.map(({ intake, fate, lane: { row } }) => {
     const { intakeId, event, reason } = fate;
     const { subState } = TRANSITIONS[event].to;
@@ -251,12 +252,14 @@ function intake({ aliases, refusals, awaiting, approvals, holds }: Plan): readon
     return { intakeId, event, reason, subState, ownsRequest, ...by, steps: stepsOf(intake) };
   });
   const aliased = aliases.map(({ intakeId, of }) => ({ intakeId, aliasOf: of }));
+  const told = declined.map(({ intake, problem }) => ({ intakeId: intake.intakeId, problem: JSON.stringify(problem) }));
   const approved = approvals.map(({ intake: { intakeId } }) => intakeId);
   return [
     ...awaited(awaiting),
     ...held(holds),
     ...some(approveIntake, approved, (ids) => [ids, ids.length]),
     ...some(refuseIntake, refused, (rows) => [recordset(rows), rows.map(({ intakeId }) => intakeId), rows.length]),
+    ...some(declineIntents, told, (rows) => [recordset(rows), rows.map(({ intakeId }) => intakeId), rows.length]),
     ...some(aliasIntake, aliased, (rows) => [recordset(rows), rows.map(({ intakeId }) => intakeId)]),
   ];
 }

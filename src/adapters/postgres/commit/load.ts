@@ -181,9 +181,9 @@ export class Loader {
   private waiting(key: LaneKey, intakeId: number): WaitingIntent | null {
     const row = this.intake.get(intakeId);
     if (row === undefined || row.aliasOf !== null || laneKey(row) !== key) return null;
-    const { txId, requestId, owner, fingerprint, createdAt: acceptedAt, awaits, expiresAt, approved } = row;
+    const { txId, requestId, owner, fingerprint, createdAt: acceptedAt, awaits, expiresAt, approved, unanswered } = row;
     const approval = awaits === null || expiresAt === null ? null : { rule: awaits, expiresAt, approved };
-    const known = { intakeId, txId, requestId, owner, fingerprint, acceptedAt, approval, holds: row.holds };
+    const known = { intakeId, txId, requestId, owner, fingerprint, acceptedAt, approval, holds: row.holds, unanswered };
     return { ...known, ...(row.validUntil && { validUntil: row.validUntil }), ...(row.held && { held: true }) };
   }
 

@@ -12,6 +12,7 @@ import {
   type Change,
   type Charged,
   type Completion,
+  type Declined,
   type Guard,
   type LaneDecision,
   type Ledger,
@@ -115,6 +116,7 @@ export class Plan {
   readonly allocations: Allocation[] = [];
   readonly aliases: { readonly intakeId: number; readonly of: string }[] = [];
   readonly refusals: OfLane<Refused>[] = [];
+  readonly declined: Declined[] = [];
   readonly awaiting: OfLane<Awaits & Pick<Allocation, "acceptedAt">>[] = [];
   readonly approvals: OfLane<Extract<Change, { readonly kind: "approved" }>>[] = [];
   readonly holds: OfLane<Extract<Change, { readonly kind: "held" }> & Pick<Allocation, "acceptedAt">>[] = [];
@@ -232,6 +234,9 @@ export class Plan {
       case "refused":
         this.refusals.push({ ...change, lane });
         lane.countSettled(null, "FAILED_FINAL");
+        break;
+      case "declined":
+        this.declined.push(change);
         break;
       case "awaits":
         this.awaiting.push({ ...change, lane, acceptedAt: this.acceptedAt(change.intake) });

@@ -4,7 +4,10 @@ import { type Flat, names, type PayloadColumns, payloadOf } from "../columns.ts"
 import { counted, statement } from "./statement.ts";
 import type { RecordRow } from "./transaction.ts";
 
-/** The only write without a fence, on a connection and a search path that are not ours. Sent unnamed. */
+/**
+ * A write without a fence, on a connection and a search path that are not ours. Sent unnamed. Every parameter says its type:
+ * some libraries send all of them as text, and some would turn the text of a json parameter into a json string.
+ */
 export const insertIntakeRow = statement("insert-intake-row")`
   INSERT INTO fencepost.intake (
     tx_id, chain_id, signer, request_id, to_address, data, value, gas, fee_type, gas_price, max_fee_per_gas,
@@ -12,8 +15,11 @@ export const insertIntakeRow = statement("insert-intake-row")`
     allow_no_code, valid_until
   )
   VALUES (
-    $1, $2, $3, $4, $5, pg_catalog.decode($6, 'hex'), $7, $8, $9, $10, $11, $12, $13::pg_catalog.jsonb,
-    $14::pg_catalog.jsonb, pg_catalog.decode($15, 'hex'), $16, $17, $18::pg_catalog.timestamptz
+    $1::pg_catalog.uuid, $2::pg_catalog.int8, $3::pg_catalog.text, $4::pg_catalog.text, $5::pg_catalog.text,
+    pg_catalog.decode($6::pg_catalog.text, 'hex'), $7::pg_catalog.numeric, $8::pg_catalog.int8, $9::pg_catalog.text,
+    $10::pg_catalog.numeric, $11::pg_catalog.numeric, $12::pg_catalog.numeric,
+    $13::pg_catalog.text::pg_catalog.jsonb, $14::pg_catalog.text::pg_catalog.jsonb,
+    pg_catalog.decode($15::pg_catalog.text, 'hex'), $16::pg_catalog.text, $17::pg_catalog.bool, $18::pg_catalog.timestamptz
   )`;
 
 const AWAITING = `tx_id uuid, chain_id bigint, signer text, request_id text, owner text, to_address text, data text,
@@ -22,13 +28,15 @@ const AWAITING = `tx_id uuid, chain_id bigint, signer text, request_id text, own
   valid_until timestamptz`;
 const AWAITING_VALUES = names(AWAITING).replace(/\b(data|fingerprint)\b/g, "decode($1, 'hex')");
 
-const AWAITS = "i.awaits, i.expires_at, i.approved_at IS NOT NULL AS approved";
+const AWAITS = "i.awaits, i.expires_at, i.approved_at IS NOT NULL AS approved, i.unanswered";
 
 /** Null: no policy has it wait for approval. */
 interface AwaitsColumns {
   readonly awaits: string | null;
   readonly expiresAt: Date | null;
   readonly approved: boolean;
+  /** Its sender waits to hear what becomes of it. */
+  readonly unanswered: boolean;
 }
 
 /**
@@ -75,13 +83,18 @@ export type IntakeIntentRow = Flat<Omit<Intent, "payload" | "allowNoCode" | "val
     readonly lapsed: boolean;
   };
 
-/** Intake rows by id, behind the lane's lock. Those that are aliases by now are for the caller to drop. */
+/**
+ * Intake rows by id, behind the lane's lock. Those that are aliases by now are for the caller to drop. Locked, because a
+ * sender that stops waiting says so without the lane's lock (accept-intent).
+ */
 export const readIntake = statement<IntakeRow>("read-intake")`
   SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, i.alias_of, i.created_at, ${AWAITS},
     i.created_at::text AS accepted_at, '0x' || encode(i.fingerprint, 'hex') AS fingerprint, i.valid_until,
     i.held_since IS NOT NULL AS held, i.holds
   FROM fencepost.intake AS i
-  WHERE i.intake_id = ANY ($1::bigint[])`;
+  WHERE i.intake_id = ANY ($1::bigint[])
+  ORDER BY i.intake_id
+  FOR UPDATE`;
 
 export interface IntakeRow
   extends Flat<Pick<Intent, "txId" | "lane" | "requestId" | "owner" | "fingerprint">>,
@@ -108,11 +121,11 @@ export const readIntakeRecords = statement<IntakeRecordRow>("read-intake-records
   WHERE i.tx_id = ANY ($1::uuid[])`;
 
 export type IntakeRecordRow = RecordRow &
-  Omit<AwaitsColumns, "approved"> & { readonly aliasOf: string | null; readonly intakeId: number };
+  Omit<AwaitsColumns, "approved" | "unanswered"> & { readonly aliasOf: string | null; readonly intakeId: number };
 
 /**
  * Intake rows that wait under one of these request ids, the earliest first; the caller drops those of lanes it did not
- * mean. OFFSET 0 keeps the planner from walking the ids of everything that waits, for the sake of their order.
+ * mean. None that may be declined without a trace: nobody may be told that it exists. OFFSET 0 keeps the planner from walking the ids of everything that waits, for the sake of their order.
  */
 export const findWaitingRequests = statement<Flat<ExistingTransaction>>("find-waiting-requests")`
   SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, NULL::bigint AS nonce, 'CREATED' AS state,
@@ -120,7 +133,7 @@ export const findWaitingRequests = statement<Flat<ExistingTransaction>>("find-wa
   FROM (
     SELECT w.* FROM fencepost.intake AS w
     WHERE w.request_id = ANY ($1::text[]) AND w.request_id IS NOT NULL AND w.alias_of IS NULL
-      AND w.signer = ANY ($2::text[])
+      AND w.signer = ANY ($2::text[]) AND NOT w.unanswered
     OFFSET 0
   ) AS i
   ORDER BY i.intake_id`;
@@ -149,7 +162,7 @@ export const insertAwaiting = counted("insert-awaiting", "$2", "intents that wai
 /** Intake rows that are found to need approval as they would get their nonces. */
 export const awaitIntake = counted("await-intake", "$3", "intake rows that wait for approval")`
   UPDATE fencepost.intake AS i
-  SET awaits = w.awaits, expires_at = w.expires_at
+  SET awaits = w.awaits, expires_at = w.expires_at, unanswered = false
   FROM json_to_recordset($1::json) AS w(intake_id bigint, awaits text, expires_at timestamptz)
   WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = w.intake_id AND i.awaits IS NULL`;
 

@@ -7,7 +7,6 @@
  * request id.
  */
 import {
-  DatabaseSilent,
   FencepostError,
   forbiddenBy,
   invalid,
@@ -19,14 +18,8 @@ import {
 import { isFullyPriced } from "../../../domain/fees.ts";
 import { grouped } from "../../../domain/grouped.ts";
 import { laneKey } from "../../../domain/lane.ts";
-import { anothersRequestId, isAnothers } from "../../../domain/principal.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
-import {
-  type AllocateFate,
-  type ExistingTransaction,
-  type LaneStore,
-  OutcomeUnknown,
-} from "../../../ports/lane-store.ts";
+import type { AllocateFate, LaneStore } from "../../../ports/lane-store.ts";
 import type { QueryStore } from "../../../ports/query-store.ts";
 import type { CreateResultLabel } from "../../../ports/telemetry.ts";
 import type { Created, CreateRequest } from "../../api.ts";
@@ -37,17 +30,18 @@ import { BetweenOwners, underNextTerm } from "../../lane/between-owners.ts";
 import type { LaneWriterPorts } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { hear, type Naming, type NormalisePorts } from "../../requests/normalise.ts";
+import { failureOf, unstorable } from "../../requests/unanswered.ts";
 import { WORTH_A_COMMIT } from "../../writer/batch.ts";
 import { allocate } from "../2-allocate/allocate.ts";
+import { answerExisting, answerWith, type Fate, type Item } from "./answer-existing.ts";
 import { Gathering } from "./gather.ts";
 import { withNamedRevert } from "./named-revert.ts";
 import { asksChain, prepare, prepareUnasked } from "./prepare.ts";
 import { type Entering, enterShares, hasShares } from "./queue-shares.ts";
-import type { RequestIds } from "./request-ids.ts";
+import { leaveUntaken, type UntakenPorts } from "./untaken.ts";
 
-export interface CreatePorts extends LaneWriterPorts {
+export interface CreatePorts extends LaneWriterPorts, UntakenPorts {
   readonly intents: NormalisePorts;
-  readonly requestIds: RequestIds;
   readonly store: Pick<QueryStore, "transaction"> & Pick<LaneStore, "openOf">;
   readonly lanes: { own(lane: Intent["lane"]): Promise<OwnedLane> };
   readonly chains: ReadonlyMap<number, ChainContext>;
@@ -63,8 +57,6 @@ export interface Admission {
   readonly perNode: number;
   underWay: number;
 }
-
-type Fate = Created | FencepostError;
 
 /** As it was asked for; `txId` where another node heard it first. */
 export interface Told extends Naming {
@@ -83,11 +75,6 @@ interface Heard extends Entering {
   /** Among all that were told. */
   readonly place: number;
   readonly request: CreateRequest;
-}
-
-interface Item {
-  readonly index: number;
-  readonly intent: Intent;
 }
 
 interface Prepared extends Item {
@@ -148,10 +135,15 @@ export class Creates {
     await Promise.all([...grouped(places, ({ key }) => key).values()].map(createGroup));
   }
 
+  private async onOneLane(heard: readonly Heard[], by: Teller): Promise<readonly Fate[]> {
+    if (by !== "caller") return createOnLane(this.ports, heard, by.repeat);
+    const intents = heard.map(({ intent }) => intent);
+    return leaveUntaken(this.ports, intents, await this.byOwner(heard));
+  }
+
   /** Here, or by the lane's owner. */
-  private onOneLane(heard: readonly Heard[], by: Teller): Promise<readonly Fate[]> {
+  private byOwner(heard: readonly Heard[]): Promise<readonly Fate[]> {
     const { ports } = this;
-    if (by !== "caller") return createOnLane(ports, heard, by.repeat);
     if (ports.router === null) return createOnLane(ports, heard, false);
     const heardAt = (at: number): Heard => heard[at] as Heard;
     return ports.router.run<Created>({
@@ -209,7 +201,7 @@ async function createOnLane(
     // A repeat of what was taken takes no more of the queue.
     if (refused.length > 0) await answerExisting(ports, refused, fates);
   } catch (error) {
-    for (const { index, intent } of items) fates[index] ??= failure(error, intent);
+    for (const { index, intent } of items) fates[index] ??= failureOf(error, intent.txId);
   }
   return fates;
 }
@@ -283,26 +275,13 @@ async function preCheck(ports: CreatePorts, lane: OwnedLane, { items, fates }: B
   return costly || ports.requestIds.isAsking(lane.lane) ? answerExisting(ports, items, fates) : items;
 }
 
-/** Answers what is known by request id, and returns the rest. */
-async function answerExisting(ports: CreatePorts, items: readonly Item[], fates: Fate[]): Promise<readonly Item[]> {
-  const named = items.filter(({ intent }) => intent.requestId !== null);
-  if (named.length === 0) return items;
-  const ids = named.map(({ intent }) => intent.requestId as string);
-  const existing = await ports.requestIds.find((named[0] as Item).intent.lane, ids);
-  return items.filter(({ index, intent }) => {
-    const found = intent.requestId === null ? undefined : existing.get(intent.requestId);
-    if (found !== undefined) fates[index] = answerWith(found, intent, found.fingerprint === intent.fingerprint);
-    return found === undefined;
-  });
-}
-
 async function prepareAll(ports: CreatePorts, lane: OwnedLane, batch: Batch): Promise<readonly Prepared[]> {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
   const behindOthers = lane.hasUnminedBefore(batch.items.length);
   const laneKnown = lane.cursor !== null;
   const refused: Item[] = [];
   const refuse = ({ index, intent }: Item, error: unknown): null => {
-    batch.fates[index] = failure(error, intent);
+    batch.fates[index] = failureOf(error, intent.txId);
     refused.push({ index, intent });
     return null;
   };
@@ -350,33 +329,12 @@ function answer(fate: AllocateFate, intent: Intent): Fate {
     case "forbidden":
       return forbiddenBy(fate);
     case "refused":
-      // What it said names its tables and constraints: that is for the log (writer.failed).
-      return new FencepostError("INVALID_REQUEST", "the database cannot store this request; the node's log says why");
+      return unstorable();
   }
 }
 
 function createdAs({ txId, lane, requestId }: Intent, { nonce, state }: Pick<Created, "nonce" | "state">): Created {
   return { outcome: "created", txId, lane, requestId, nonce, state };
-}
-
-export function answerWith(existing: ExistingTransaction, asked: Intent, samePayload: boolean): Fate {
-  const { txId, lane, requestId, nonce, state } = existing;
-  if (isAnothers(existing.owner, asked.owner)) return anothersRequestId(requestId);
-  if (samePayload) return { outcome: "existing", txId, lane, requestId, nonce, state };
-  return new FencepostError("REQUEST_ID_REUSED", `request id ${requestId} belongs to ${txId}, whose payload differs`, {
-    txId,
-  });
-}
-
-function failure(error: unknown, intent: Intent): FencepostError {
-  if (error instanceof FencepostError) return error;
-  if (error instanceof OutcomeUnknown) {
-    return outcomeUnknown(
-      "the database did not say whether it accepted this; ask for the transaction, or repeat with the same request id",
-      { txId: intent.txId, cause: error },
-    );
-  }
-  return new DatabaseSilent("nothing was accepted", error);
 }
 
 /** The owner may have created it: its caller finds it by asking for the transaction, or by repeating the request id. */

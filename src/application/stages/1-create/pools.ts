@@ -20,7 +20,8 @@ import type { Created } from "../../api.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { hear, type NormalisePorts } from "../../requests/normalise.ts";
 import { namesPool, parsePool } from "../../requests/pool.ts";
-import { answerWith, type Creates, type Teller, type Told } from "./create.ts";
+import { answerWith } from "./answer-existing.ts";
+import type { Creates, Teller, Told } from "./create.ts";
 import { type PoolMemberPorts, PoolMembers } from "./pool-members.ts";
 import { PooledRequests } from "./pooled-requests.ts";
 

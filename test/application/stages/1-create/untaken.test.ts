@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { NobodyActs } from "../../../../src/application/cluster/journey.ts";
+import { BetweenOwners, LeftInDoubt } from "../../../../src/application/lane/between-owners.ts";
+import type { Fate } from "../../../../src/application/stages/1-create/answer-existing.ts";
+import type { RequestIds } from "../../../../src/application/stages/1-create/request-ids.ts";
+import { leaveUntaken } from "../../../../src/application/stages/1-create/untaken.ts";
+import { FencepostError, notLeader, outcomeUnknown, queueFull, unavailable } from "../../../../src/domain/errors.ts";
+import { aLane, anIntent } from "../../../support/lane-samples.ts";
+
+const intent = anIntent(aLane());
+const requestIds = { find: async () => new Map() } as unknown as RequestIds;
+const LEFT: Fate = { outcome: "created", ...intent, nonce: 1, state: "ALLOCATED" };
+
+async function afterwards(fate: Fate, isEmbedded = true) {
+  const throughIntake = isEmbedded ? { leave: async () => [LEFT] } : null;
+  return (await leaveUntaken({ requestIds, throughIntake }, [intent], [fate]))[0];
+}
+
+describe("a create is left for the lane's owner", () => {
+  it.each([
+    ["another node has the lane", notLeader("another node acts for this signer")],
+    ["the lane changes hands", new BetweenOwners("this signer is between two owners")],
+    ["no node could be asked", new NobodyActs(null)],
+  ])("where %s", async (_, fate) => {
+    expect(await afterwards(fate)).toBe(LEFT);
+    expect(await afterwards(fate, false), "not by a node that can be asked itself").toBe(fate);
+  });
+
+  it.each([
+    ["it may have been accepted, unheard", outcomeUnknown("no answer", { txId: intent.txId })],
+    ["the next owner has to say what became of it", new LeftInDoubt(null, { txId: intent.txId })],
+    ["the owner has no room for it", queueFull()],
+    ["its chain is away", unavailable("the chain does not answer")],
+    ["the request itself was refused", new FencepostError("SUBMISSION_REJECTED", "it reverts")],
+    ["it was created", LEFT],
+  ])("but not where %s", async (_, fate) => {
+    expect(await afterwards(fate)).toBe(fate);
+  });
+
+  it("and told as nothing accepted where its request id cannot be looked up", async () => {
+    const named = anIntent(aLane(), { requestId: "named" });
+    const away = { find: () => Promise.reject(new Error("away")) } as unknown as RequestIds;
+    const throughIntake = { leave: async () => [LEFT] };
+    const [fate] = await leaveUntaken({ requestIds: away, throughIntake }, [named], [notLeader("no")]);
+    expect(fate).toMatchObject({ code: "UNAVAILABLE" });
+    expect((fate as FencepostError).extras.outcome).toBeUndefined();
+  });
+});

@@ -1,0 +1,140 @@
+/** Several processes that embed the library on one database: any of them takes any send. */
+import { fileURLToPath } from "node:url";
+import { privateKeyToAddress } from "viem/accounts";
+import { describe, expect } from "vitest";
+import { createFencepost, type Fencepost, type FencepostOptions } from "../../src/index.ts";
+import { audit, untilSettled } from "../support/audit.ts";
+import { it as base, KEYS, RECIPIENT } from "../support/integration.ts";
+import { type FencepostProcess, spawnScript } from "../support/node-process.ts";
+import { range, transfer } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const THREE = [...KEYS, "0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a"] as const;
+const SIGNERS = THREE.map((key) => privateKeyToAddress(key));
+const script = fileURLToPath(new URL("../support/embedded-replica.mjs", import.meta.url));
+
+interface Replicas {
+  /** In this process. */
+  here(rpc: string): Promise<Fencepost>;
+  /** In one of its own, which sends so many by itself. */
+  apart(rpc: string, count: number): Promise<FencepostProcess>;
+}
+
+const it = base.extend<{ readonly replicas: Replicas }>({
+  replicas: async ({ database }, use) => {
+    const ending: (() => Promise<unknown>)[] = [];
+    const options = (rpc: string): FencepostOptions => ({
+      databaseUrl: database.url,
+      chains: [{ rpc, confirmations: 1, pollInterval: "50ms" }],
+      signers: THREE,
+      ...{ leaseDuration: "3s", leaseRenewInterval: "750ms", clockSkewAllowance: "300ms", drainTimeout: "2s" },
+    });
+    await use({
+      here: async (rpc) => {
+        const fencepost = await createFencepost(options(rpc));
+        ending.push(() => fencepost.close());
+        return fencepost;
+      },
+      apart: async (rpc, count) => {
+        const variables = { OPTIONS: JSON.stringify(options(rpc)), SIGNERS: SIGNERS.join(","), COUNT: String(count) };
+        const child = spawnScript([script], { variables: { ...variables, PREFIX: "apart" } });
+        ending.push(() => {
+          child.signal("SIGKILL");
+          return child.exited;
+        });
+        await child.ready;
+        return child;
+      },
+    });
+    await Promise.all(ending.map((end) => end()));
+  },
+});
+
+const sentBy = (child: FencepostProcess) => [...child.stdout().matchAll(/"sent":"([^"]+)"/g)].map(([, id]) => id);
+const to = (index: number, prefix: string) => ({
+  ...transfer(index, prefix),
+  signer: SIGNERS[index % SIGNERS.length] as string,
+});
+
+describe("replicas that embed the library", () => {
+  it("take every send for every signer, each once, with its nonce and without gaps", async ({
+    replicas,
+    edr,
+    database,
+  }) => {
+    const both = [await replicas.here(edr.url), await replicas.here(edr.url)] as const;
+    const owners = "SELECT DISTINCT owner_instance FROM fencepost.lane WHERE owner_instance IS NOT NULL";
+    await waitUntil(async () => (await database.query(owners)).length === 2, "each of them owns a lane");
+    // A third of them at both at once, under one request id.
+    const sends = range(150).flatMap((index) => {
+      const request = to(index, "shared");
+      const first = both[index % 2] as Fencepost;
+      return index % 3 === 0 ? both.map((face) => face.send(request)) : [first.send(request)];
+    });
+    expect(sends).toHaveLength(200);
+    const created = await Promise.all(sends);
+    const byRequest = new Map(created.map((each) => [each.requestId, each]));
+    for (const { requestId, txId, nonce } of created) {
+      expect(nonce, `${requestId} has a nonce`).not.toBeNull();
+      expect(byRequest.get(requestId)).toMatchObject({ txId, nonce });
+    }
+    for (const signer of SIGNERS) {
+      const own = [...byRequest.values()]
+        .filter((each) => each.signer.toLowerCase() === signer.toLowerCase())
+        .map(({ nonce }) => Number(nonce));
+      expect(own.toSorted((a, b) => a - b)).toEqual(range(50));
+    }
+    const other = { ...to(1, "shared"), payload: { to: RECIPIENT, value: "77777" } };
+    for (const face of both) await expect(face.send(other)).rejects.toMatchObject({ code: "REQUEST_ID_REUSED" });
+    await untilSettled(database, 150);
+    await audit({ database, rpcUrl: edr.url });
+  });
+
+  it("go on where one is killed in the middle: what was answered is sent, and nothing twice", async ({
+    replicas,
+    edr,
+    database,
+  }) => {
+    const child = await replicas.apart(edr.url, 10_000);
+    const here = await replicas.here(edr.url);
+    await waitUntil(() => sentBy(child).length >= 30, "the other has sent some");
+    const before = range(30).map((index) => here.send(to(index, "before")));
+    child.signal("SIGKILL");
+    const after = range(30).map((index) => here.send(to(index, "after")));
+    const created = await Promise.all([...before, ...after]);
+    await child.exited;
+    expect(child.stdout()).not.toContain("NOT_LEADER");
+    const outcomes = await Promise.all(created.map(({ txId }) => here.waitFor(txId, { timeoutMs: 60_000 })));
+    expect(new Set(outcomes.map(({ state }) => state))).toEqual(new Set(["CONFIRMED"]));
+    const stored =
+      "SELECT count(*)::int AS n FROM fencepost.transaction WHERE request_id = ANY ($1) AND nonce IS NOT NULL";
+    const answered = sentBy(child);
+    await waitUntil(async () => {
+      const [row] = await database.query<{ n: number }>(stored, [answered]);
+      return row?.n === answered.length;
+    }, "everything that the dead one answered has its nonce");
+    const open = "SELECT 1 FROM fencepost.transaction WHERE live AND state NOT IN ('CONFIRMED', 'FAILED_FINAL')";
+    const left = "SELECT 1 FROM fencepost.intake WHERE alias_of IS NULL";
+    await waitUntil(
+      async () => (await database.query(open)).length + (await database.query(left)).length === 0,
+      "all is final",
+    );
+    await audit({ database, rpcUrl: edr.url });
+  });
+
+  it("accept what a silent one owns, and send it once it is somebody's", async ({ replicas, edr, database }) => {
+    const child = await replicas.apart(edr.url, 0);
+    const here = await replicas.here(edr.url);
+    const owners = "SELECT DISTINCT owner_instance FROM fencepost.lane WHERE owner_instance IS NOT NULL";
+    await waitUntil(async () => (await database.query(owners)).length === 2, "each of them owns a lane");
+    child.signal("SIGSTOP");
+    const created = await Promise.all(range(12).map((index) => here.send(to(index, "silent"))));
+    const repeated = await Promise.all(range(12).map((index) => here.send(to(index, "silent"))));
+    expect(repeated.map(({ txId }) => txId)).toEqual(created.map(({ txId }) => txId));
+    child.signal("SIGCONT");
+    const outcomes = await Promise.all(created.map(({ txId }) => here.waitFor(txId, { timeoutMs: 60_000 })));
+    expect(new Set(outcomes.map(({ state }) => state))).toEqual(new Set(["CONFIRMED"]));
+    await untilSettled(database, 12);
+    await audit({ database, rpcUrl: edr.url });
+  });
+});
