@@ -329,7 +329,15 @@ describe("operator actions", () => {
       return sampleTransaction();
     };
     await client[`${action}Transaction`](sampleTxId(1), { reason: "r" });
-    expect(orders).toEqual([{ action, txId: sampleTxId(1), request: { reason: "r" }, actor: "operator:test" }]);
+    expect(orders).toEqual([
+      {
+        action,
+        txId: sampleTxId(1),
+        request: { reason: "r" },
+        actor: "operator:test",
+        idempotencyKey: expect.any(String),
+      },
+    ]);
   });
 
   it.each(["suspend", "resume", "realign"] as const)("%s a signer", async (action) => {

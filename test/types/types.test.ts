@@ -45,7 +45,9 @@ declare const log: (...words: unknown[]) => void;
 `;
 
 function snippetsOf(path: string): Readonly<Record<string, string>> {
-  const blocks = [...readFileSync(join(ROOT, path), "utf8").matchAll(/^```ts\n(.*?)^```$/gms)];
+  // Of a wallet client, those are run by test/integration/snippets.test.ts.
+  const all = [...readFileSync(join(ROOT, path), "utf8").matchAll(/^```ts\n(.*?)^```$/gms)];
+  const blocks = all.filter(([, code = ""]) => !code.includes("createWalletClient"));
   const names = blocks.map((_, at) => `${path.replaceAll(/[^a-zA-Z]/g, "-")}-${at}.ts`);
   return Object.fromEntries(blocks.map(([, code = ""], at) => [names[at], `${PRELUDE}\n${code}\nexport {};\n`]));
 }

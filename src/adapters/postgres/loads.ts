@@ -2,14 +2,20 @@
 import { compareLanes, type Lane, laneKey } from "../../domain/lane.ts";
 import { standing } from "../../domain/policy/charges.ts";
 import type { Policies } from "../../domain/policy/policy.ts";
-import type { ExistingTransaction, LaneStore, StoredPayload, TrackedRecord } from "../../ports/lane-store.ts";
+import type {
+  ExistingTransaction,
+  IntakeRow,
+  LaneStore,
+  StoredPayload,
+  TrackedRecord,
+} from "../../ports/lane-store.ts";
 import { laneOf, recordset, withLane, withPayload } from "./columns.ts";
 import { chainIds, pooledKeys, requestKeys, signers } from "./commit/lookup.ts";
 import { attemptOf, groupByTransaction, holeOf, receiptsOf, timesOf } from "./rows.ts";
 import { ask, type Reading } from "./session/connections.ts";
 import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "./statements/attempt.ts";
 import { readHoles } from "./statements/hole.ts";
-import { findAnyIntake, findWaitingRequests, loadIntake } from "./statements/intake.ts";
+import { findAnyIntake, findWaitingRequests, type IntakeIntentRow, loadIntake } from "./statements/intake.ts";
 import { readLane, readQueues } from "./statements/lane.ts";
 import { type PayloadRow, readPayloads, readQueuedChanges } from "./statements/payload.ts";
 import { readCharges } from "./statements/policy.ts";
@@ -159,19 +165,19 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
     async loadIntake(lanes, limit) {
       if (lanes.length === 0) return [];
       const rows = await ask(reading, loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit]);
-      return rows.map(
-        ({ intakeId, awaits, expiresAt, approved, allowNoCode, validUntil, lapsed, unanswered, ...row }) => {
-          const said = { ...withPayload(withLane(row)), ...(validUntil && { validUntil }) };
-          const intent = allowNoCode ? { ...said, allowNoCode } : said;
-          const waits = unanswered ? { unanswered } : {};
-          if (lapsed) return { intakeId, intent, lapsed, ...waits };
-          if (unanswered) return { intakeId, intent, unanswered };
-          if (awaits === null || expiresAt === null) return { intakeId, intent };
-          return { intakeId, intent, ...(approved ? { approved } : { expired: { rule: awaits, expiresAt } }) };
-        },
-      );
+      return rows.map(intakeRow);
     },
   };
+}
+
+function intakeRow({ intakeId, awaits, expiresAt, approved, allowNoCode, ...rest }: IntakeIntentRow): IntakeRow {
+  const { validUntil, lapsed, unanswered, ...row } = rest;
+  const said = { ...withPayload(withLane(row)), ...(validUntil && { validUntil }) };
+  const intent = allowNoCode ? { ...said, allowNoCode: true as const } : said;
+  const waiting = { intakeId, intent, ...(unanswered && { unanswered: true as const }) };
+  if (lapsed) return { ...waiting, lapsed: true };
+  if (unanswered || awaits === null || expiresAt === null) return waiting;
+  return { ...waiting, ...(approved ? { approved } : { expired: { rule: awaits, expiresAt } }) };
 }
 
 function requestKey(lane: Lane, requestId: string): string {

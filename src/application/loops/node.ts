@@ -34,14 +34,14 @@ import { Feed } from "../queries/feed.ts";
 import { readiness } from "../queries/readiness.ts";
 import { createReads } from "../queries/reads.ts";
 import type { NodeSettings } from "../settings.ts";
-import { Creates, type Teller, type Told } from "../stages/1-create/create.ts";
-import { PoolCreates, poolPortsOf } from "../stages/1-create/pools.ts";
-import { RequestIds } from "../stages/1-create/request-ids.ts";
+import type { Teller, Told } from "../stages/1-create/create.ts";
+import type { PoolCreates } from "../stages/1-create/pools.ts";
 import { sign } from "../stages/3-sign/sign.ts";
 import { broadcast } from "../stages/4-broadcast/broadcast.ts";
 import { Committer } from "../writer/committer.ts";
 import { ChainLoop } from "./chain-loop.ts";
 import type { NodeGauges, NodePorts } from "./node-ports.ts";
+import { openCreates } from "./open-creates.ts";
 import { DRAINING, Reception } from "./reception.ts";
 import { SettlingIn } from "./settling-in.ts";
 import { StuckWatch } from "./stuck-watch.ts";
@@ -87,7 +87,7 @@ export class FencepostNode {
     const ports = { ...given, clock: new DatabaseClock(given.clock) };
     this.ports = ports;
     this.settings = settings;
-    const { store, clock, entropy, telemetry, codec } = ports;
+    const { store, clock, telemetry } = ports;
     this.chains = new Map(
       ports.chains.map((entry) => [entry.chain.chainId, new ChainContext(entry.chain, entry.settings, ports)]),
     );
@@ -126,21 +126,9 @@ export class FencepostNode {
     this.loops = [...this.chains.values()].map((context) => new ChainLoop(this.stagePorts(), context));
     this.hook = new HookRunner({ ...this.stagePorts(), stuckHook: ports.stuckHook ?? null });
     this.watch = new StuckWatch({ clock, telemetry, chains: this.chains, hook: this.hook });
-    const admission = { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 };
-    const isServedElsewhere = (chainId: number) => this.cluster.membership.servesChain(chainId);
-    const createPorts = {
-      ...this.stagePorts(),
-      intents: { codec, entropy, clock, chainIds: [...this.chains.keys()], isServedElsewhere },
-      requestIds: new RequestIds(store, clock),
-      lanes: this.lanes,
-      router: this.cluster.forwards ? this.cluster.router : null,
-      outbox: this.cluster.outbox,
-      throughIntake: this.cluster.throughIntake,
-      admission,
-    };
-    const reaches = this.cluster.reaches.bind(this.cluster);
-    const poolPorts = poolPortsOf({ ...createPorts, pools: settings.pools, kills: this.cluster.kills, reaches });
-    this.creates = new PoolCreates(poolPorts, new Creates(createPorts));
+    const parts = { lanes: this.lanes, cluster: this.cluster, settings };
+    const { createPorts, creates } = openCreates(this.stagePorts(), parts);
+    this.creates = creates;
     // The database is away, and the next beat tries again; or it is another one, and everything begins anew at once.
     const tolerant = (error: unknown): void => {
       if (error instanceof HistoryChanged) this.lease.historyChanged(error);
@@ -152,7 +140,7 @@ export class FencepostNode {
     this.reconciling = new Activity(() => recoverLanes(createPorts, this.lanes.all()), tolerant);
     this.balancing = new Activity(() => this.balance(), tolerant);
     const { lease, cluster, wakefulness } = this;
-    this.reception = new Reception({ lease, cluster, wakefulness, admission });
+    this.reception = new Reception({ lease, cluster, wakefulness, admission: createPorts.admission });
     this.api = tellingPauses(this.makeApi({ ...createPorts, hook: this.hook }), this.wakefulness);
   }
 
