@@ -136,6 +136,8 @@ function everySecret({ canaries, gateway, receiver, directory, databaseUrls }: S
     FENCEPOST_CLUSTER_SECRET: canaries.make("cluster secret"),
     FENCEPOST_AUTH: "keys",
     FENCEPOST_STUCK_HOOK: place("hook"),
+    FENCEPOST_GAS_ORACLE: place("oracle"),
+    FENCEPOST_WS_URL: place("heads").replace(/^http/, "ws"),
     FENCEPOST_HOOK_NETWORKS: "127.0.0.1",
     FENCEPOST_STUCK_HOOK_SECRET: canaries.make("hook secret"),
     FENCEPOST_ALERT_WEBHOOK_URL: place("alert"),
@@ -251,7 +253,7 @@ async function commandLine(secrets: Secrets, { apiKey, node }: Asked): Promise<R
     ["a mistaken start", ["start"], mistaken, 2],
     ["a migration of no server", ["migrate", "--verbose"], { FENCEPOST_DATABASE_URL: nowhere.href }, 1],
     ["no command", [apiKey], {}, 2],
-    ["an order refused", ["resubmit", apiKey, "--reason", apiKey], { FENCEPOST_ADVERTISE_URL: node.url }, 1],
+    ["an order refused", ["resubmit", apiKey, "--reason", apiKey], { FENCEPOST_ADVERTISE_URL: node.url }, 3],
   ];
   const outputs = runs.map(async ([name, argv, variables, exitCode]) => {
     const child = spawnFencepost(argv, { variables: { ...secrets, ...variables } });

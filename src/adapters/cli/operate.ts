@@ -22,7 +22,7 @@ const auditOption = (): Option =>
   new Option("--audit <json>", "an object that is kept beside the decision").argParser(json);
 
 /** By the names that the client has for it. */
-type Operation = "cancel" | "replace" | "resubmit" | "reprice" | "approve" | "reject" | "resolve";
+type Operation = "cancel" | "replace" | "resubmit" | "reprice" | "approve" | "reject" | "resolve" | "hold" | "unhold";
 
 export function addOperating(program: Command, asking: Asking): void {
   const add = (command: Command, description: string, options: readonly Option[] = []) =>
@@ -44,6 +44,8 @@ export function addOperating(program: Command, asking: Asking): void {
   ]);
   add(program.command("approve"), "let a transaction that waits for approval have its nonce; takes a second API key");
   add(program.command("reject"), "refuse a transaction that waits for approval; takes a second API key");
+  add(program.command("hold"), "send nothing more of one transaction until it is let go; what stands behind it waits");
+  add(program.command("unhold"), "let a transaction go that was held");
 }
 
 type OrderOptions = RemoteOptions & Partial<PricedOrder & ReplaceOrder & ResolveOrder> & { readonly reason: string };
@@ -67,6 +69,8 @@ function addOperation(command: Command, options: readonly Option[], asking: Aski
 type Order = Omit<OrderOptions, keyof RemoteOptions>;
 
 function act(client: FencepostClient, action: Operation, txId: string, order: Order) {
+  if (action === "hold") return client.suspendTransaction(txId, order);
+  if (action === "unhold") return client.resumeTransaction(txId, order);
   if (action !== "resolve") return client[action](txId, order as Order & ReplaceOrder);
   const { maxFeePerGas, maxPriorityFeePerGas, gasPrice, ...rest } = order;
   const fees = given({ maxFeePerGas, maxPriorityFeePerGas, gasPrice });

@@ -33,6 +33,8 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   resolveTransaction: ["resolve", ID, ...because],
   approveTransaction: ["approve", ID, ...because],
   rejectTransaction: ["reject", ID, ...because],
+  suspendTransaction: ["hold", ID, ...because],
+  resumeTransaction: ["unhold", ID, ...because],
   suspendSigner: ["suspend", SIGNER, ...because],
   resumeSigner: ["resume", SIGNER, ...because],
   realignSigner: ["realign", SIGNER, ...because],
