@@ -54,6 +54,7 @@ export const HANDED_BACK = `UPDATE fencepost.lane SET owner_instance = '${OWNER}
 
 /** Statements of the same tables that fence nothing, and why. */
 export const NO_FENCES: Readonly<Record<string, string>> = {
+  "insert-pool-choices": "behind the locks of its lanes; require_still: test/adapters/postgres/pool-race.test.ts",
   "announce-instance": "what an instance says of itself; nothing is decided by it",
   "charge-keys":
     "locks what API keys have used, which belongs to no lane; behind the lock of the lanes that were compared",
