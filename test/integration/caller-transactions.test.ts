@@ -196,7 +196,7 @@ describe.each(Object.entries(LIBRARIES))("send inside a transaction of %s", (nam
     });
     await expect(failing).rejects.toThrow("no stock");
     await expect(fencepost.get(txId)).rejects.toMatchObject({ code: "NOT_FOUND" });
-    expect(await fencepost.send(transfer(2, name))).toMatchObject({ outcome: "created" });
+    expect((await fencepost.send(transfer(2, name))).txId).not.toBe(txId);
     expect(await orders(`${name}-2`)).toEqual([]);
   });
 
@@ -223,7 +223,7 @@ describe.each(Object.entries(LIBRARIES))("send inside a transaction of %s", (nam
   it("is refused where what was given is no transaction, and says how to begin one", async () => {
     const client = library.notOne as CallerTransaction;
     const refused = fencepost.send(transfer(5, name), { client });
-    await expect(refused).rejects.toMatchObject({ code: "INVALID_REQUEST", extras: { path: "client" } });
+    await expect(refused).rejects.toMatchObject({ code: "INVALID_REQUEST", path: "client" });
     await expect(refused).rejects.toThrow(/not a transaction.*Use /);
     expect(await rows.query("SELECT 1 FROM fencepost.intake WHERE request_id = $1", [`${name}-5`])).toEqual([]);
   });
@@ -232,6 +232,6 @@ describe.each(Object.entries(LIBRARIES))("send inside a transaction of %s", (nam
 it("send refuses what is of no library that it knows", async () => {
   for (const client of [{}, null, 7, () => undefined]) {
     const refused = fencepost.send(transfer(0, "nobody"), { client: client as CallerTransaction });
-    await expect(refused).rejects.toMatchObject({ code: "INVALID_REQUEST", extras: { path: "client" } });
+    await expect(refused).rejects.toMatchObject({ code: "INVALID_REQUEST", path: "client" });
   }
 });

@@ -309,7 +309,7 @@ it("nothing that leaves a node has a secret in it, whatever its neighbours quote
   for (const { drop } of roles) await drop();
   await directory.remove();
 
-  expect(canaries.size).toBe(22);
+  expect(canaries.size).toBe(26);
   expect(canaries.foundIn(outputs)).toEqual([]);
   // Secrets were on their way through each of these doors, and were stopped there.
   const stopped = Object.keys(outputs).filter((name) => outputs[name]?.includes("***"));
