@@ -43,6 +43,7 @@ describe("eth_sendTransaction", () => {
 
   it("honours gas, fees, type, access list and input, and deploys where there is no receiver", async () => {
     await start();
+    world.chain.burnGasAt(TO, 0n);
     const accessList = [{ address: TO, storageKeys: [`0x${"0".repeat(63)}1`] }];
     const fees = { maxFeePerGas: null, maxPriorityFeePerGas: null };
     await rpc.send({

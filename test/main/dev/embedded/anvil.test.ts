@@ -81,7 +81,7 @@ describe("anvil refuses in one line", () => {
       start("#!/bin/sh\necho noise >&2\necho 'Error: bad mnemonic' >&2\nexit 1\n", {}),
     ).rejects.toMatchObject({
       code: "START_FAILED",
-      message: "anvil did not start: Error: bad mnemonic",
+      message: "anvil did not start: bad mnemonic",
     });
     await expect(start("#!/bin/sh\nexit 7\n", {})).rejects.toThrow("anvil did not start: exit code 7");
   });
