@@ -18,6 +18,10 @@ const EACH = {
   exclude: [
     // Minutes of real processes that are killed, frozen and cut off: `npm run test:cluster`.
     ...(process.env.FENCEPOST_CLUSTER_LONG === undefined ? ["test/cluster/long/**"] : []),
+    // Stacks of other people's tests, and what the documents say, on real nodes: `npm run test:pack`.
+    ...(process.env.FENCEPOST_PACK_LONG === undefined
+      ? ["test/integration/snippets.test.ts", "test/integration/testing-stack.test.ts"]
+      : []),
     // Minutes of everything that a real chain and the way to it can do: `npm run test:chain`.
     ...(process.env.FENCEPOST_CHAIN_LONG === undefined ? ["test/integration/long/**"] : []),
     // Clients of other makers, installed for it: `npm run test:clients`.
