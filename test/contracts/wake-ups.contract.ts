@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { WakeUp, WakeUps } from "../../src/ports/wake-ups.ts";
+import { WAKE_UPS, type WakeUp, type WakeUps } from "../../src/ports/wake-ups.ts";
 
 export interface WakeUpsSubject {
   /** One more node; resolves when it hears. */
@@ -57,15 +57,14 @@ export function wakeUpsContract(name: string, create: () => Promise<WakeUpsSubje
 
     it("loses no kind of hint when many are told at once", async () => {
       const [teller, other] = [await node(), await node()];
-      for (let i = 0; i < 1_000; i++)
-        teller.wakeUps.tell((["lanes", "intake", "completions"] as const)[i % 3] as WakeUp);
-      await subject.until(() => new Set(other.heard).size === 3);
+      for (let i = 0; i < 1_000; i++) teller.wakeUps.tell(WAKE_UPS[i % WAKE_UPS.length] as WakeUp);
+      await subject.until(() => new Set(other.heard).size === WAKE_UPS.length);
     });
 
     it("hears everything once after its connection was lost, and hints again", async () => {
       const [teller, other] = [await node(), await node()];
       await subject.interrupt(other.wakeUps);
-      await subject.until(() => new Set(other.heard).size === 3);
+      await subject.until(() => new Set(other.heard).size === WAKE_UPS.length);
       other.heard.length = 0;
       teller.wakeUps.tell("lanes");
       await subject.until(() => other.heard.includes("lanes"));
