@@ -1,6 +1,6 @@
 import type { Send } from "./drive.ts";
 
-/** Every transaction is its signer's transfer to itself (what the simulated chain takes for a signature), with a call's worth of data. */
+/** Every transaction is its signer's transfer to itself (what the simulated chain takes for a signature), with a call's worth of data: no account here has code. */
 export interface TransactionShape {
   /** With fees: nothing needs to be asked of the chain. Without: the market's price is taken. */
   readonly priced: boolean;
@@ -12,7 +12,7 @@ let serial = 0;
 
 export function transactionBody(signer: string, { priced }: TransactionShape): string {
   const requestId = `bench-${process.pid}-${serial++}`;
-  return `{"signer":"${signer}","requestId":"${requestId}","payload":{"to":"${signer}","value":"1","data":"${CALL_DATA}","gas":"60000"${priced ? FEES : ""}}}`;
+  return `{"signer":"${signer}","requestId":"${requestId}","allowNoCode":true,"payload":{"to":"${signer}","value":"1","data":"${CALL_DATA}","gas":"60000"${priced ? FEES : ""}}}`;
 }
 
 export function batchBody(signer: string, size: number, shape: TransactionShape): string {
