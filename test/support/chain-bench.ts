@@ -63,7 +63,11 @@ export function createOwnedLane(
   const fence = { lane: { chainId: CHAIN_ID, signer: SIGNER }, instanceId: "instance", token: 1 };
   const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [] };
   const empty = { cursor: null, suspendedBy: null, reconciled: true, epochFloor: 0, genesisHash: null, ...nothing };
-  const lane = new OwnedLane(new Term(fence, ports), { ...empty, ...snapshot }, context?.hashes ?? new Map());
+  const lane = new OwnedLane(
+    new Term(fence, ports),
+    { ...empty, ...snapshot },
+    context ?? { hashes: new Map(), onChain: new Set() },
+  );
   lane.pace = { ...lane.pace, lookOwed: false };
   return lane;
 }

@@ -12,7 +12,7 @@ import type { Address, Hash, LaneKey } from "../../domain/lane.ts";
 import { at, isDue, NEVER, type When } from "../../domain/pace/when.ts";
 import type { Chain, SecondOpinion } from "../../ports/chain.ts";
 import type { Ports } from "../../ports/ports.ts";
-import type { HashIndex } from "../lane/owned-lane.ts";
+import type { LaneIndex } from "../lane/owned-lane.ts";
 import type { ChainSettings } from "../settings.ts";
 import { Answers } from "./answers.ts";
 import { Counts } from "./counts.ts";
@@ -38,7 +38,8 @@ export class ChainContext {
   readonly ceilings: Ceilings;
   readonly follower: HeadFollower;
   readonly gasLimits: GasLimits;
-  readonly hashes: HashIndex = new Map();
+  readonly hashes: LaneIndex["hashes"] = new Map();
+  readonly onChain: LaneIndex["onChain"] = new Set();
   readonly disputes: Disputes;
   reachable = true;
   /** Told where the next transaction of a lane can only be sent once the last is seen mined. Set by the chain's loop. */

@@ -98,3 +98,11 @@ export class Activity {
     if (!(error instanceof TermOver)) this.onError(error);
   }
 }
+
+/** The work of one lane. */
+export interface LaneActivities {
+  readonly signing: Activity;
+  readonly broadcasting: Activity;
+  readonly tending: Activity;
+  readonly expiring: Activity;
+}

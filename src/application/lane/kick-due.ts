@@ -3,15 +3,15 @@ import type { OwnedLane } from "./owned-lane.ts";
 /** A node may hold ten thousand lanes with nothing in flight: what ends there, ends by the second. */
 const BEATS_APART = 10;
 
-/**
- * Wakes what has something to do by now: what is in flight at every beat, and of the lanes at rest, where reservations end
- * and signers come back, a tenth.
- */
-export function kickDueLanes(lanes: Iterable<OwnedLane>, beat: number, nowMs: number): void {
-  const turn = beat % BEATS_APART;
-  let place = 0;
-  for (const lane of lanes) {
-    const isItsTurn = place++ % BEATS_APART === turn;
-    if (isItsTurn || lane.unmined.size > 0) lane.kickDue(nowMs);
+/** Wakes a tenth of the lanes where something ends or begins by now: reservations end, signers come back. */
+export function kickTenth(lanes: readonly OwnedLane[], beat: number, nowMs: number): void {
+  for (let place = beat % BEATS_APART; place < lanes.length; place += BEATS_APART) lanes[place]?.kickDue(nowMs);
+}
+
+/** Wakes what is in flight and has something to do by now. Forgets lanes that have nothing on the chain any more. */
+export function kickInFlight(onChain: Set<OwnedLane>, nowMs: number): void {
+  for (const lane of onChain) {
+    if (lane.term.hasEnded || !lane.isOnChain) onChain.delete(lane);
+    else if (lane.unmined.size > 0) lane.kickDue(nowMs);
   }
 }

@@ -13,13 +13,12 @@ import { sideBySide } from "./activity.ts";
 import { askAgain, type Patience } from "./ask-again.ts";
 import { BetweenOwners, LeaseLapsed } from "./between-owners.ts";
 import { keepTime } from "./keep-time.ts";
-import { type HashIndex, OwnedLane } from "./owned-lane.ts";
+import { type LaneIndex, OwnedLane } from "./owned-lane.ts";
 import { type Ending, noteFenced, Term, type TermPorts } from "./term.ts";
 import { keepPace, resubmitEveryMs } from "./tracked.ts";
 
 /** What a lane needs of its chain to be resumed. */
-interface ServedChain {
-  readonly hashes: HashIndex;
+interface ServedChain extends LaneIndex {
   readonly settings: Pick<ChainSettings, "resubmitIntervalMs">;
   readonly counts: { forget(signer: Address): void };
 }
@@ -326,7 +325,7 @@ export class Lanes {
     if (fence.instanceId !== this.ports.lease.instanceId) throw new BetweenOwners(STARTING_OVER);
     const context = this.ports.chains.get(fence.lane.chainId) as ServedChain;
     context.counts.forget(fence.lane.signer);
-    const lane = new OwnedLane(new Term(fence, this.termPorts), snapshot, context.hashes);
+    const lane = new OwnedLane(new Term(fence, this.termPorts), snapshot, context);
     this.keepPace(lane, context);
     keepTime(lane, snapshot.allocated > 0, this.ports.clock);
     this.held.set(lane.key, lane);

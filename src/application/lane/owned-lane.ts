@@ -14,7 +14,7 @@ import { holeLookDue, isUnsure, type LanePace, NEW_LANE_PACE, openNonces } from 
 import { expiryLookDue, isTimeDue } from "../../domain/pace/lane-time.ts";
 import { awaitsVerdict, mined, predecessorMined } from "../../domain/pace/transaction-pace.ts";
 import type { AllocatedRecord, LaneSnapshot } from "../../ports/lane-store.ts";
-import type { Activity } from "./activity.ts";
+import type { Activity, LaneActivities } from "./activity.ts";
 import { Backlog } from "./backlog.ts";
 import { LaneNonces } from "./lane-nonces.ts";
 import { Outcomes } from "./outcomes.ts";
@@ -29,14 +29,11 @@ export interface IndexedAttempt {
   readonly tx: Tracked;
 }
 
-/** All attempt hashes a node tracks on one chain: what a new block's transactions are matched against. */
-export type HashIndex = Map<Hash, IndexedAttempt>;
-
-export interface LaneActivities {
-  readonly signing: Activity;
-  readonly broadcasting: Activity;
-  readonly tending: Activity;
-  readonly expiring: Activity;
+export interface LaneIndex {
+  /** All attempt hashes a node tracks on one chain: what a new block's transactions are matched against. */
+  readonly hashes: Map<Hash, IndexedAttempt>;
+  /** Lanes of which something may be in a block, or get into one, and some of which that has ended. */
+  readonly onChain: Set<OwnedLane>;
 }
 
 /** How much is under way of what other work of the lane has to know of. */
@@ -82,8 +79,8 @@ export class OwnedLane {
   readonly queueShares = new QueueShares();
   /** Null: the node has not set it going yet. */
   activities: LaneActivities | null = null;
-  private readonly index: HashIndex;
-  constructor(term: Term, snapshot: LaneSnapshot, index: HashIndex) {
+  private readonly index: LaneIndex;
+  constructor(term: Term, snapshot: LaneSnapshot, index: LaneIndex) {
     this.term = term;
     this.fence = term.fence;
     this.lane = term.fence.lane;
@@ -96,6 +93,7 @@ export class OwnedLane {
     this.nonces = new LaneNonces(() => this.kept, snapshot.reservations);
     for (const record of snapshot.tracking) this.track(resumed(record));
     for (const block of snapshot.watched) this.watched.set(block.hash, block.number);
+    if (this.isOnChain) index.onChain.add(this);
   }
 
   /** Puts in what a commit did to the lane, once the database has acknowledged it, in the order of commits. */
@@ -246,7 +244,8 @@ export class OwnedLane {
   /** Every attempt is found by its hash from here on, unless a newer reading of the lane is found by it. */
   follow(tx: Tracked): void {
     if (this.term.hasEnded) return;
-    for (const hash of hashesOf(followedAttempts(tx.attempts))) this.index.set(hash, { lane: this, tx });
+    this.index.onChain.add(this);
+    for (const hash of hashesOf(followedAttempts(tx.attempts))) this.index.hashes.set(hash, { lane: this, tx });
   }
 
   /** It has a receipt now. */
@@ -395,6 +394,7 @@ export class OwnedLane {
 
   /** A newer reading of the lane keeps its own. */
   private unfollow(tx: Tracked): void {
-    for (const hash of hashesOf(tx.attempts)) if (this.index.get(hash)?.lane === this) this.index.delete(hash);
+    for (const hash of hashesOf(tx.attempts))
+      if (this.index.hashes.get(hash)?.lane === this) this.index.hashes.delete(hash);
   }
 }

@@ -146,7 +146,7 @@ export class ChainLoop {
   private async look(): Promise<boolean> {
     const { chainId } = this.context.chain;
     try {
-      const isAwaited = (): boolean => this.ports.lanesOf(chainId).some((lane) => lane.isOnChain);
+      const isAwaited = (): boolean => [...this.context.onChain].some((lane) => lane.isOnChain);
       const changed = await this.context.follower.advance(isAwaited);
       if (!this.context.reachable) this.ports.telemetry.emit({ type: "chain.reachable", chainId });
       this.context.reachable = true;

@@ -19,7 +19,7 @@ import { Intake } from "../detours/intake.ts";
 import { recoverLanes } from "../detours/recover.ts";
 import { Activity, type Working } from "../lane/activity.ts";
 import { askAgain } from "../lane/ask-again.ts";
-import { kickDueLanes } from "../lane/kick-due.ts";
+import { kickInFlight, kickTenth } from "../lane/kick-due.ts";
 import { laneGauges } from "../lane/lane-gauges.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
@@ -258,7 +258,8 @@ export class FencepostNode {
         if (this.lease.mayAct()) this.watch.look(this.lanes.all());
       }
       const nowMs = this.ports.clock.monotonicMs();
-      kickDueLanes(this.lanes.all(), count, nowMs);
+      kickTenth(this.lanes.all(), count, nowMs);
+      for (const { context } of this.loops) kickInFlight(context.onChain, nowMs);
       if (this.lanes.claimOwed || nowMs >= this.claimAgainAtMs) this.claiming.kick();
       void this.lanes.retryWanted();
       if (this.intakes.isDue(count, this.ports.wakeUps.hears)) this.intake.kick();

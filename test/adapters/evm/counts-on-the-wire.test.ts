@@ -21,7 +21,7 @@ function laneOf(index: number): OwnedLane {
   const fence = { lane: { chainId: 31_337, signer }, instanceId: "instance", token: 1 };
   const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [] };
   const snapshot = { cursor: null, suspendedBy: null, reconciled: true, epochFloor: 0, genesisHash: null, ...nothing };
-  return new OwnedLane(new Term(fence, ENDLESS), snapshot, new Map());
+  return new OwnedLane(new Term(fence, ENDLESS), snapshot, { hashes: new Map(), onChain: new Set() });
 }
 
 const LANES_OF_ALL = Array.from({ length: LANES }, (_, index) => laneOf(index));

@@ -62,7 +62,7 @@ function bench(script: Script = {}) {
     const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [], epochFloor: 0 };
     const snapshot = { cursor, suspendedBy: null, reconciled: false, genesisHash: null, ...nothing };
     const term = new Term({ lane: { chainId, signer: uniqueAddress() }, instanceId: "i", token: 1 }, termPorts);
-    const lane = new OwnedLane(term, snapshot, new Map());
+    const lane = new OwnedLane(term, snapshot, { hashes: new Map(), onChain: new Set() });
     held.set(lane.lane.signer, lane);
     return lane;
   };

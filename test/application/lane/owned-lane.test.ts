@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { plan } from "../../../src/application/lane/lane-writer.ts";
-import type { HashIndex, OwnedLane, Tracked } from "../../../src/application/lane/owned-lane.ts";
+import type { LaneIndex, OwnedLane, Tracked } from "../../../src/application/lane/owned-lane.ts";
 import { resumed } from "../../../src/application/lane/owned-lane.ts";
 import { happened } from "../../../src/application/lane/tracked.ts";
 import { looked, lookedAt, scheduled, takenInHand } from "../../../src/domain/pace/transaction-pace.ts";
@@ -38,7 +38,7 @@ function tracked(nonce: number, mined: Receipt | null = null): TrackedRecord {
   return { txId: `tx ${nonce}`, nonce, attempts: [attempt], receipt: mined, ...status, ...past, ...sent };
 }
 
-function withIndex(snapshot: Partial<LaneSnapshot>): { readonly lane: OwnedLane; readonly index: HashIndex } {
+function withIndex(snapshot: Partial<LaneSnapshot>): { readonly lane: OwnedLane; readonly index: LaneIndex["hashes"] } {
   const { context } = createChainBench();
   return { lane: createOwnedLane(snapshot, context), index: context.hashes };
 }

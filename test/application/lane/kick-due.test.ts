@@ -1,0 +1,49 @@
+import { describe, expect, it, vi } from "vitest";
+import { kickInFlight, kickTenth } from "../../../src/application/lane/kick-due.ts";
+import type { Tracked } from "../../../src/application/lane/owned-lane.ts";
+import { range } from "../../../src/domain/range.ts";
+import { createChainBench, createOwnedLane } from "../../support/chain-bench.ts";
+import { trackedRecord } from "../../support/stage-bench.ts";
+
+describe("lanes that are woken by the beat", () => {
+  it("are each looked at once in ten beats, however little there is to do", () => {
+    const lanes = range(1, 23).map(() => createOwnedLane());
+    const looks = lanes.map((lane) => vi.spyOn(lane, "kickDue"));
+    for (const beat of range(1, 10)) kickTenth(lanes, beat, 5);
+    expect(looks.map(({ mock }) => mock.calls)).toEqual(lanes.map(() => [[5]]));
+  });
+
+  it("are looked at in every beat while something of theirs is in flight, and forgotten after", () => {
+    const { context } = createChainBench();
+    const atRest = createOwnedLane({}, context);
+    const lane = createOwnedLane({ tracking: [trackedRecord(4)] }, context);
+    expect([...context.onChain]).toEqual([lane]);
+    const looks = vi.spyOn(lane, "kickDue");
+    kickInFlight(context.onChain, 1);
+    kickInFlight(context.onChain, 2);
+    expect(looks.mock.calls).toEqual([[1], [2]]);
+    const tx = lane.unmined.get(4) as Tracked;
+    lane.leave(tx);
+    kickInFlight(context.onChain, 3);
+    expect(looks).toHaveBeenCalledTimes(2);
+    expect(context.onChain.size).toBe(0);
+    lane.track(tx);
+    atRest.track(tx);
+    expect([...context.onChain]).toEqual([lane, atRest]);
+  });
+
+  it("are forgotten with their term, whatever they had in flight", () => {
+    const { context } = createChainBench();
+    const lane = createOwnedLane({ tracking: [trackedRecord(4)] }, context);
+    lane.stop();
+    kickInFlight(context.onChain, 1);
+    expect(context.onChain.size).toBe(0);
+  });
+
+  it("are known from the blocks that they watch, with nothing in flight", () => {
+    const { context } = createChainBench();
+    const lane = createOwnedLane({ watched: [{ hash: `0x${"1".repeat(64)}`, number: 7 }] }, context);
+    kickInFlight(context.onChain, 1);
+    expect([...context.onChain]).toEqual([lane]);
+  });
+});
