@@ -1,8 +1,9 @@
-// Adds up what the steps of .ci/run left behind, says what failed and how, and ends with the line that counts: `N passed, N failed`.
+// Adds up what the steps of .ci/run left behind, says what took longest and what failed and how, and ends with the line that counts: `N passed, N failed`.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
 const LINES_OF_A_FAULT = 25;
+const SLOWEST = 15;
 const folder = process.argv[2];
 const steps = readdirSync(folder)
   .filter((name) => name.endsWith(".status"))
@@ -39,10 +40,22 @@ function inset(message) {
     .join("\n");
 }
 
+/** The whole run has a quarter of an hour: where it is spent, in seconds beside the others' work. */
+function slowest() {
+  const paths = steps.map((step) => join(folder, `${step}.json`)).filter((path) => existsSync(path));
+  const files = paths.flatMap((path) => JSON.parse(readFileSync(path, "utf8")).testResults);
+  const seconds = ({ startTime, endTime }) => (endTime - startTime) / 1_000;
+  const lines = files
+    .sort((a, b) => seconds(b) - seconds(a))
+    .slice(0, SLOWEST)
+    .map((file) => `${seconds(file).toFixed(0).padStart(6)} s  ${relative(process.cwd(), file.name)}\n`);
+  return `slowest files:\n${lines.join("")}`;
+}
+
 const verdicts = steps.map(judge);
 const faults = verdicts.flatMap((verdict) => verdict.faults);
 const passed = verdicts.map((verdict) => verdict.passed).reduce((total, count) => total + count, 0);
 process.exitCode = faults.length === 0 && passed > 0 ? 0 : 1;
 process.stdout.write(
-  `\n${faults.map((fault) => `FAILED ${fault}\n\n`).join("")}${passed} passed, ${faults.length} failed\n`,
+  `\n${slowest()}\n${faults.map((fault) => `FAILED ${fault}\n\n`).join("")}${passed} passed, ${faults.length} failed\n`,
 );

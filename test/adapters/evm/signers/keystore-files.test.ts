@@ -1,11 +1,15 @@
+import { scryptSync } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { decryptKeystoreJson } from "ethers";
+import { decryptKeystoreJsonSync, scrypt } from "ethers";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { encryptKeystore, loadKeystoreDirectory } from "../../../../src/adapters/evm/signers/keystore.ts";
 import { importKey, listKeys, newKey } from "../../../../src/adapters/evm/signers/keystore-files.ts";
 import { parsePrivateKeys, type SigningKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
+
+// The one that ethers brings is JavaScript: ten seconds of a processor for a key.
+scrypt.register((password, salt, N, r, p, length) => scryptSync(password, salt, length, { N, r, p, maxmem: 2 ** 30 }));
 
 const HEX = "3c".repeat(32);
 const [KEY] = parsePrivateKeys([HEX]) as [SigningKey];
@@ -29,7 +33,7 @@ describe("a key that is taken in", () => {
     expect((await stat(source.directory)).mode & 0o777).toBe(0o700);
     const text = await readFile(file, "utf8");
     expect(JSON.parse(text).crypto.kdfparams).toMatchObject({ n: 262_144, r: 8, p: 1 });
-    expect((await decryptKeystoreJson(text, "correct horse")).privateKey).toBe(`0x${HEX}`);
+    expect(decryptKeystoreJsonSync(text, "correct horse").privateKey).toBe(`0x${HEX}`);
     expect(await loadKeystoreDirectory(source)).toEqual([KEY]);
     expect(await readdir(source.directory)).toHaveLength(1);
   });
