@@ -44,7 +44,11 @@ describe("a node that is asked about everything at once", () => {
     const { txHash } = await client.get(next.txId);
     expect((await client.search({ q: txHash ?? "" }))[0]).toMatchObject({ txId: next.txId });
     const ruler = await client.nonceRuler(SIGNER);
-    expect(ruler).toMatchObject({ cursor: 2, final: 0, spans: [{ kind: "stuck", txId: head.txId }, { kind: "inFlight" }] });
+    expect(ruler).toMatchObject({
+      cursor: 2,
+      final: 0,
+      spans: [{ kind: "stuck", txId: head.txId }, { kind: "inFlight" }],
+    });
 
     const overview = await client.overview();
     expect(overview).toMatchObject({
@@ -53,7 +57,9 @@ describe("a node that is asked about everything at once", () => {
       chains: [{ reachable: true, endpoints: [{ url: new URL(held.url).origin, status: "up" }] }],
     });
     expect((await client.signersPage({ needs: "attention" })).items.map(({ signer }) => signer)).toEqual([SIGNER]);
-    expect((await client.signersPage({ owner: node.nodeId })).items.map(({ signer }) => signer)).toContain(OTHER_SIGNER);
+    expect((await client.signersPage({ owner: node.nodeId })).items.map(({ signer }) => signer)).toContain(
+      OTHER_SIGNER,
+    );
 
     const miner = await startSimulatedServer({ chain: held.chain, blockTimeMs: BLOCK_TIME_MS });
     await waitUntil(async () => (await client.get(next.txId)).state === "CONFIRMED", "both are final");
@@ -67,7 +73,10 @@ describe("a node that is asked about everything at once", () => {
     const node = await nodes.start(held.url, SHORT_LEASE);
     await node.client.suspend(SIGNER, { reason: "audit" });
     const run = async (...argv: readonly string[]) => {
-      const { code, stdout, stderr } = await runCommand(argv, { actions: { connect: async () => node.client }, real: true });
+      const { code, stdout, stderr } = await runCommand(argv, {
+        actions: { connect: async () => node.client },
+        real: true,
+      });
       expect(code, stderr).toBe(0);
       return stdout;
     };

@@ -108,7 +108,9 @@ function wholeLane(lane: SignerLane, paint: Paint): string {
     ["oldest pending", lane.oldestPendingAgeSeconds === null ? null : `${Math.round(lane.oldestPendingAgeSeconds)} s`],
     [
       "head of line",
-      head === null ? null : `nonce ${head.nonce}, ${statusOf({ ...head, subState: null })}${head.held ? ", held back" : ""}, ${head.txId}`,
+      head === null
+        ? null
+        : `nonce ${head.nonce}, ${statusOf({ ...head, subState: null })}${head.held ? ", held back" : ""}, ${head.txId}`,
     ],
     ["node", owner === null ? "(nobody acts for it)" : `${owner.nodeId} ${owner.url}`.trimEnd()],
     ["lease", lease === null ? null : `token ${lease.fencingToken}, until ${lease.expiresAt}`],

@@ -11,7 +11,15 @@ const view: AttentionView = {
   items: [
     {
       ...NOWHERE,
-      ...{ id: "tx:1", severity: "ERROR", code: "STUCK", sentence: "It is stuck.", signer: SIGNER, chainId: 5, waiting: 2 },
+      ...{
+        id: "tx:1",
+        severity: "ERROR",
+        code: "STUCK",
+        sentence: "It is stuck.",
+        signer: SIGNER,
+        chainId: 5,
+        waiting: 2,
+      },
       txId: sampleTxId(1),
       actions: [{ action: "reprice", label: "Offer more", method: "POST", path: "/p", body: { chainId: 5 } }],
     },
@@ -24,7 +32,11 @@ describe("GET /api/v1/attention", () => {
     const app = httpApp({ attention: async () => view });
     const { json, statusCode } = await app.inject("/api/v1/attention");
     expect(statusCode).toBe(200);
-    expect(json()).toMatchObject({ revision: "r1", more: 3, items: [{ signer: SIGNER_EIP55, since: null, waiting: 2 }] });
+    expect(json()).toMatchObject({
+      revision: "r1",
+      more: 3,
+      items: [{ signer: SIGNER_EIP55, since: null, waiting: 2 }],
+    });
     expect(json().items[0].actions).toEqual(view.items[0]?.actions);
   });
 
