@@ -15,16 +15,18 @@ import type {
   CompletionRecord,
   HistoryRecord,
   LaneDecisionRecord,
+  LaneFilter,
   LaneRecord,
   ListFilter,
   TransactionRecord,
 } from "../ports/query-store.ts";
+import type { SightApi } from "./sight-api.ts";
 
 /**
  * What Fencepost offers: the HTTP adapter, the library and the tests all use this one interface.
  * Every method that fails for a reason a caller can act on throws a FencepostError.
  */
-export interface FencepostApi {
+export interface FencepostApi extends SightApi {
   /**
    * Validates, prepares, allocates; resolves once the transaction is durable. It belongs to `owner`, the name of an API
    * key, and FORBIDDEN says that it is outside that key's limits.
@@ -300,7 +302,9 @@ export interface CompletionsPage {
   readonly filtered?: true;
 }
 
-export interface SignersQuery {
+export interface SignersQuery extends Pick<LaneFilter, "chainId" | "owner"> {
+  /** Only lanes that a person should look at. */
+  readonly needs?: "attention";
   /** `next` of the page before. */
   readonly after?: string;
   readonly limit?: number;

@@ -3,6 +3,7 @@
  * (contract/scopes.ts). A lane that the caller names and may not use is 403; an id of something that it may not see is 404,
  * as if it did not exist.
  */
+import { defined } from "../domain/defined.ts";
 import { FencepostError } from "../domain/errors.ts";
 import type { Explanation } from "../domain/explain/situation.ts";
 import type { Kill } from "../domain/kills.ts";
@@ -39,6 +40,7 @@ export function limitedTo(principal: Principal, api: FencepostApi, rates: KeyRat
     ...making(principal, api, rates),
     actOnLane: (order) => api.actOnLane(order, principal),
     ...reads(principal, api),
+    ...sights(principal, api),
     ...ownersActions(principal, api),
     ...managing(principal, api),
     ...stopping(principal, api),
@@ -117,7 +119,8 @@ function reads(principal: Principal, api: FencepostApi) {
       const page = await api.completions(query);
       return limited ? { ...page, items: page.items.filter(sees), filtered: true } : page;
     },
-    signers: async (query) => {
+    signers: async (query = {}) => {
+      refuseNamed(principal, defined({ chainId: query.chainId }));
       const page = await api.signers(query);
       return limited ? { ...page, items: page.items.filter(sees) } : page;
     },
@@ -137,6 +140,26 @@ function reads(principal: Principal, api: FencepostApi) {
     },
     leases: async () => (await api.leases()).filter(sees),
     reservation: async (id) => shown(principal, await api.reservation(id), `reservation ${id}`),
+  } satisfies Partial<FencepostApi>;
+}
+
+/** Of everything at once: what concerns its signers and chains, and what concerns them all. */
+function sights(principal: Principal, api: FencepostApi) {
+  return {
+    attention: async (query = {}) => {
+      refuseNamed(principal, query);
+      return api.attention(query, principal);
+    },
+    overview: (query) => api.overview(query, principal),
+    search: (query) => api.search(query, principal),
+    nonceRuler: async (signer, query = {}) => {
+      refuseNamed(principal, { ...query, signer });
+      const ruler = await api.nonceRuler(signer, query);
+      // Without a chain that was named, the one that is configured was meant.
+      refuseOutside(principal, ruler.lane);
+      return ruler;
+    },
+    clusterHistory: (query) => api.clusterHistory(query, principal),
   } satisfies Partial<FencepostApi>;
 }
 

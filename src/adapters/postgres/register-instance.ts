@@ -9,6 +9,7 @@ import { refuseTooNew } from "./schema-skew.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "./session/durably.ts";
 import { type Evidence, type Judgement, judgeHistory } from "./session/judge-history.ts";
 import type { Opened } from "./session/write-transaction.ts";
+import { purgeReports, purgeTakeovers } from "./statements/cluster-past.ts";
 import { purgeCommitMarkers, readOwnMarkers } from "./statements/commit-marker.ts";
 import {
   readDatabaseHistory,
@@ -65,6 +66,8 @@ async function registerAtOnce(
     { statement: proveContinuity, values: proof },
     { statement: rememberPosition, values: [marker] },
     { statement: purgeInstances, values: [] },
+    { statement: purgeTakeovers, values: [] },
+    { statement: purgeReports, values: [] },
     { statement: purgeCommitMarkers, values: [] },
     ...replacing(registration, marker),
     { statement: insertInstance, values: [...columnsOf(registration), newestMigration, marker] },
@@ -99,7 +102,7 @@ async function judgeAndRegister(
   const { judgement, opened } = await durably(
     runtime,
     {
-      statements: 8,
+      statements: 10,
       waits: 1,
       find: (run) =>
         Promise.all([
@@ -111,6 +114,8 @@ async function judgeAndRegister(
           run(purgeCommitMarkers, []),
           run(readNewerMigrations, [newestMigration]),
           run(insertInstance, [...columnsOf(registration), newestMigration, null]),
+          run(purgeTakeovers, []),
+          run(purgeReports, []),
         ]),
       anyHistory: true,
       decide: ([, [feed], [recorded], markers, , , newer], opened) => {

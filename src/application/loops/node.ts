@@ -31,8 +31,10 @@ import { createOperations, type OperationPorts } from "../operations/operations.
 import { createPolicyReads, type PolicyPorts, tellPolicies } from "../operations/policies.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
 import { Feed } from "../queries/feed.ts";
+import { NodeReports } from "../queries/node-reports.ts";
 import { readiness } from "../queries/readiness.ts";
 import { createReads } from "../queries/reads.ts";
+import { createSights } from "../queries/sights.ts";
 import type { NodeSettings } from "../settings.ts";
 import type { Teller, Told } from "../stages/1-create/create.ts";
 import type { PoolCreates } from "../stages/1-create/pools.ts";
@@ -69,6 +71,7 @@ export class FencepostNode {
   private readonly feed: Feed;
   private readonly hook: HookRunner;
   private readonly watch: StuckWatch;
+  private readonly reports: NodeReports;
   private readonly creates: PoolCreates;
   private readonly intakes: Intake;
   /** Not over: creates may still be refused because a dead node counts as the owner. */
@@ -126,6 +129,8 @@ export class FencepostNode {
     this.loops = [...this.chains.values()].map((context) => new ChainLoop(this.stagePorts(), context));
     this.hook = new HookRunner({ ...this.stagePorts(), stuckHook: ports.stuckHook ?? null });
     this.watch = new StuckWatch({ clock, telemetry, chains: this.chains, hook: this.hook });
+    const [firing, instanceId] = [() => this.watch.firing, () => this.lease.instanceId];
+    this.reports = new NodeReports({ ...this.stagePorts(), firing, instanceId });
     const parts = { lanes: this.lanes, cluster: this.cluster, settings };
     const { createPorts, creates } = openCreates(this.stagePorts(), parts);
     this.creates = creates;
@@ -256,6 +261,7 @@ export class FencepostNode {
       if (count % BEATS_PER_BALANCE === 0) {
         this.balancing.kick();
         if (this.lease.mayAct()) this.watch.look(this.lanes.all());
+        if (this.lease.mayAct()) this.reports.look();
       }
       const nowMs = this.ports.clock.monotonicMs();
       kickTenth(this.lanes.all(), count, nowMs);
@@ -357,6 +363,7 @@ export class FencepostNode {
   private makeApi(operationPorts: OperationPorts & PolicyPorts): FencepostApi {
     return {
       ...createReads({ ...this.stagePorts(), feed: this.feed, kills: this.kills }),
+      ...createSights({ ...this.stagePorts(), kills: this.kills, reports: this.reports }),
       ...killOperations(this.ports.codec, this.kills),
       ...createOperations(operationPorts, this.cluster.actions),
       ...createPolicyReads(operationPorts),

@@ -1,0 +1,54 @@
+/** The requests that help, by what an explanation advises and by what is wrong with a lane. */
+import type { HelpCode } from "../explain/situation.ts";
+import type { Address, Lane } from "../lane.ts";
+import type { OfferedAction } from "./troubles.ts";
+
+const API = "/api/v1";
+
+const post = (action: string, label: string, path: string, body: OfferedAction["body"] = {}): OfferedAction => {
+  return { action, label, method: "POST", path: `${API}${path}`, body };
+};
+
+type Offer = (tx: { readonly txId: string; readonly lane: Lane }) => readonly OfferedAction[];
+
+const onTransaction =
+  (action: string, label: string, body?: OfferedAction["body"]): Offer =>
+  ({ txId }) => [post(action, label, `/tx/${txId}/${action}`, body)];
+
+/** What no request does (funds, a node, a setting), or only with more than an operator's word, is in the sentence alone. */
+const OFFERS: Readonly<Partial<Record<HelpCode, Offer>>> = {
+  RESUME_LANE: ({ lane }) => [resumeLane(lane)],
+  RESUME_TRANSACTION: onTransaction("resume", "Let it go on"),
+  REPRICE: onTransaction("reprice", "Offer more"),
+  APPROVE: ({ txId }) => [
+    post("approve", "Approve", `/tx/${txId}/approve`),
+    post("reject", "Reject", `/tx/${txId}/reject`),
+  ],
+  RESUBMIT: onTransaction("resubmit", "Send again"),
+  CANCEL: onTransaction("cancel", "Cancel"),
+  FILL_HOLE: ({ txId }) => [fillHole(txId)],
+};
+
+export function offersFor(
+  tx: { readonly txId: string; readonly lane: Lane },
+  help: readonly HelpCode[],
+): readonly OfferedAction[] {
+  return help.flatMap((code) => OFFERS[code]?.(tx) ?? []);
+}
+
+export function resumeLane({ chainId, signer }: Lane): OfferedAction {
+  return post("resumeLane", "Resume the lane", `/signers/${signer}/resume`, { chainId });
+}
+
+export function fillHole(headTxId: string): OfferedAction {
+  return post("resolve", "Fill it with an empty transaction", `/tx/${headTxId}/resolve`, { action: "PLACEHOLDER" });
+}
+
+export function endKill(signer: Address | null): OfferedAction {
+  const path = signer === null ? `${API}/kill` : `${API}/signers/${signer}/kill`;
+  return { action: "endKill", label: "End the order to stop", method: "DELETE", path, body: {} };
+}
+
+export function look(label: string, path: string): OfferedAction {
+  return { action: "look", label, method: "GET", path: `${API}${path}`, body: null };
+}
