@@ -179,7 +179,8 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     const entry = await open();
     world.holdBlocks();
     const txId = await ops.sent(entry);
-    const elsewhere = { chains: new Map(), lanesOf: () => [], kills: entry.node.kills };
+    const codec = { checksum: (address: Address) => address };
+    const elsewhere = { chains: new Map(), lanesOf: () => [], kills: entry.node.kills, codec };
     return explainTransaction({ store: entry.store, clock: world.clock, ...elsewhere }, txId);
   },
   SIGNER_AWAY: async () => {

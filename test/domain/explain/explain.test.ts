@@ -1,13 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { type CeilingSettings, type Ceilings, ceilingsOf } from "../../../src/domain/ceilings.ts";
 import { explain } from "../../../src/domain/explain/explain.ts";
-import { CAUSE_CODES, type CauseCode, HELP_CODES, type Situation } from "../../../src/domain/explain/situation.ts";
+import { CAUSE_CODES, type CauseCode, type ExplainedHole, HELP_CODES, type Situation } from "../../../src/domain/explain/situation.ts";
 import type { Hash } from "../../../src/domain/lane.ts";
 import type { Attempt, Receipt } from "../../../src/domain/transaction.ts";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
 const HASH = `0x${"ab".repeat(32)}` as Hash;
 const GWEI = 1_000_000_000n;
+const SIGNER = `0x${"A1".repeat(20)}`;
 const KILL = { killId: "k", signer: null, actor: "operator:a", reason: "stolen" } as const;
 
 type Changes = { readonly [Part in "transaction" | "lane" | "chain"]?: Partial<Situation[Part]> };
@@ -34,6 +35,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       since: NOW,
       awaiting: null,
       forbidden: null,
+      forbiddenCancel: null,
       withdrawn: false,
       validUntil: null,
       expiredAt: null,
@@ -41,14 +43,14 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       ...transaction,
     },
     lane: {
+      signer: SIGNER,
       killed: null,
       suspended: false,
       owner: { nodeId: "n", expiresAt: later(5) },
       signerAway: null,
       head: null,
       hole: null,
-      holeDetail: null,
-      holeReserved: false,
+      behind: 0,
       ...lane,
     },
     chain: {
@@ -81,6 +83,11 @@ function attempt(changes: Partial<Attempt> = {}): Attempt {
 function receipt(): Receipt {
   const place = { blockNumber: 90, blockHash: HASH, transactionIndex: 0 };
   return { txHash: HASH, ...place, status: "success", gasUsed: 1n, effectiveGasPrice: null, contractAddress: null };
+}
+
+function hole(changes: Partial<ExplainedHole> = {}): ExplainedHole {
+  const filling = { by: "order", txId: "above" } as const;
+  return { nonce: 4, detail: null, reserved: false, filling, forbidden: null, ...changes };
 }
 
 function later(seconds: number): Date {
@@ -158,7 +165,7 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
   [
     "WAITING_BEHIND",
     { lane: { head: { txId: "b", nonce: 5, state: "STUCK", held: false } } },
-    /behind nonce 5.*STUCK \(2 places/,
+    /behind nonce 5, which is STUCK, 2 places ahead/,
   ],
   [
     "HELD",
@@ -166,14 +173,14 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
     /held back \(operator:a: looks odd\): nothing of it is sent.*may still be mined/,
   ],
   ["EXPIRING", { transaction: { validUntil: later(-60), expiredAt: NOW } }, /expired 1 min ago.*being cancelled/],
-  ["HOLE_BELOW", { lane: { hole: 4, holeDetail: "it was released" } }, /wants nonce 4.*it was released/],
-  ["RESERVED_BELOW", { lane: { hole: 4, holeReserved: true } }, /nonce 4 .*reserved/],
+  ["HOLE_BELOW", { lane: { hole: hole({ detail: "it was released" }) } }, /wants nonce 4.*it was released/],
+  ["RESERVED_BELOW", { lane: { hole: hole({ reserved: true }) } }, /nonce 4 .*reserved/],
   ["KILLED", { lane: { killed: KILL } }, /everything is stopped on all nodes \(operator:a: stolen\)/],
   ["LANE_SUSPENDED", { lane: { suspended: true } }, /suspended/],
   ["LANE_UNOWNED", { lane: { owner: null } }, /no node acts/],
   ["OWNER_SILENT", { lane: { owner: { nodeId: "n", expiresAt: later(-90) } } }, /ended 1 min ago/],
   ["CHAIN_UNKNOWN", { chain: { known: false, reachable: false } }, /not configured/],
-  ["CHAIN_UNREACHABLE", { chain: { reachable: false, unreachableSince: later(-7_200) } }, /2 h ago/],
+  ["CHAIN_UNREACHABLE", { chain: { reachable: false, unreachableSince: later(-7_200) } }, /has answered for 2 h/],
   ["CHAIN_DOUBTED", { chain: { doubted: "its genesis is another" } }, /genesis/],
   [
     "RPC_DISAGREES",
@@ -217,7 +224,7 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
       transaction: { state: "ALLOCATED", subState: null, attempts: [] },
       lane: { signerAway: { since: later(-90), reason: "connection refused" } },
     },
-    /has not signed since 1 min ago: connection refused/,
+    /has not signed for 1 min: connection refused/,
   ],
   ["REORGED", { transaction: { withdrawn: true } }, /left the chain/],
   ["STUCK", { transaction: { state: "STUCK", subState: null, reason: "no block in 30 min" } }, /no block in 30 min/],
@@ -235,14 +242,17 @@ describe("an explanation", () => {
     expect(help.every((each) => HELP_CODES.includes(each.code) && each.text.length > 0)).toBe(true);
   });
 
-  it("names every cause, most telling first, and counts them", () => {
+  it("names every cause, what decides first; only what helps against that is offered", () => {
     const both = situation({
       lane: { suspended: true, head: { txId: "b", nonce: 6, state: "TRACKING", held: false } },
       transaction: { lastError: "underpriced" },
     });
-    const { causes, summary, blockedBy } = explain(both);
+    const { causes, summary, blockedBy, help } = explain(both);
     expect(causes.map(({ code }) => code)).toEqual(["LANE_SUSPENDED", "WAITING_BEHIND", "UNDERPRICED"]);
-    expect(summary).toMatch(/^TRACKING\/BROADCAST at nonce 7: .*\(and 2 more causes\)$/);
+    expect(summary).toBe(
+      `Nonce 7: its lane is suspended: creates are accepted and wait. What helps: resume the lane of ${SIGNER}.`,
+    );
+    expect(help.map(({ code }) => code)).toEqual(["RESUME_LANE"]);
     expect(blockedBy).toEqual({ txId: "b", nonce: 6 });
   });
 
@@ -264,7 +274,7 @@ describe("an explanation", () => {
     expect(waits).toMatchObject({ blockedBy: { txId: "b", nonce: 6 }, causes: [{ code: "WAITING_BEHIND" }] });
     expect(waits.summary).toMatch(/nonce 6, which is TRACKING and held back by an operator/);
     const created = { state: "CREATED", subState: null, nonce: null, attempts: [], held } as const;
-    expect(explain(situation({ transaction: created })).summary).toMatch(/it gets no nonce until it is resumed$/);
+    expect(explain(situation({ transaction: created })).summary).toMatch(/it gets no nonce until it is resumed\. What helps: let it go on\.$/);
   });
 
   it("offers to wait where nothing is wrong, and nothing where all is over", () => {
@@ -274,7 +284,7 @@ describe("an explanation", () => {
   });
 
   it("does not blame the order of a lane for what is mined", () => {
-    const { causes } = explain(situation({ transaction: mined, lane: { suspended: true, hole: 3 } }));
+    const { causes } = explain(situation({ transaction: mined, lane: { suspended: true, hole: hole() } }));
     expect(causes.map(({ code }) => code)).toEqual(["WAITING_FOR_CONFIRMATIONS"]);
   });
 
