@@ -19,7 +19,7 @@ import type { Ports } from "../../ports/ports.ts";
 import type { HistoryRecord, TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { LimitPorts } from "../lane/limits.ts";
-import { type LaneFactPorts, laneFacts } from "./explained-lane.ts";
+import { heldBetween, type LaneFactPorts, laneFacts } from "./explained-lane.ts";
 import { silent } from "./silent.ts";
 
 export interface ExplainPorts extends LaneFactPorts, Pick<Ports, "clock"> {
@@ -42,12 +42,29 @@ export async function explainTransaction(
   const record = await ports.store.transaction(txId);
   if (record === null) throw new FencepostError("NOT_FOUND", `there is no transaction ${txId}`);
   const situation = await situationOf(ports, record);
-  const head = blockerByNonce ? null : situation.lane.head;
-  const before = head === null ? null : await ports.store.transaction(head.txId);
-  const explanation = explain(situation, before === null ? null : await situationOf(ports, before));
+  const explanation = blockerByNonce ? explain(situation) : await explainBehind(ports, record, situation);
   const pool = await ports.store.poolOf(record.txId);
   if (pool === null) return explanation;
   return { ...explanation, summary: `${explanation.summary} Its signer was chosen from the pool ${pool}.` };
+}
+
+/** With what is known of the one that it waits for. */
+async function explainBehind(
+  ports: ExplainPorts,
+  record: TransactionRecord,
+  situation: Situation,
+): Promise<Explanation> {
+  const { head } = situation.lane;
+  const before = head === null ? null : await ports.store.transaction(head.txId);
+  if (head === null || before === null) return explain(situation);
+  const explanation = explain(situation, await situationOf(ports, before));
+  if (explanation.help.some(({ code }) => code !== "WAIT")) return explanation;
+  // The head goes on by itself; not so what is held back behind it.
+  const held = await heldBetween(ports, record, head.nonce);
+  if (held === null || held.nonce === null) return explanation;
+  const { txId, nonce, state } = held;
+  const lane = { ...situation.lane, head: { txId, nonce, state, held: true } };
+  return explain({ ...situation, lane }, await situationOf(ports, held));
 }
 
 async function situationOf(ports: ExplainPorts, record: TransactionRecord): Promise<Situation> {

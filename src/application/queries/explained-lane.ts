@@ -5,7 +5,7 @@ import type { ExplainedHole, ExplainedLane } from "../../domain/explain/situatio
 import { feeCap } from "../../domain/fees.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { Kill } from "../../domain/kills.ts";
-import type { Address } from "../../domain/lane.ts";
+import type { Address, Lane } from "../../domain/lane.ts";
 import { foreseen } from "../../domain/ledger/index.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import { isSettled } from "../../domain/transitions.ts";
@@ -17,7 +17,7 @@ import type { ChainSettings } from "../settings.ts";
 import { signerAwayOf } from "./signers.ts";
 
 export interface LaneFactPorts extends LimitPorts {
-  readonly store: Pick<QueryStore, "transaction" | "transactionAt" | "history" | "lanes" | "poolOf">;
+  readonly store: Pick<QueryStore, "transaction" | "transactionAt" | "history" | "lanes" | "laneDecisions" | "poolOf">;
   readonly codec: Pick<Ports["codec"], "checksum">;
   readonly kills: { concerning(signer: Address): Kill | null };
   readonly lanesOf: (chainId: number) => readonly OwnedLane[];
@@ -32,6 +32,8 @@ interface OnChain {
 
 /** Nonces above a hole that are looked at for the one above it: between them there are reservations and more holes at most. */
 const MOST_LOOKED_AT = 64;
+/** Transactions that are read to find one that is held back; a longer line is mined first, and asked about again. */
+const MOST_BETWEEN = 32;
 
 export async function laneFacts(
   ports: LaneFactPorts,
@@ -44,13 +46,28 @@ export async function laneFacts(
   const known = {
     signer: ports.codec.checksum(signer),
     killed: kills.concerning(signer),
-    suspended: (row?.suspendedBy ?? null) !== null,
+    ...(await suspension(ports, record.lane, row)),
     owner: row?.owner ?? null,
     signerAway: signerAwayOf(lanesOf(chainId), signer),
     behind: record.nonce === null ? 0 : Math.max(0, (row?.cursor ?? 0) - 1 - record.nonce),
   };
   if (record.nonce === null || isSettled(record.state)) return { ...known, head: null, hole: null };
   return { ...known, ...(await standing(ports, { record, row, nonce: record.nonce }, onChain)) };
+}
+
+/** Of the last decisions about a lane, the one that suspended it is among these unless it was suspended and resumed in one. */
+const DECISIONS = 5;
+
+async function suspension(
+  { store }: LaneFactPorts,
+  lane: Lane,
+  row: LaneRecord | undefined,
+): Promise<Pick<ExplainedLane, "suspended" | "suspendedFor">> {
+  const by = row?.suspendedBy ?? null;
+  if (by === null) return { suspended: false, suspendedFor: null };
+  if (by === "HISTORY") return { suspended: true, suspendedFor: "the database's history changed: look before you resume" };
+  const decision = (await store.laneDecisions(lane, DECISIONS)).find(({ action }) => action === "suspend");
+  return { suspended: true, suspendedFor: decision === undefined ? null : `${decision.actor}: ${decision.reason}` };
 }
 
 interface Place {
@@ -78,6 +95,20 @@ async function standing(
   if (next === null) return { head: null, hole: await holeAt(ports, place, { ...onChain, minedCount }) };
   const { txId, state, heldSince } = next;
   return { head: { txId, nonce: minedCount, state, held: heldSince !== undefined }, hole: null };
+}
+
+/** Between the head and this one: the lowest that is held back, which it waits for once the head is mined. */
+export async function heldBetween(
+  { store }: LaneFactPorts,
+  { lane, nonce }: TransactionRecord,
+  head: number,
+): Promise<TransactionRecord | null> {
+  const end = Math.min(nonce ?? 0, head + 1 + MOST_BETWEEN);
+  for (let next = head + 1; next < end; next++) {
+    const found = await store.transactionAt(lane, next);
+    if (found?.heldSince !== undefined) return found;
+  }
+  return null;
 }
 
 async function holeAt(

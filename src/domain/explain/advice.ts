@@ -17,7 +17,7 @@ export interface Step {
 const WORDS: Readonly<Record<HelpCode, (it: string, situation: Situation) => string>> = {
   WAIT: () => "nothing needs to be done: it goes on by itself",
   LOOK_AT_BLOCKER: (_, { lane: { head } }) => `whatever helps nonce ${head?.nonce ?? "below it"} helps all behind it`,
-  END_KILL: () => "find out why everything was stopped, then end that order, with a key that has `admin`",
+  END_KILL: () => "find out why it was stopped, then end that order with a key that has `admin`",
   RESUME_LANE: (_, { lane }) => `resume the lane of ${lane.signer}`,
   RESUME_TRANSACTION: (it) => `let ${it} go on`,
   START_A_NODE: (_, { lane }) =>
@@ -29,15 +29,15 @@ const WORDS: Readonly<Record<HelpCode, (it: string, situation: Situation) => str
   REPRICE: (it) => `offer more for ${it}`,
   RAISE_CEILING: () => "raise the ceiling that is named, or wait until the market is below it",
   APPROVE: (it) => `have ${it} approved or rejected by a key with \`approve\` that did not make it`,
-  RAISE_LIMIT: () => "raise the limit that is named in the policies, or wait until the next hour or day begins",
+  RAISE_LIMIT: () => "raise the limit that is named in the policies; one by the hour or the day also ends with it",
   RESUBMIT: (it) => `send ${it} again now`,
   CANCEL: (it) => `give ${it} up safely: the nonce is used without effect`,
   REPLACE: (it, { transaction }) =>
-    `put another payload in the place of ${it} (POST /api/v1/tx/${transaction.txId}/replace)`,
+    `replace what ${it} does (POST /api/v1/tx/${transaction.txId}/replace)`,
   FILL_HOLE: (_, { lane: { hole } }) =>
     `fill nonce ${hole?.nonce ?? "below"} with a transaction without effect; FENCEPOST_HOLE_POLICY=heal does so by itself`,
-  USE_NONCE_ELSEWHERE: (_, { lane: { hole, signer } }) =>
-    `have the chain node, which holds the key of ${signer}, send any transaction at nonce ${hole?.nonce ?? "below"}`,
+  USE_NONCE_ELSEWHERE: (_, { lane: { hole, signer }, transaction: { nonce } }) =>
+    `have the chain node, which holds the key of ${signer}, send another transaction at nonce ${hole?.nonce ?? nonce}`,
   USE_RESERVATION: (_, { lane: { hole } }) =>
     `let the caller that reserved nonce ${hole?.nonce ?? "below"} hand in what it signed, name its hash, or release it; past its time it is freed by itself`,
   SEND_ANEW: () => "send it again under a new request id, once you know why it failed",

@@ -86,7 +86,7 @@ function findUnmined(
   const wrong = [...lane, ...hold, ...rest];
   const causes = wrong.length > 0 ? wrong : said(situation, PROGRESS_RULES).slice(0, 1);
   if (lane.length > 0) return { causes, steps: helpOf(situation, lane) };
-  if (hold.length > 0) return { causes, steps: [...helpOf(situation, hold), ...orderSteps] };
+  if (situation.transaction.held !== null) return { causes, steps: [...helpOf(situation, hold), ...orderSteps] };
   return { causes, steps: isNext ? ownSteps : orderSteps };
 }
 
@@ -123,7 +123,9 @@ function helpOf(situation: Situation, causes: readonly Cause[]): readonly Step[]
       if (!steps.has(code) && isOfUse(code, situation)) steps.set(code, stepOf(situation, code, because));
     }
   }
-  return [...steps.values()];
+  // To give it up is what is left where nothing else helps.
+  const isLast = ({ code }: Step): boolean => code === "CANCEL";
+  return [...[...steps.values()].filter((step) => !isLast(step)), ...[...steps.values()].filter(isLast)];
 }
 
 /** What helps against the first of them that anything helps against: the others come after it. */
@@ -151,12 +153,11 @@ function summaryOf(situation: Situation, causes: readonly Cause[], help: readonl
   const why = first?.text ?? "nothing is known of it";
   const isTrouble = best !== undefined && best.code !== "WAIT";
   const advice = best === undefined ? "" : isTrouble ? ` What helps: ${inWords(best)}.` : ` ${sentence(inWords(best))}`;
-  return `${placeOf(situation, first)}${why}${isTrouble && !isSettled(situation.transaction.state) ? heldUp(situation) : ""}.${advice}`;
+  return `${placeOf(situation)}${why}${isTrouble && !isSettled(situation.transaction.state) ? heldUp(situation) : ""}.${advice}`;
 }
 
-function placeOf({ transaction: { nonce, state } }: Situation, first: Cause | undefined): string {
+function placeOf({ transaction: { nonce, state } }: Situation): string {
   if (nonce === null) return isSettled(state) ? "It is over: " : "It has no nonce yet: ";
-  if (first?.code === "STUCK") return `Nonce ${nonce} is `;
   return state === "STUCK" ? `Nonce ${nonce} is stuck: ` : `Nonce ${nonce}: `;
 }
 

@@ -57,13 +57,13 @@ export const LANE_RULES: readonly Rule[] = [
   ({ lane: { killed } }) => {
     if (killed === null) return null;
     const what = killed.signer === null ? "everything is stopped" : "its signer is stopped";
-    const text = `${what} on all nodes (${killed.actor}: ${killed.reason}): creates are accepted and wait`;
+    const text = `${what} on all nodes (${killed.actor}: ${killed.reason}): nothing of it is sent`;
     return { code: "KILLED", text, data: { killId: killed.killId } };
   },
   ({ lane, transaction: { nonce } }) =>
     lane.suspended && {
       code: "LANE_SUSPENDED",
-      text: "its lane is suspended: creates are accepted and wait",
+      text: `its lane is suspended${lane.suspendedFor === null ? "" : ` (${lane.suspendedFor})`}: nothing of it is sent`,
       data: { nonce },
     },
   ({ lane }) => lane.owner === null && { code: "LANE_UNOWNED", text: "no node acts for its signer at this moment" },
@@ -170,7 +170,8 @@ export const OWN_RULES: readonly Rule[] = [
     const next = (offer * 11n) / 10n;
     if (next <= most || isPlenty(offer, baseFee)) return null;
     const allowed = `${gwei(most < 0n ? 0n : most)} (${sourceInWords(limit)})`;
-    const text = `its price may not rise above ${allowed}, and it offers ${gwei(offer)}`;
+    const wanted = baseFee !== null && offer < baseFee ? ` for gas that costs ${gwei(baseFee)}` : "";
+    const text = `its price may not rise above ${allowed}, and it offers ${gwei(offer)}${wanted}`;
     return { code: "FEE_CEILING_REACHED", text, data: { ceiling: `${most}`, variable } };
   },
   ({ transaction, chain: { baseFee } }) => {
@@ -201,7 +202,7 @@ export const OWN_RULES: readonly Rule[] = [
   ({ transaction: { withdrawn, since } }) =>
     withdrawn && { code: "REORGED", text: "it was mined, and its block left the chain; it is sent again", since },
   ({ transaction: { state, reason, since } }) =>
-    state === "STUCK" && { code: "STUCK", text: `stuck: ${reason ?? "no reason was kept"}`, since },
+    state === "STUCK" && { code: "STUCK", text: reason ?? "no reason was kept", since },
 ];
 
 const ANSWERS = {

@@ -52,10 +52,12 @@ export interface ExplainedLane {
   /** The order to stop that is in force for its signer. */
   readonly killed: Kill | null;
   readonly suspended: boolean;
+  /** Who suspended it, and why. */
+  readonly suspendedFor: string | null;
   readonly owner: { readonly nodeId: string; readonly expiresAt: Date } | null;
   /** Nothing is signed for it now, as far as the node that was asked knows. */
   readonly signerAway: { readonly since: Date; readonly reason: string } | null;
-  /** What stands at the nonce that the chain wants next, where it is not this one. */
+  /** What it waits for: what stands at the nonce that the chain wants next, or is held back below it. */
   readonly head: (Pick<LaneTransaction, "txId" | "nonce" | "state"> & { readonly held: boolean }) | null;
   /** The chain wants this nonce next, and no transaction of the lane holds it. */
   readonly hole: ExplainedHole | null;
@@ -212,7 +214,7 @@ export const HELPS = {
   SIGNER_AWAY: ["CHECK_SIGNER"],
   RPC_DISAGREES: ["CHECK_RPC"],
   RPC_BEHIND: ["CHECK_RPC"],
-  FEE_BELOW_BASE_FEE: ["REPRICE", "CANCEL"],
+  FEE_BELOW_BASE_FEE: ["REPRICE", "CANCEL", "USE_NONCE_ELSEWHERE"],
   FEE_CEILING_REACHED: ["RAISE_CEILING", "CANCEL"],
   POLICY_LIMIT_REACHED: ["RAISE_LIMIT", "CANCEL"],
   UNDERPRICED: ["REPRICE", "CANCEL"],
@@ -225,7 +227,7 @@ export const HELPS = {
   NONCE_USED_BY_OTHERS: ["PROTECT_KEY"],
   SUBMIT_RESULT_UNKNOWN: [],
   REORGED: [],
-  STUCK: ["RESUBMIT", "REPRICE", "CANCEL"],
+  STUCK: ["RESUBMIT", "REPRICE", "CANCEL", "USE_NONCE_ELSEWHERE"],
 } as const satisfies Readonly<Record<string, readonly HelpCode[]>>;
 export type CauseCode = keyof typeof HELPS;
 export const CAUSE_CODES = Object.keys(HELPS) as CauseCode[];

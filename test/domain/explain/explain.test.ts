@@ -46,6 +46,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       signer: SIGNER,
       killed: null,
       suspended: false,
+      suspendedFor: null,
       owner: { nodeId: "n", expiresAt: later(5) },
       signerAway: null,
       head: null,
@@ -250,7 +251,7 @@ describe("an explanation", () => {
     const { causes, summary, blockedBy, help } = explain(both);
     expect(causes.map(({ code }) => code)).toEqual(["LANE_SUSPENDED", "WAITING_BEHIND", "UNDERPRICED"]);
     expect(summary).toBe(
-      `Nonce 7: its lane is suspended: creates are accepted and wait. What helps: resume the lane of ${SIGNER}.`,
+      `Nonce 7: its lane is suspended: nothing of it is sent. What helps: resume the lane of ${SIGNER}.`,
     );
     expect(help.map(({ code }) => code)).toEqual(["RESUME_LANE"]);
     expect(blockedBy).toEqual({ txId: "b", nonce: 6 });
