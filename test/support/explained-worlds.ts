@@ -112,6 +112,13 @@ export const WORLDS: Readonly<Record<string, () => Promise<Waiting>>> = {
     await scene.world.until(() => isStuck(scene, txIds[0] ?? ""));
     return scene.waiting(txIds, () => scene.world.releaseBlocks());
   },
+  "the head was sent again too often": async () => {
+    const scene = await Scene.open({ settings: { resubmitIntervalMs: 1_000, stuckAfterResubmits: 3, repricing: null } });
+    scene.world.holdBlocks();
+    const txIds = await scene.three();
+    await scene.world.until(() => isStuck(scene, txIds[0] ?? ""));
+    return scene.waiting(txIds, () => scene.world.releaseBlocks());
+  },
   "a node has forgotten the head": () => stopped(async (scene, [head]) => scene.dropped(head)),
   "the head is held back": () => stopped((scene, [txId = ""]) => scene.act(scene.entry, "suspend", { txId })),
   "the second is held back": () => stopped((scene, [, txId = ""]) => scene.act(scene.entry, "suspend", { txId })),

@@ -68,8 +68,8 @@ function find(situation: Situation, before: Finding | null): Finding {
 /** What is mined needs nothing sent. */
 const STOPS_SENDING: ReadonlySet<CauseCode> = new Set(["KILLED", "LANE_SUSPENDED"]);
 
-/** While another one stands before it, no node is expected to hold it. */
-const LATER: ReadonlySet<CauseCode> = new Set(["NOT_IN_POOL"]);
+/** While another one stands before it, no node is expected to hold it, however often it was sent. */
+const LATER: ReadonlySet<CauseCode> = new Set(["NOT_IN_POOL", "RESENT_OFTEN"]);
 
 function findUnmined(
   situation: Situation,

@@ -197,6 +197,14 @@ export const OWN_RULES: readonly Rule[] = [
     const text = `the node does not hold it; last sent ${agoInWords(since, now)}, and sent again in its turn`;
     return { code: "NOT_IN_POOL", text, since };
   },
+  ({ transaction, chain: { stuckAfterResubmits: most } }) => {
+    const { state, submitAttempts, lastError } = transaction;
+    const again = submitAttempts - 1;
+    // Not stuck, it may have been sent so often while it waited behind others.
+    if (state !== "STUCK" || most === 0 || again < most || lastError !== null) return null;
+    const text = `it was sent again ${again} times since a node took it, and no block has it`;
+    return { code: "RESENT_OFTEN", text, data: { submitAttempts } };
+  },
   ({ transaction }) => answered(transaction, "nonceTooHigh"),
   ({ transaction }) => answered(transaction, "unknown"),
   ({ transaction: { withdrawn, since } }) =>

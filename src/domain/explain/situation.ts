@@ -94,6 +94,8 @@ export interface ExplainedChain {
   readonly finality: FinalityRule;
   readonly confirmations: number;
   readonly inFlightWindow: number;
+  /** So often what a node took is sent again before it is called stuck; 0: age alone decides. */
+  readonly stuckAfterResubmits: number;
   /** The most that may be offered there; null where the chain is not configured. */
   readonly ceilings: Ceilings | null;
   /** What its endpoints say of the block of its receipt cannot all be true, or one has not said it: it decides nothing. */
@@ -227,6 +229,7 @@ export const HELPS = {
   NONCE_USED_BY_OTHERS: ["PROTECT_KEY"],
   SUBMIT_RESULT_UNKNOWN: [],
   REORGED: [],
+  RESENT_OFTEN: ["REPRICE", "CHECK_RPC", "CANCEL"],
   STUCK: ["RESUBMIT", "REPRICE", "CANCEL", "USE_NONCE_ELSEWHERE"],
 } as const satisfies Readonly<Record<string, readonly HelpCode[]>>;
 export type CauseCode = keyof typeof HELPS;

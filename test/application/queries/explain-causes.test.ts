@@ -243,6 +243,13 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     await world.until(() => ops.row(txId).subState === "UNKNOWN_SUBMIT_RESULT");
     return ask(entry, txId);
   },
+  RESENT_OFTEN: async () => {
+    const entry = await open({ settings: { resubmitIntervalMs: 1_000, stuckAfterResubmits: 3, repricing: null } });
+    world.holdBlocks();
+    const txId = await ops.sent(entry);
+    await world.until(() => ops.row(txId).state === "STUCK");
+    return ask(entry, txId);
+  },
   STUCK: async () => {
     const entry = await open({ settings: { stuckAfterMs: 20_000, repricing: null } });
     world.chain.setBaseFee(500n * GWEI);

@@ -68,6 +68,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       finality: "confirmations",
       confirmations: 20,
       inFlightWindow: 64,
+      stuckAfterResubmits: 30,
       ceilings: ceilings(),
       doubted: null,
       disputed: null,
@@ -227,6 +228,7 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
     },
     /has not signed for 1 min: connection refused/,
   ],
+  ["RESENT_OFTEN", { transaction: { state: "STUCK", subState: null, submitAttempts: 31 } }, /sent again 30 times since a node took it/],
   ["REORGED", { transaction: { withdrawn: true } }, /left the chain/],
   ["STUCK", { transaction: { state: "STUCK", subState: null, reason: "no block in 30 min" } }, /no block in 30 min/],
 ];
