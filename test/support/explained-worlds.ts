@@ -1,4 +1,5 @@
 /** Worlds in which transactions wait, each for another reason, or for several: what explain is asked about. */
+import type { OfferedAction } from "../../src/domain/explain/situation.ts";
 import type { Address, Hash } from "../../src/domain/lane.ts";
 import { ROOMY_POOL } from "../doubles/simulated-chain/pool.ts";
 import { OperatedWorld } from "./operations.ts";
@@ -15,6 +16,19 @@ export interface Waiting {
   readonly txIds: readonly string[];
   /** What has to change outside, beside what explain offers, before they can be mined. */
   readonly remedy?: () => void;
+}
+
+/** What explain offers, as the HTTP API would read it. */
+export function take(
+  { world, entry }: Pick<Waiting, "world" | "entry">,
+  { method, path, body }: OfferedAction,
+): Promise<unknown> {
+  const { api } = entry.node;
+  const [, kind, name, action] = /^\/api\/v1\/(tx|signers|kill)(?:\/([^/]+)\/([a-z]+))?$/.exec(path) ?? [];
+  const order = { request: body, actor: "operator:ops" };
+  if (method === "DELETE") return world.settle(api.endKill({ ...order, signer: name ?? null }));
+  if (kind === "signers") return world.settle(api.actOnLane({ ...order, action: action as "resume", signer: name ?? "" }));
+  return world.settle(api.act({ ...order, action: action as "cancel", txId: name ?? "" }));
 }
 
 class Scene extends OperatedWorld {

@@ -166,6 +166,12 @@ export function headSeen(pace: LanePace, seen: SeenAtHead | null, nowMs: number)
   return { ...pace, head: stuck ? { ...head, stuck } : { ...head, stuck, sinceMs: nowMs, sentBefore: seen.sends } };
 }
 
+/** It was reported as STUCK: who repairs it before the next look gives it patience anew all the same. */
+export function headStuck(pace: LanePace, nonce: number): LanePace {
+  const { head } = pace;
+  return head.kind === "at" && head.nonce === nonce ? { ...pace, head: { ...head, stuck: true } } : pace;
+}
+
 /** It was reported that the head holds up others. */
 export function blockReported(pace: LanePace): LanePace {
   return pace.head.kind === "at" ? { ...pace, head: { ...pace.head, blocks: true } } : pace;

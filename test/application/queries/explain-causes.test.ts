@@ -9,6 +9,7 @@ import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { SimulatedChain } from "../../doubles/simulated-chain/core.ts";
 import { ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
 import { senderFromFakeSignature } from "../../doubles/simulated-chain/sender.ts";
+import { take } from "../../support/explained-worlds.ts";
 import { OperatedWorld } from "../../support/operations.ts";
 import { forSigner } from "../../support/policies.ts";
 import { CHAIN_ID, SIGNER, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
@@ -261,10 +262,14 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
 
 describe("an explanation drawn from what really happened", () => {
   it.each(Object.entries(STORIES))("says %s, and in words", async (code, story) => {
-    const { summary, causes } = await story();
+    const { summary, causes, actions } = await story();
     expect(causes.map((cause) => cause.code)).toContain(code);
     expect(causes.find((cause) => cause.code === code)?.text).toMatch(/\w+ \w+/);
     expect(summary).toContain(causes[0]?.text);
+    expect(summary).toMatch(/^(Nonce \d+( is stuck)?|It has no nonce yet|It is over): .*\.$/);
+    const [entry] = world.nodes;
+    if (entry === undefined) throw new Error("nobody is there to act");
+    for (const action of actions.slice(0, 1)) await expect(take({ world, entry }, action)).resolves.toBeDefined();
   });
 
   it("has a story for every cause there is, here or beside", () => {

@@ -4,8 +4,8 @@
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { ROUTE_SCOPES } from "../../../src/contract/scopes.ts";
-import type { Explanation, OfferedAction } from "../../../src/domain/explain/situation.ts";
-import { WORLDS, type Waiting } from "../../support/explained-worlds.ts";
+import type { Explanation } from "../../../src/domain/explain/situation.ts";
+import { take, WORLDS, type Waiting } from "../../support/explained-worlds.ts";
 
 let waiting: Waiting | null = null;
 afterEach(async () => {
@@ -21,16 +21,6 @@ async function begin(make: () => Promise<Waiting>): Promise<Waiting> {
 
 const ask = ({ world, entry }: Waiting, txId: string): Promise<Explanation> =>
   world.settle(entry.node.api.explain(txId));
-
-/** As the HTTP API would read it. */
-function take({ world, entry }: Waiting, { method, path, body }: OfferedAction): Promise<unknown> {
-  const { api } = entry.node;
-  const [, kind, name, action] = /^\/api\/v1\/(tx|signers|kill)(?:\/([^/]+)\/([a-z]+))?$/.exec(path) ?? [];
-  const order = { request: body, actor: "operator:ops" };
-  if (method === "DELETE") return world.settle(api.endKill({ ...order, signer: name ?? null }));
-  if (kind === "signers") return world.settle(api.actOnLane({ ...order, action: action as "resume", signer: name ?? "" }));
-  return world.settle(api.act({ ...order, action: action as "cancel", txId: name ?? "" }));
-}
 
 const FIRST_MOVES_AT_MOST = 6;
 

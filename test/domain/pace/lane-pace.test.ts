@@ -78,6 +78,14 @@ describe("the head of the line", () => {
     expect(lane.headSeen(stuck, head(2, false, 0, 13), NOW).head).toMatchObject({ sentBefore: 13 });
   });
 
+  it("has patience anew also where it is repaired before the next look", () => {
+    const seen = lane.headSeen(NEW, head(1, false, 400, 5), NOW);
+    const stuck = lane.headStuck(seen, 1);
+    expect(lane.headSeen(stuck, head(1, false, 0, 6), NOW + 5).head).toMatchObject({ sinceMs: NOW + 5, sentBefore: 6 });
+    expect(lane.headStuck(seen, 2)).toBe(seen);
+    expect(lane.headStuck(NEW, 1)).toBe(NEW);
+  });
+
   it("is reported once as holding up others", () => {
     const reported = lane.blockReported(lane.headSeen(NEW, head(1), NOW));
     expect(lane.headSeen(reported, head(1), NOW + 1).head).toMatchObject({ blocks: true });
