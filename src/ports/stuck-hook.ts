@@ -6,7 +6,14 @@ export const STUCK_ACTIONS = ["NOOP", "CANCEL", "REPLACE", "PLACEHOLDER"] as con
 export type StuckAction = (typeof STUCK_ACTIONS)[number];
 
 /** Why the hook is asked now. */
-export type StuckTrigger = "headAge" | "oldestAge" | "pendingDepth" | "maxAttempts" | "resubmits" | "rejected" | "operator";
+export type StuckTrigger =
+  | "headAge"
+  | "oldestAge"
+  | "pendingDepth"
+  | "maxAttempts"
+  | "resubmits"
+  | "rejected"
+  | "operator";
 
 /** Everything that is known of the transaction; plain JSON, so that a module and an endpoint see the same. */
 export interface StuckContext

@@ -162,7 +162,9 @@ describe("a head that does not get on", () => {
     expect(told).toEqual(["RESENT_OFTEN", "TX_STUCK"]);
     const { causes, summary } = await world.settle(entry.node.api.explain(head?.txId ?? ""));
     expect(causes.map(({ code }) => code)).toEqual(["RESENT_OFTEN", "STUCK"]);
-    expect(summary).toMatch(/^Nonce 0 is stuck: it was sent again \d times.*one nonce waits behind it\. What helps: offer more/);
+    expect(summary).toMatch(
+      /^Nonce 0 is stuck: it was sent again \d times.*one nonce waits behind it\. What helps: offer more/,
+    );
     // What stands behind it was sent as often, and has its own patience when it comes to the head.
     expect(follower?.submitAttempts).toBeGreaterThan(3);
     world.chain.dropTransaction(follower?.attempts[0]?.txHash as `0x${string}`);

@@ -27,7 +27,8 @@ export function take(
   const [, kind, name, action] = /^\/api\/v1\/(tx|signers|kill)(?:\/([^/]+)\/([a-z]+))?$/.exec(path) ?? [];
   const order = { request: body, actor: "operator:ops" };
   if (method === "DELETE") return world.settle(api.endKill({ ...order, signer: name ?? null }));
-  if (kind === "signers") return world.settle(api.actOnLane({ ...order, action: action as "resume", signer: name ?? "" }));
+  if (kind === "signers")
+    return world.settle(api.actOnLane({ ...order, action: action as "resume", signer: name ?? "" }));
   return world.settle(api.act({ ...order, action: action as "cancel", txId: name ?? "" }));
 }
 
@@ -127,7 +128,9 @@ export const WORLDS: Readonly<Record<string, () => Promise<Waiting>>> = {
     return scene.waiting(txIds, () => scene.world.releaseBlocks());
   },
   "the head was sent again too often": async () => {
-    const scene = await Scene.open({ settings: { resubmitIntervalMs: 1_000, stuckAfterResubmits: 3, repricing: null } });
+    const scene = await Scene.open({
+      settings: { resubmitIntervalMs: 1_000, stuckAfterResubmits: 3, repricing: null },
+    });
     scene.world.holdBlocks();
     const txIds = await scene.three();
     await scene.world.until(() => isStuck(scene, txIds[0] ?? ""));
@@ -186,7 +189,13 @@ export const WORLDS: Readonly<Record<string, () => Promise<Waiting>>> = {
   "a node refuses the head": async () => {
     const scene = await Scene.open();
     const unlock = scene.entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
-    const payload = { to: SIGNER, value: "1", gas: 100_000, maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
+    const payload = {
+      to: SIGNER,
+      value: "1",
+      gas: 100_000,
+      maxFeePerGas: "20000000000",
+      maxPriorityFeePerGas: "1000000000",
+    };
     const txIds = await scene.creates(1, { payload });
     await scene.world.until(() => scene.row(txIds[0] ?? "").state === "TRACKING");
     scene.world.chain.setBlockGasLimit(50_000n);

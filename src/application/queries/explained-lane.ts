@@ -65,7 +65,8 @@ async function suspension(
 ): Promise<Pick<ExplainedLane, "suspended" | "suspendedFor">> {
   const by = row?.suspendedBy ?? null;
   if (by === null) return { suspended: false, suspendedFor: null };
-  if (by === "HISTORY") return { suspended: true, suspendedFor: "the database's history changed: look before you resume" };
+  if (by === "HISTORY")
+    return { suspended: true, suspendedFor: "the database's history changed: look before you resume" };
   const decision = (await store.laneDecisions(lane, DECISIONS)).find(({ action }) => action === "suspend");
   return { suspended: true, suspendedFor: decision === undefined ? null : `${decision.actor}: ${decision.reason}` };
 }

@@ -32,8 +32,7 @@ const WORDS: Readonly<Record<HelpCode, (it: string, situation: Situation) => str
   RAISE_LIMIT: () => "raise the limit that is named in the policies; one by the hour or the day also ends with it",
   RESUBMIT: (it) => `send ${it} again now`,
   CANCEL: (it) => `give ${it} up safely: the nonce is used without effect`,
-  REPLACE: (it, { transaction }) =>
-    `replace what ${it} does (POST /api/v1/tx/${transaction.txId}/replace)`,
+  REPLACE: (it, { transaction }) => `replace what ${it} does (POST /api/v1/tx/${transaction.txId}/replace)`,
   FILL_HOLE: (_, { lane: { hole } }) =>
     `fill nonce ${hole?.nonce ?? "below"} with a transaction without effect; FENCEPOST_HOLE_POLICY=heal does so by itself`,
   USE_NONCE_ELSEWHERE: (_, { lane: { hole, signer }, transaction: { nonce } }) =>

@@ -2,6 +2,8 @@
  * Why a transaction is not final yet, in plain words, and what would help. Pure: any node can collect the facts
  * (application/queries/explain.ts).
  */
+
+import { isSettled } from "../transitions.ts";
 import { inWords, requestsOf, type Step } from "./advice.ts";
 import {
   awaitingApproval,
@@ -17,7 +19,6 @@ import {
   waitingForWindow,
 } from "./obstacles.ts";
 import { disputedCause, minedCause, settledCause } from "./outcomes.ts";
-import { isSettled } from "../transitions.ts";
 import { isOfUse } from "./possible.ts";
 import { type Cause, type CauseCode, type Explanation, HELPS, type HelpCode, type Situation } from "./situation.ts";
 import { sentence } from "./words.ts";

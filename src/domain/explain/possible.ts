@@ -40,7 +40,8 @@ const RULES: Partial<Readonly<Record<HelpCode, (situation: Situation) => boolean
     hole?.filling.by === "order" && hole.forbidden === null && signerAway === null,
   USE_NONCE_ELSEWHERE: ({ transaction: { attempts }, lane: { hole } }) =>
     hole === null ? attemptToSend(attempts)?.nodeSigned === true : hole.filling.by === "chainNode",
-  RAISE_LIMIT: ({ transaction, lane: { hole } }) => hole === null || hole.forbidden !== null || transaction.forbidden !== null,
+  RAISE_LIMIT: ({ transaction, lane: { hole } }) =>
+    hole === null || hole.forbidden !== null || transaction.forbidden !== null,
   CHECK_SIGNER: ({ lane }) => lane.signerAway !== null,
 };
 

@@ -113,7 +113,12 @@ What helps:
 describe("fencepost explain of what its summary says", () => {
   it("says it once", async () => {
     const text = "mined in block 36 and final";
-    const explain = async () => ({ summary: `CONFIRMED: ${text}`, causes: [{ code: "CONFIRMED", text }], help: [], actions: [] });
+    const explain = async () => ({
+      summary: `CONFIRMED: ${text}`,
+      causes: [{ code: "CONFIRMED", text }],
+      help: [],
+      actions: [],
+    });
     const client = { get: async () => transaction, explain } as unknown as Partial<FencepostClient>;
     expect((await run(["explain", "x"], client)).stdout).toBe(`CONFIRMED: ${text} CONFIRMED\n`);
   });
@@ -154,7 +159,11 @@ describe("what fencepost explain prints to be pasted", () => {
   });
 
   it.each(CASES)("is a command that does the same: $action", async (action, call, given) => {
-    const explain = async () => ({ ...examples.explanation, help: [{ code: "CANCEL", text: "that" }], actions: [action] });
+    const explain = async () => ({
+      ...examples.explanation,
+      help: [{ code: "CANCEL", text: "that" }],
+      actions: [action],
+    });
     const asking = { get: async () => transaction, explain } as unknown as Partial<FencepostClient>;
     const { stdout } = await run(["explain", TX], asking);
     const [, line = ""] = /^ {6}fencepost (.*)$/m.exec(stdout) ?? [];

@@ -5,7 +5,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { ROUTE_SCOPES } from "../../../src/contract/scopes.ts";
 import type { Explanation } from "../../../src/domain/explain/situation.ts";
-import { take, WORLDS, type Waiting } from "../../support/explained-worlds.ts";
+import { take, type Waiting, WORLDS } from "../../support/explained-worlds.ts";
 
 let waiting: Waiting | null = null;
 afterEach(async () => {
@@ -46,7 +46,9 @@ describe.each(Object.entries(WORLDS))("where %s", (name, make) => {
       const explanation = await ask(here, txId);
       expect(JSON.stringify(explanation)).not.toMatch(/[{][a-zA-Z]+[}]|undefined/);
       for (const { method, path, scope, code } of explanation.actions) {
-        const template = path.replace(/\/tx\/[0-9a-f-]{36}\//, "/tx/{txId}/").replace(/\/signers\/0x\w{40}\//, "/signers/{signer}/");
+        const template = path
+          .replace(/\/tx\/[0-9a-f-]{36}\//, "/tx/{txId}/")
+          .replace(/\/signers\/0x\w{40}\//, "/signers/{signer}/");
         expect(ROUTE_SCOPES[`${method.toLowerCase()} ${template}`]?.scope).toBe(scope);
         expect(explanation.help.map((each) => each.code)).toContain(code);
       }

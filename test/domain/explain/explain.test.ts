@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { type CeilingSettings, type Ceilings, ceilingsOf } from "../../../src/domain/ceilings.ts";
 import { explain } from "../../../src/domain/explain/explain.ts";
-import { CAUSE_CODES, type CauseCode, type ExplainedHole, HELP_CODES, type Situation } from "../../../src/domain/explain/situation.ts";
+import {
+  CAUSE_CODES,
+  type CauseCode,
+  type ExplainedHole,
+  HELP_CODES,
+  type Situation,
+} from "../../../src/domain/explain/situation.ts";
 import type { Hash } from "../../../src/domain/lane.ts";
 import type { Attempt, Receipt } from "../../../src/domain/transaction.ts";
 
@@ -228,7 +234,11 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
     },
     /has not signed for 1 min: connection refused/,
   ],
-  ["RESENT_OFTEN", { transaction: { state: "STUCK", subState: null, submitAttempts: 31 } }, /sent again 30 times since a node took it/],
+  [
+    "RESENT_OFTEN",
+    { transaction: { state: "STUCK", subState: null, submitAttempts: 31 } },
+    /sent again 30 times since a node took it/,
+  ],
   ["REORGED", { transaction: { withdrawn: true } }, /left the chain/],
   ["STUCK", { transaction: { state: "STUCK", subState: null, reason: "no block in 30 min" } }, /no block in 30 min/],
 ];
@@ -277,7 +287,9 @@ describe("an explanation", () => {
     expect(waits).toMatchObject({ blockedBy: { txId: "b", nonce: 6 }, causes: [{ code: "WAITING_BEHIND" }] });
     expect(waits.summary).toMatch(/nonce 6, which is TRACKING and held back by an operator/);
     const created = { state: "CREATED", subState: null, nonce: null, attempts: [], held } as const;
-    expect(explain(situation({ transaction: created })).summary).toMatch(/it gets no nonce until it is resumed\. What helps: let it go on\.$/);
+    expect(explain(situation({ transaction: created })).summary).toMatch(
+      /it gets no nonce until it is resumed\. What helps: let it go on\.$/,
+    );
   });
 
   it("offers to wait where nothing is wrong, and nothing where all is over", () => {
@@ -289,6 +301,72 @@ describe("an explanation", () => {
   it("does not blame the order of a lane for what is mined", () => {
     const { causes } = explain(situation({ transaction: mined, lane: { suspended: true, hole: hole() } }));
     expect(causes.map(({ code }) => code)).toEqual(["WAITING_FOR_CONFIRMATIONS"]);
+  });
+
+  const stuck = { state: "STUCK", subState: null, reason: "no block in 30 min" } as const;
+  const dear = { baseFee: 30n * GWEI };
+  const away = { since: NOW, reason: "connection refused" };
+  const rule = { rule: "signer.maxCost", detail: "no room" };
+  const funds = (wei: bigint): Changes => ({
+    transaction: { subState: "PENDING", value: 10n ** 18n },
+    chain: { balance: wei },
+  });
+  const nodeSigned = { attempts: [attempt({ nodeSigned: true })] };
+  const cancelling = { attempts: [attempt(), attempt({ ordinal: 2, kind: "cancel" })] };
+  const hashAlone = { attempts: [attempt({ kind: "external" })] };
+  it.each<[string, Changes, readonly string[]]>([
+    ["a stuck head that a node holds is not sent again", { transaction: stuck }, ["REPRICE", "CANCEL"]],
+    ["one that may be gone is", { transaction: stuck, chain: { pooled: null } }, ["RESUBMIT", "REPRICE", "CANCEL"]],
+    ["a hole is filled, and nothing else", { transaction: stuck, lane: { hole: hole() } }, ["FILL_HOLE"]],
+    ["what a loop fills is left to it", { lane: { hole: hole({ filling: { by: "itself" } }) } }, ["WAIT"]],
+    ["a hole of a node's own key", { lane: { hole: hole({ filling: { by: "chainNode" } }) } }, ["USE_NONCE_ELSEWHERE"]],
+    ["a hole that a policy keeps open", { lane: { hole: hole({ forbidden: rule }) } }, ["RAISE_LIMIT"]],
+    ["a hole while nobody signs", { lane: { hole: hole(), signerAway: away } }, ["CHECK_SIGNER"]],
+    ["a price while nobody signs", { chain: dear, lane: { signerAway: away } }, ["CHECK_SIGNER"]],
+    [
+      "a price above the ceiling",
+      { chain: { ...dear, ceilings: ceilings({ maxFeeWei: 21n * GWEI }) } },
+      ["RAISE_CEILING"],
+    ],
+    ["a price that a policy forbids", { chain: dear, transaction: { forbidden: rule } }, ["RAISE_LIMIT", "CANCEL"]],
+    [
+      "so that no cancel fits",
+      { chain: dear, transaction: { forbidden: rule, forbiddenCancel: rule } },
+      ["RAISE_LIMIT"],
+    ],
+    ["funds that pay for a cancel", funds(21_000n * 23n * GWEI), ["FUND_SIGNER", "CANCEL"]],
+    ["funds that do not", funds(1n), ["FUND_SIGNER"]],
+    ["a cancel is priced, not cancelled", { transaction: cancelling, chain: dear }, ["REPRICE"]],
+    ["a hash alone is cancelled", { transaction: { ...stuck, ...hashAlone }, chain: { pooled: null } }, ["CANCEL"]],
+    ["a node's own key", { transaction: nodeSigned, chain: dear }, ["USE_NONCE_ELSEWHERE"]],
+    ["a nonce that the chain is past", { transaction: stuck, chain: { minedCount: 8 } }, ["WAIT"]],
+    ["a suspended lane is resumed first", { transaction: stuck, lane: { suspended: true } }, ["RESUME_LANE"]],
+    ["every stop of a lane has to go", { lane: { killed: KILL, suspended: true } }, ["END_KILL", "RESUME_LANE"]],
+    ["what is mined needs no lane", { transaction: mined, lane: { suspended: true } }, ["WAIT"]],
+  ])("offers nothing that would be refused, or would not help: %s", (_, changes, helps) => {
+    const { help, actions } = explain(situation(changes));
+    expect(help.map(({ code }) => code)).toEqual(helps);
+    for (const { code } of actions) expect(helps).toContain(code);
+  });
+
+  it("says in one breath what is wrong, what that holds up, and what helps", () => {
+    const told = explain(
+      situation({ transaction: stuck, chain: { ...dear, dearSinceBlock: 88 }, lane: { behind: 3 } }),
+    );
+    expect(told.summary).toBe(
+      "Nonce 7 is stuck: offers at most 20 gwei for gas that costs 30 gwei since block 88; 3 nonces wait behind it. What helps: offer more for it.",
+    );
+    expect(told.actions[0]).toEqual({
+      action: "reprice",
+      code: "REPRICE",
+      label: "Offer more for it",
+      method: "POST",
+      path: "/api/v1/tx/a/reprice",
+      body: { reason: "explain: FEE_BELOW_BASE_FEE" },
+      scope: "operate",
+    });
+    const { summary } = explain(situation());
+    expect(summary).toMatch(/^Nonce 7: a node has it; .*\. Nothing needs to be done: it goes on by itself\.$/);
   });
 
   it("repeats no help, however many causes want it", () => {
