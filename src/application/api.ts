@@ -61,7 +61,8 @@ export interface FencepostApi extends SightApi {
   transactionByRequest(query: RequestQuery, include?: readonly Include[]): Promise<TransactionView>;
   transactions(query: ListQuery): Promise<{ readonly items: readonly TransactionView[]; readonly next: string | null }>;
   /** Why it is not final yet, and what would help. */
-  explain(txId: string): Promise<Explanation>;
+  /** `blockerByNonce`: of the transaction in its way, no more than the nonce. */
+  explain(txId: string, options?: { readonly blockerByNonce?: boolean }): Promise<Explanation>;
   completions(query: CompletionsQuery): Promise<CompletionsPage>;
   /** One page, by signer and chain. Of the chain it shows what this node's loops were last told. */
   signers(query?: SignersQuery): Promise<SignersPage>;

@@ -112,7 +112,7 @@ function reads(principal: Principal, api: FencepostApi) {
     explain: async (txId) => {
       if (!limited) return api.explain(txId);
       shown(principal, await api.transaction(txId), `transaction ${txId}`);
-      return byNonceOnly(await api.explain(txId));
+      return byNonceOnly(txId, await api.explain(txId, { blockerByNonce: true }));
     },
     /** Others' numbers keep their places: `next` goes past them. */
     completions: async (query) => {
@@ -308,10 +308,14 @@ function onlyOne<T>(limit: ReadonlySet<T> | null): (name: string) => Readonly<Re
 }
 
 /** The transaction that it waits for may be another key's. */
-function byNonceOnly({ blockedBy, causes, ...explanation }: Explanation): Explanation {
+function byNonceOnly(txId: string, { blockedBy, causes, ...explanation }: Explanation): Explanation {
+  // An order about another transaction names it.
+  const actions = explanation.actions.filter(
+    ({ path }) => !path.startsWith("/api/v1/tx/") || path.startsWith(`/api/v1/tx/${txId}/`),
+  );
   const nameless = causes.map(({ data, ...cause }) => {
     const { txId: _, ...figures } = data ?? {};
     return data === undefined ? cause : { ...cause, data: figures };
   });
-  return { ...explanation, causes: nameless, ...(blockedBy && { blockedBy: { nonce: blockedBy.nonce } }) };
+  return { ...explanation, actions, causes: nameless, ...(blockedBy && { blockedBy: { nonce: blockedBy.nonce } }) };
 }

@@ -51,6 +51,8 @@ export interface ChainSettings extends CeilingSettings {
   readonly maxAttempts: number;
   /** How long a transaction may hold up its lane before it is reported as STUCK. */
   readonly stuckAfterMs: number;
+  /** How often the head of a lane, once a node took it, is sent again before it is reported as STUCK; 0: age alone decides. */
+  readonly stuckAfterResubmits: number;
   readonly inFlightWindow: number;
   readonly blockQueueLength: number;
   /** The most gas that the chain takes in one transaction; null: what is known of it by its id, or learned from a node. */

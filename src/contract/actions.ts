@@ -71,6 +71,12 @@ export const ResolveOrder = closed("ResolveOrder", {
     allowNoCode: AllowNoCode,
     fees: Type.Object(fees, { additionalProperties: false }),
     rawTransaction: HexInput,
+    nonce: Type.Integer({
+      minimum: 0,
+      description:
+        "With PLACEHOLDER: the nonce that is to be filled, its own or the one below it that nothing holds. Where that is not the one that would be filled by now, nothing is done (409).",
+      examples: [17],
+    }),
     // biome-ignore lint/suspicious/noThenProperty: the contract's word.
     then: oneOf(["track", "stuck", "manual"], {
       description: "What it is afterwards: tracked as usual, reported as STUCK, or left to people.",

@@ -197,16 +197,26 @@ export const notReady: Readiness = {
   chains: [{ chainId: 31337, reachable: false, head: null, signersAway: 0 }],
 };
 
+const offersTooLittle = "offers at most 20 gwei for gas that costs 31 gwei since block 9120";
+const behindStuck = `waits behind nonce 7, which is STUCK: ${offersTooLittle}`;
+
 export const explanation: Explanation = {
-  summary: "TRACKING/BROADCAST at nonce 8: waits behind nonce 7, which is STUCK",
-  causes: [
-    { code: "WAITING_BEHIND", text: "waits behind nonce 7, which is STUCK", data: { nonce: 7, txId, state: "STUCK" } },
-  ],
+  summary: `Nonce 8: ${behindStuck}. What helps: offer more for nonce 7.`,
+  causes: [{ code: "WAITING_BEHIND", text: behindStuck, data: { nonce: 7, txId, state: "STUCK" } }],
   blockedBy: { txId, nonce: 7 },
   help: [
+    { code: "REPRICE", text: "offer more for nonce 7" },
+    { code: "CANCEL", text: "give nonce 7 up safely: the nonce is used without effect" },
+  ],
+  actions: [
     {
-      code: "LOOK_AT_BLOCKER",
-      text: "look at the transaction it waits for; whatever helps that one helps all behind it",
+      action: "reprice",
+      code: "REPRICE",
+      label: "Offer more for nonce 7",
+      method: "POST",
+      path: `/api/v1/tx/${txId}/reprice`,
+      body: { reason: "explain: FEE_BELOW_BASE_FEE" },
+      scope: "operate",
     },
   ],
 };

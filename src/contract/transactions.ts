@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
-import { CAUSE_CODES, HELP_CODES } from "../domain/explain/situation.ts";
+import { CAUSE_CODES, HELP_CODES, OFFERED_ACTIONS } from "../domain/explain/situation.ts";
+import { SCOPES } from "../domain/principal.ts";
 import { ATTEMPT_KINDS } from "../domain/transaction.ts";
 import { STATES, SUB_STATES, type SubState, TRANSITIONS, type TransitionEvent } from "../domain/transitions.ts";
 import { FeeType } from "./create.ts";
@@ -164,15 +165,37 @@ const Cause = Type.Object({
   ),
 });
 
+const OfferedAction = named(
+  "OfferedAction",
+  {
+    action: oneOf(OFFERED_ACTIONS),
+    code: oneOf(HELP_CODES, { description: "The help that it is." }),
+    label: Type.String({ description: "For a button." }),
+    method: oneOf(["POST", "DELETE"]),
+    path: Type.String(),
+    body: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]), {
+      description: "Complete; `reason` may be put in better words.",
+    }),
+    scope: oneOf(SCOPES, { description: "What the API key needs. Its own maker may cancel with `submit`." }),
+  },
+  { description: "One request that helps, and would be accepted now." },
+);
+
 export const Explanation = named("Explanation", {
-  summary: Type.String({ description: "One sentence for a person." }),
-  causes: Type.Array(Cause, { description: "Most telling first." }),
+  summary: Type.String({ description: "What is wrong, what that holds up, and what helps: for a person in a hurry." }),
+  causes: Type.Array(Cause, { description: "What decides first." }),
   blockedBy: Type.Optional(
     Type.Object(
       { txId: Type.Optional(TxId), nonce: Nonce },
-      { description: "Without its id for a key that is limited to signers or chains." },
+      {
+        description:
+          "What it waits for. Without an id where no transaction holds that nonce, and for a key that is limited to signers or chains.",
+      },
     ),
   ),
-  help: Type.Array(Type.Object({ code: oneOf(HELP_CODES), text: Type.String() })),
+  help: Type.Array(Type.Object({ code: oneOf(HELP_CODES), text: Type.String() }), {
+    description: "What helps now, most useful first; nothing that would be refused, or would change nothing.",
+  }),
+  actions: Type.Array(OfferedAction, { description: "Of that, what a request does." }),
 });
 export type Explanation = Static<typeof Explanation>;

@@ -6,7 +6,14 @@ export const STUCK_ACTIONS = ["NOOP", "CANCEL", "REPLACE", "PLACEHOLDER"] as con
 export type StuckAction = (typeof STUCK_ACTIONS)[number];
 
 /** Why the hook is asked now. */
-export type StuckTrigger = "headAge" | "oldestAge" | "pendingDepth" | "maxAttempts" | "rejected" | "operator";
+export type StuckTrigger =
+  | "headAge"
+  | "oldestAge"
+  | "pendingDepth"
+  | "maxAttempts"
+  | "resubmits"
+  | "rejected"
+  | "operator";
 
 /** Everything that is known of the transaction; plain JSON, so that a module and an endpoint see the same. */
 export interface StuckContext
@@ -16,6 +23,8 @@ export interface StuckContext
   readonly signer: string;
   readonly nonce: number;
   readonly attempts: readonly StuckAttempt[];
+  /** How often something of it was sent: every attempt, and every repeat of one. */
+  readonly submitAttempts: number;
   /** What a node last said, from the closed list of answers; null where none has answered. */
   readonly lastErrorClass: SubmitAnswer | null;
   readonly ageSeconds: number;

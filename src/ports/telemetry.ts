@@ -92,7 +92,14 @@ interface Events {
   "feed.epochBegun": { epoch: number; mayHaveLost: boolean };
   /** `from` and `cursor`: before and after; the cursor only moves where the chain was ahead. */
   "lane.recovered": OfTerm & { from: number | null; cursor: number; suspendedBy: SuspendedBy | null };
-  "stuck.resolution": OfLane & { txId: string; action: StuckAction; result: StuckResultLabel };
+  /** `reason`: the words of who decided, or why nothing was. */
+  "stuck.resolution": OfTerm & {
+    txId: string;
+    nonce: number | null;
+    action: StuckAction;
+    result: StuckResultLabel;
+    reason: string;
+  };
   "lane.suspended": OfLane & { suspended: boolean; actor: string; reason: string };
   alert: Partial<OfLane> & { severity: AlertSeverity; code: AlertCode; message: string; txId?: string };
 }

@@ -85,10 +85,10 @@ describe("a transaction above the bound", () => {
     await world.allSettled(1);
     expect(await statusOf(entry, txId)).toEqual(AWAITING);
     const { summary, causes, help } = await world.settle(entry.node.api.explain(txId));
-    expect(summary).toMatch(/AWAITING_APPROVAL: waits until an API key with the scope approve other than ann/);
+    expect(summary).toMatch(/^It has no nonce yet: waits until an API key with the scope approve other than ann/);
     const data = { rule: "signer.requireApproval", owner: "ann" };
     expect(causes).toMatchObject([{ code: "AWAITING_APPROVAL", data }]);
-    expect(help.map(({ code }) => code)).toEqual(["APPROVE"]);
+    expect(help.map(({ code }) => code)).toEqual(["APPROVE", "CANCEL"]);
     expect(await refusal(entry.node.api.act(order("reprice", txId)))).toMatchObject({ code: "CONFLICT" });
     checkInvariants(world);
   });

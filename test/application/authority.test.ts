@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { FencepostApi } from "../../src/application/api.ts";
 import { KeyRates } from "../../src/application/key-rates.ts";
 import type { Explanation } from "../../src/domain/explain/situation.ts";
 import type { Lane } from "../../src/domain/lane.ts";
@@ -26,12 +27,17 @@ const key = (wishes: Partial<Principal> = {}): Principal => ({
 });
 const each = <T>(make: (lane: Lane, at: number) => T): readonly T[] => [MINE, ...FOREIGN].map(make);
 
+function cancelOf(txId: string): Explanation["actions"][number] {
+  const path = `/api/v1/tx/${txId}/cancel`;
+  return { action: "cancel", code: "CANCEL", label: "", method: "POST", path, body: { reason: "r" }, scope: "operate" };
+}
+
 describe("a key that is limited to signers and chains", () => {
   it("finds nothing else under an id, be it read, explained, acted on or reserved", async () => {
     for (const lane of FOREIGN) {
       const act = vi.fn(async () => sampleTransaction());
       const transaction = async () => sampleTransaction({ lane });
-      const explain = async (): Promise<Explanation> => ({ summary: "", causes: [], help: [] });
+      const explain = async (): Promise<Explanation> => ({ summary: "", causes: [], help: [], actions: [] });
       const transactionByRequest = transaction;
       const api = limitedTo(key(), scriptedApi({ act, transaction, explain, transactionByRequest }));
       const order = { action: "cancel", txId: "t", request: {}, actor: "operator:mine" } as const;
@@ -125,14 +131,22 @@ describe("a key that is limited to signers and chains", () => {
       causes: [{ code: "WAITING_BEHIND", text: "waits behind nonce 3", data: { nonce: 3, txId: sampleTxId(3) } }],
       blockedBy: { txId: sampleTxId(3), nonce: 3 },
       help: [],
+      actions: [cancelOf(sampleTxId(3)), cancelOf("t")],
     };
-    const script = { transaction: async () => sampleTransaction({ lane: MINE }), explain: async () => told };
+    const asked: unknown[] = [];
+    const explain: FencepostApi["explain"] = async (_, options) => {
+      asked.push(options);
+      return told;
+    };
+    const script = { transaction: async () => sampleTransaction({ lane: MINE }), explain };
     const explanation = await limitedTo(key(), scriptedApi(script)).explain("t");
     expect(explanation).toEqual({
       ...told,
       causes: [{ ...told.causes[0], data: { nonce: 3 } }],
       blockedBy: { nonce: 3 },
+      actions: [cancelOf("t")],
     });
+    expect(asked).toEqual([{ blockerByNonce: true }]);
     expect(await limitedTo(ANYBODY, scriptedApi(script)).explain("t")).toEqual(told);
   });
 });

@@ -327,7 +327,7 @@ describe("a ceiling that is lowered", () => {
     expect(caps(txId)).toEqual([20n * GWEI]);
     expect(alerts(node)).toEqual([expect.stringContaining("15000000000 wei per gas (FENCEPOST_MAX_FEE_GWEI)")]);
     const { causes } = await world.settle(node.node.api.explain(txId));
-    expect(causes.map(({ code }) => code)).toEqual(["FEE_BELOW_BASE_FEE", "FEE_CEILING_REACHED"]);
+    expect(causes.map(({ code }) => code)).toEqual(["FEE_CEILING_REACHED", "FEE_BELOW_BASE_FEE"]);
     world.chain.setBaseFee(GWEI);
     await ops.settled(txId);
     expect(ops.outcome(txId)).toBe("CONFIRMED");

@@ -134,7 +134,9 @@ describe("a transaction that was sent and is held back", () => {
     await world.clock.advance(5_000);
     const { blockedBy, summary } = await world.settle(entry.node.api.explain(behind));
     expect(blockedBy).toEqual({ txId, nonce: 0 });
-    expect(summary).toMatch(/waits behind nonce 0, which is TRACKING and held back by an operator/);
+    expect(summary).toMatch(
+      /waits behind nonce 0, which is TRACKING: it is held back \(operator:ops: because\).*let nonce 0 go on/,
+    );
     // Signed and sent as far as the window goes, as behind any head that is not mined.
     expect(sends(behind)).toBeGreaterThan(0);
     await ops.act(entry, "resume", { txId });

@@ -398,6 +398,30 @@ describe("a reservation that expires", () => {
     checkInvariants(world);
   });
 
+  it("is not filled by an order that names it once it is filled: the head's own payload stays", async () => {
+    world = new World({ settings: { expiredReservations: "hole" } });
+    const entry = await world.startNode();
+    const { nonce, behind } = await expired(entry);
+    const [head] = behind as [string];
+    await world.until(() => row(head)?.state === "STUCK");
+    world.holdBlocks();
+    const request = { action: "PLACEHOLDER", nonce, reason: "explain: HOLE_BELOW" };
+    const fill = () => entry.node.api.act({ action: "resolve", txId: head, request, actor: "operator:ann" });
+    await world.settle(fill());
+    expect(await world.refusal(fill())).toMatchObject({
+      code: "CONFLICT",
+      message: expect.stringContaining(`waits for nonce ${nonce} no more`),
+    });
+    expect(row(head)?.attempts).toHaveLength(1);
+    const other = { ...request, action: "CANCEL" };
+    const mixed = entry.node.api.act({ action: "resolve", txId: head, request: other, actor: "operator:ann" });
+    expect(await world.refusal(mixed)).toMatchObject({ code: "INVALID_REQUEST" });
+    world.releaseBlocks();
+    await world.allSettled(4);
+    for (const txId of behind) expect(row(txId)?.state).toBe("CONFIRMED");
+    checkInvariants(world);
+  });
+
   it("is not given out: the next transaction goes on above", async () => {
     world = new World();
     const entry = await world.startNode();

@@ -147,6 +147,66 @@ describe("a head that does not get on", () => {
     expect(head?.nonce).toBe(0);
   });
 
+  it("is sent again so often that its age does not matter: STUCK, with an alert and a cause of its own", async () => {
+    world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 5 } });
+    const entry = await world.startNode();
+    world.holdBlocks();
+    await create(entry, 2);
+    await world.until(() => states()[0] === "STUCK/-");
+    const [head, follower] = world.rows();
+    expect(head?.submitAttempts).toBeGreaterThanOrEqual(6);
+    expect(head?.submitAttempts).toBeLessThan(9);
+    const stick = head?.history.find(({ event }) => event === "stick");
+    expect(stick?.reason).toMatch(/it was sent again 5 times since a node took it, and no block has it/);
+    const told = entry.events.flatMap((event) => (event.type === "alert" ? [event.code] : []));
+    expect(told).toEqual(["RESENT_OFTEN", "TX_STUCK"]);
+    const { causes, summary } = await world.settle(entry.node.api.explain(head?.txId ?? ""));
+    expect(causes.map(({ code }) => code)).toEqual(["RESENT_OFTEN", "STUCK"]);
+    expect(summary).toMatch(
+      /^Nonce 0 is stuck: it was sent again \d times.*one nonce waits behind it\. What helps: offer more/,
+    );
+    // What stands behind it was sent as often, and has its own patience when it comes to the head.
+    expect(follower?.submitAttempts).toBeGreaterThan(3);
+    world.chain.dropTransaction(follower?.attempts[0]?.txHash as `0x${string}`);
+    world.chain.mine();
+    world.releaseBlocks();
+    await world.allSettled(2);
+    expect(feed()).toEqual(["STUCK false", "CONFIRMED true", "CONFIRMED true"]);
+    checkInvariants(world);
+  });
+
+  it("is not called stuck for being sent often where an operator has just sent it again", async () => {
+    world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 3 } });
+    const entry = await world.startNode();
+    world.holdBlocks();
+    await create(entry, 1);
+    await world.until(() => states()[0] === "STUCK/-");
+    const [{ txId, submitAttempts } = { txId: "", submitAttempts: 0 }] = world.rows();
+    const order = { action: "resubmit", txId, request: { reason: "r" }, actor: "operator:a" } as const;
+    await world.settle(entry.node.api.act(order));
+    await world.clock.advance(INTERVAL_MS + 500);
+    expect(states()[0]).not.toBe("STUCK/-");
+    await world.until(() => states()[0] === "STUCK/-");
+    expect((world.rows()[0]?.submitAttempts ?? 0) - submitAttempts).toBeGreaterThanOrEqual(3);
+  });
+
+  it("is not called stuck for being sent often where no node ever took it, nor while the chain is silent", async () => {
+    world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 3 } });
+    const entry = await world.startNode();
+    const back = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
+    world.holdBlocks();
+    await create(entry, 1);
+    await world.until(() => (world.rows()[0]?.submitAttempts ?? 0) > 6, 600_000);
+    expect(feed()).toEqual([]);
+    back();
+    await world.until(() => states()[0] === "TRACKING/BROADCAST");
+    const silent = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionReceipt" });
+    await world.clock.advance(20 * INTERVAL_MS);
+    silent();
+    world.releaseBlocks();
+    await world.allSettled(1);
+  });
+
   it("says what a node said of it, and what was found out on the way", async () => {
     world = patientWorld({
       settings: { maxFeeWei: 21n * GWEI, repricing: marketRepricing },

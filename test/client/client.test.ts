@@ -128,6 +128,7 @@ describe("reads", () => {
       ],
       blockedBy: { txId: sampleTxId(9), nonce: 1 },
       help: [{ code: "WAIT", text: "wait" }],
+      actions: [],
     });
     expect(await client.explain(sampleTxId(1))).toEqual({
       summary: "it waits",
@@ -137,6 +138,7 @@ describe("reads", () => {
       ],
       blockedBy: { txId: sampleTxId(9), nonce: 1 },
       help: [{ code: "WAIT", text: "wait" }],
+      actions: [],
     });
     expect(await failureOf(client.explain("nonsense"))).toMatchObject({ code: "NOT_FOUND" });
   });

@@ -117,6 +117,17 @@ const everything: Partial<FencepostApi> = {
     summary: "it waits",
     causes: [{ code: "STUCK", text: "t", since: new Date(0) }],
     help: [{ code: "WAIT", text: "wait" }],
+    actions: [
+      {
+        action: "resumeLane",
+        code: "RESUME_LANE",
+        label: "Resume the lane",
+        method: "POST",
+        path: "/api/v1/signers/0x/resume",
+        body: { reason: "explain: LANE_SUSPENDED", chainId: 1 },
+        scope: "operate",
+      },
+    ],
   }),
   completions: async () => ({ epoch: 5, items: [inside(sampleCompletion())], next: 1 }),
   signers: async () => ({ items: [inside(sampleSigner())], next: null }),
@@ -399,7 +410,7 @@ describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
       orders.push([action, txId]);
       return sampleTransaction({ state: "STUCK" });
     };
-    script.explain = async () => ({ summary: "it waits", causes: [], help: [] });
+    script.explain = async () => ({ summary: "it waits", causes: [], help: [], actions: [] });
     const tx = await face().send(intent);
     await tx.cancel(reason);
     await tx.replace({ ...reason, payload: { to: RECIPIENT_EIP55 } });

@@ -73,7 +73,9 @@ describe("the command line", () => {
         expect.objectContaining({ event: "confirm" }),
       );
     }
-    expect((await fencepost(["explain", sent.txId])).stdout).toMatch(/^CONFIRMED at nonce 0: .*\n/);
+    expect((await fencepost(["explain", sent.txId])).stdout).toMatch(
+      /^Nonce 0: mined in block \d+ and final\. CONFIRMED\n/,
+    );
     expect((await json(fencepost(["list", "--state", "CONFIRMED", "--all", "--json"]))).items).toHaveLength(2);
   });
 

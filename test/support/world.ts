@@ -54,6 +54,7 @@ export const CHAIN_SETTINGS: ChainSettings = {
   repricing: REPRICING_STRATEGIES.on,
   maxAttempts: 0,
   stuckAfterMs: 1_800_000,
+  stuckAfterResubmits: 0,
   inFlightWindow: 64,
   blockQueueLength: 1_000,
   maxFeeWei: null,

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import type { FencepostClient, PricedOrder, ReplaceOrder, ResolveOrder } from "../../client/index.ts";
 import { wei } from "./amounts.ts";
 import { given } from "./answer.ts";
-import { type Asking, askNode, json, type RemoteOptions } from "./remote.ts";
+import { type Asking, askNode, count, json, type RemoteOptions } from "./remote.ts";
 import { actionReport } from "./show-transaction.ts";
 
 const amount = (flag: string, what: string) =>
@@ -38,6 +38,9 @@ export function addOperating(program: Command, asking: Asking): void {
   add(program.command("resolve"), "ask the hook about a stuck transaction now, or apply the action given", [
     new Option("--action <what>", "without it, the hook decides").choices(["NOOP", "CANCEL", "REPLACE", "PLACEHOLDER"]),
     new Option("--then <what>", "what it is afterwards").choices(["track", "stuck", "manual"]),
+    new Option("--nonce <number>", "with PLACEHOLDER: refuse where this is not the nonce to fill any more").argParser(
+      count,
+    ),
     payloadOption(),
     new Option("--raw-transaction <hex>", "signed bytes for REPLACE, instead of a payload"),
     ...feeOptions(),

@@ -108,7 +108,8 @@ function historyTable(history: NonNullable<Transaction["history"]>, paint: Paint
 }
 
 /** `explain` as prose: what is so, why, and what would help. What the summary says already is not said twice. */
-export function explanationInWords({ summary, causes, blockedBy, help }: Explanation, paint: Paint): string {
+export function explanationInWords(explanation: Explanation, paint: Paint): string {
+  const { summary, causes, blockedBy, help, actions } = explanation;
   const said = causes.filter(({ text }) => summary.includes(text)).map(({ code }) => paint("grey", code));
   const others = causes.filter(({ text }) => !summary.includes(text));
   const why = others.map(({ code, text, since }) => {
@@ -116,14 +117,28 @@ export function explanationInWords({ summary, causes, blockedBy, help }: Explana
     return `  • ${inert(text)}${when} ${paint("grey", code)}\n`;
   });
   const before = blockedBy === undefined ? "" : `\nIt waits for nonce ${blockedBy.nonce}${idOf(blockedBy)}.\n`;
-  const what = help.map(({ code, text }) => `  → ${inert(text)} ${paint("grey", code)}\n`);
+  const what = help.flatMap(({ code, text }) => [
+    `  → ${inert(text)} ${paint("grey", code)}\n`,
+    ...actions.filter((action) => action.code === code).map((action) => `      ${inert(commandOf(action))}\n`),
+  ]);
   return [
     `${[paint("bold", inert(summary)), ...said].join(" ")}\n`,
     why.length === 0 ? "" : `\n${said.length === 0 ? "Why" : "Also"}:\n${why.join("")}`,
     before,
-    what.length === 0 ? "" : `\nWhat would help:\n${what.join("")}`,
+    what.length === 0 ? "" : `\nWhat helps:\n${what.join("")}`,
   ].join("");
 }
+
+/** The same, to be pasted: its reason is the operator's to put in better words. */
+function commandOf({ action, path, body }: Explanation["actions"][number]): string {
+  const { reason, ...rest } = body;
+  const [, name] = /\/(?:tx|signers)\/([^/]+)\//.exec(path) ?? [];
+  const command = COMMANDS[action] ?? action;
+  const flags = Object.entries(rest).map(([key, value]) => `--${key === "chainId" ? "chain-id" : key} ${value}`);
+  return ["fencepost", command, ...(name === undefined ? [] : [name]), ...flags, `--reason "${reason}"`].join(" ");
+}
+
+const COMMANDS: Readonly<Record<string, string>> = { resume: "unhold", resumeLane: "resume", endKill: "unkill" };
 
 function idOf({ txId }: { readonly txId?: string }): string {
   return txId === undefined ? "" : `: fencepost explain ${txId}`;

@@ -140,8 +140,8 @@ export function reservationView(reservation: Reservation, checksum: Checksum): N
   return told(reservation, laneView(reservation.lane, checksum));
 }
 
-export function explanationView({ causes, help, ...explanation }: ExplanationOf): Explanation {
-  return { ...explanation, causes: causes.map(plain), help: [...help] };
+export function explanationView({ causes, help, actions, ...explanation }: ExplanationOf): Explanation {
+  return { ...explanation, causes: causes.map(plain), help: [...help], actions: [...actions] };
 }
 
 export function keyTermsView(terms: KeyTerms, checksum: Checksum) {

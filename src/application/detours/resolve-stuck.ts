@@ -60,6 +60,7 @@ export async function resolveStuck(
   if (tx !== null) refuseMined(tx);
   if (verdict.action === "NOOP") return decideOnly(ports, resolution);
   const hole = verdict.action === "PLACEHOLDER" && tx !== null ? lane.holeBelow(tx.nonce) : null;
+  refuseAnotherNonce(resolution, hole);
   if (hole !== null && tx !== null) return fillBelow(ports, context, { ...resolution, tx, hole });
   const change = await lane.term.during(changeOf(ports, resolution));
   if (tx === null) {
@@ -70,6 +71,13 @@ export async function resolveStuck(
   if ((await changeTracked(ports, context, { lane, tx, change })) === "movedOn") return "movedOn";
   if (tx.status.state === "STUCK") ports.feedGrew();
   return "applied";
+}
+
+/** Filled or moved meanwhile: the same order would use up the nonce of a transaction that nobody meant to give up. */
+function refuseAnotherNonce({ record, tx, verdict }: Resolution, hole: Hole | null): void {
+  const filled = hole?.nonce ?? tx?.nonce ?? record.nonce;
+  if (verdict.nonce === undefined || verdict.nonce === filled) return;
+  throw conflict(record.txId, `waits for nonce ${verdict.nonce} no more: look at it before you decide`);
 }
 
 /** What it waits for is a nonce below it that nothing holds: that one is filled, and its own payload stays. */

@@ -5,9 +5,10 @@
  * Reads: nothing but memory. Writes: STUCK and its completion (settled: false), together. Invariant I9: never silent.
  * A crash after the commit leaves STUCK, which every owner loads and follows like the rest.
  */
+import { headStuck } from "../../domain/pace/lane-pace.ts";
 import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import type { Tracked } from "../lane/tracked.ts";
+import { happened, type Tracked } from "../lane/tracked.ts";
 
 /** May be reported as STUCK: open, without a receipt, and not reported yet. What an operator holds back waits for that operator. */
 export function mayStick({ status, receipt, held }: Tracked): boolean {
@@ -23,6 +24,7 @@ export function canStick(lane: OwnedLane, tx: Tracked): boolean {
 export async function stick(ports: FeedWriterPorts, lane: OwnedLane, tx: Tracked, reason: string): Promise<void> {
   if (!mayStick(tx) || tx.pace.inHand) return;
   await commitPlanned(ports, lane, [plan(tx, "stick", { reason })]);
+  happened(lane, headStuck, tx.nonce);
   ports.feedGrew();
   const message = `nonce ${tx.nonce} of ${lane.lane.signer} holds up its lane: ${reason}`;
   ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "TX_STUCK", message, lane: lane.lane, txId: tx.txId });

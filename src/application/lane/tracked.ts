@@ -108,6 +108,8 @@ export const FACT_CODES = [
   "MAX_ATTEMPTS_REACHED",
   /** Its bytes cannot be signed again at another price. */
   "CANNOT_RESIGN",
+  /** A node took it, it was sent again as often as the settings allow, and no block has it. */
+  "RESENT_OFTEN",
   /** A nonce below it is held by nothing. */
   "NONCE_HOLE",
   /** The signer cannot pay for it. */

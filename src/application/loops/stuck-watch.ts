@@ -113,6 +113,7 @@ function singles(lane: OwnedLane, context: ChainContext): readonly Question[] {
   return [...lane.unmined.values()].flatMap((tx): readonly Question[] => {
     if (tx.held) return [];
     if (tx.pace.answer === "rejected") return [{ lane, context, tx, trigger: "rejected" }];
+    if (tx.facts.has("RESENT_OFTEN")) return [{ lane, context, tx, trigger: "resubmits" }];
     const isSpent = maxAttempts > 0 && tx.attempts.length >= maxAttempts;
     return isSpent ? [{ lane, context, tx, trigger: "maxAttempts" }] : [];
   });

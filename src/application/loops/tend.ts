@@ -16,6 +16,7 @@ import { type HolePorts, tendHoles } from "../detours/holes.ts";
 import { type LowerGasPorts, lowerGas, type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
 import { mayStick, reasonOf, stick } from "../detours/stuck.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
+import { hold } from "../lane/hold.ts";
 import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { happened, type Tracked } from "../lane/tracked.ts";
@@ -54,7 +55,7 @@ function watchHead({ clock }: TendPorts, lane: OwnedLane): HeadOfLine | null {
   const tx = lane.unmined.get(lane.headOfLine() ?? -1);
   // Let go again, it has the lane's patience anew, as after STUCK.
   const stuck = tx?.status.state === "STUCK" || tx?.held === true;
-  const seen = tx && { nonce: tx.nonce, stuck, ageMs: ageBefore(clock, tx) };
+  const seen = tx && { nonce: tx.nonce, stuck, ageMs: ageBefore(clock, tx), sends: tx.submitAttempts };
   happened(lane, headSeen, seen ?? null, clock.monotonicMs());
   return lane.pace.head.kind === "at" ? lane.pace.head : null;
 }
@@ -125,7 +126,11 @@ function judgeHead(ports: TendPorts, { settings }: ChainContext, lane: OwnedLane
   const tx = lane.unmined.get(head.nonce);
   const nowMs = ports.clock.monotonicMs();
   const lookMs = Math.min(settings.resubmitIntervalMs ?? LEAST_LOOK_MS, settings.stuckAfterMs);
-  const dueMs = Math.max(head.sinceMs + settings.stuckAfterMs, head.seenMs + lookMs);
+  const isResent = tx !== undefined && isResentOften(settings, head, tx);
+  if (!isResent) tx?.facts.delete("RESENT_OFTEN");
+  // Sent again often enough, it need not be old; but whether it was mined is to be known of these days.
+  const ripeMs = isResent ? nowMs - lookMs : head.sinceMs + settings.stuckAfterMs;
+  const dueMs = Math.max(ripeMs, head.seenMs + lookMs);
   if (tx === undefined || !mayStick(tx) || nowMs < dueMs) return null;
   // I7: while it is unknown whether it was mined, it is not stuck. A look that is owed stays owed.
   const { look } = tx.pace;
@@ -133,5 +138,18 @@ function judgeHead(ports: TendPorts, { settings }: ChainContext, lane: OwnedLane
     happened(tx, lookWanted);
     return null;
   }
+  if (isResent) {
+    const text = `it was sent again ${tx.submitAttempts - head.sentBefore} times since a node took it, and no block has it`;
+    hold(ports, lane, tx, { code: "RESENT_OFTEN", text });
+  }
   return stick(ports, lane, tx, reasonOf(tx, nowMs - head.sinceMs));
+}
+
+/** What no node ever took waits for something else, funds or an endpoint: its age alone counts. */
+function isResentOften(
+  { stuckAfterResubmits: most }: ChainContext["settings"],
+  { sentBefore }: HeadOfLine,
+  { acceptedOrdinal, submitAttempts }: Tracked,
+): boolean {
+  return most > 0 && acceptedOrdinal !== null && submitAttempts - sentBefore >= most;
 }

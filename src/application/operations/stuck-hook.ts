@@ -88,7 +88,7 @@ export class HookRunner {
       await this.consult({ ...question, record });
     } catch (error) {
       if (isNoFailure(error)) return;
-      const message = `nothing was done: ${error instanceof Error ? error.message : String(error)}`;
+      const message = `nothing was done: ${wordsOf(error)}`;
       this.alert(lane, tx.txId, { severity: "ERROR", code: "STUCK_HOOK_FAILED", message });
     }
   }
@@ -102,8 +102,8 @@ export class HookRunner {
       throw new FencepostError("CONFLICT", detail, { txId });
     }
     if (!this.perLane.take(lane.key)) {
-      this.report(lane, txId, { action: "NOOP", result: "limited" });
       const detail = "the hook decides no more for this lane just now";
+      this.report(lane, record, { action: "NOOP", result: "limited", reason: detail });
       throw new FencepostError("QUEUE_FULL", detail, { txId, retryAfterSeconds: 10 });
     }
     this.underWay.add(txId);
@@ -112,7 +112,7 @@ export class HookRunner {
       // It was decided on what the hook was shown: another payload since then is another question.
       const isAsShown = tx === null || tx.attempts.length === record.attempts.length;
       const fate = isAsShown ? await orMovedOn(lane.term.begin(() => this.carryOut(consultation, ruling))) : "movedOn";
-      this.report(lane, txId, { action: ruling.verdict.action, result: fate });
+      this.report(lane, record, { action: ruling.verdict.action, result: fate, reason: ruling.reason });
       return fate;
     } finally {
       this.underWay.delete(txId);
@@ -120,11 +120,11 @@ export class HookRunner {
   }
 
   report(
-    lane: OwnedLane,
-    txId: string,
-    outcome: { readonly action: StuckAction; readonly result: StuckResultLabel },
+    { lane, fence: { token } }: OwnedLane,
+    { txId, nonce }: Pick<TransactionRecord, "txId" | "nonce">,
+    outcome: { readonly action: StuckAction; readonly result: StuckResultLabel; readonly reason: string },
   ): void {
-    this.ports.telemetry.emit({ type: "stuck.resolution", lane: lane.lane, txId, ...outcome });
+    this.ports.telemetry.emit({ type: "stuck.resolution", lane, token, txId, nonce, ...outcome });
   }
 
   private async decide(consultation: Consultation): Promise<Ruling> {
@@ -134,7 +134,7 @@ export class HookRunner {
       const answer = await within<unknown>(this.ports.clock, asked, { ms: ANSWER_WITHIN_MS, late: unanswered });
       return this.rulingOf(consultation, answer);
     } catch (error) {
-      this.report(lane, record.txId, { action: "NOOP", result: "failed" });
+      this.report(lane, record, { action: "NOOP", result: "failed", reason: wordsOf(error) });
       throw nothingDecided(error);
     }
   }
@@ -166,7 +166,7 @@ export class HookRunner {
       return await resolveStuck(this.ports, context, { lane, record, tx, ...ruling });
     } catch (error) {
       if (error instanceof TermOver) throw error;
-      this.report(lane, record.txId, { action, result: "refused" });
+      this.report(lane, record, { action, result: "refused", reason: wordsOf(error) });
       // What cannot be carried out as it was said is the hook's mistake, not that of the operator who asked for it.
       throw error instanceof FencepostError && error.code === "INVALID_REQUEST" ? nothingDecided(error) : error;
     }
@@ -202,6 +202,7 @@ export class HookRunner {
       state: tx?.status.state ?? state,
       subState: tx?.status.subState ?? subState,
       attempts: record.attempts.map(describeAttempt),
+      submitAttempts: tx?.submitAttempts ?? record.submitAttempts,
       lastError: tx?.lastError ?? record.lastError,
       lastErrorClass: tx?.pace.answer ?? null,
       ageSeconds: Math.max(0, Math.round((clock.now().getTime() - record.createdAt.getTime()) / 1_000)),
@@ -227,7 +228,11 @@ function unanswered(): never {
 }
 
 function nothingDecided(error: unknown): FencepostError {
-  return unavailable(`the hook decided nothing: ${error instanceof Error ? error.message : String(error)}`, error);
+  return unavailable(`the hook decided nothing: ${wordsOf(error)}`, error);
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Asked too often, or mined while it was being decided: no alert is raised for that. */

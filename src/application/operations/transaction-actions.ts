@@ -203,7 +203,7 @@ async function resolve(ports: ActionPorts, { lane, context, record, tx, instruct
   const isSeenTo = verdict.action === "NOOP" && verdict.afterwards === undefined;
   const settledVerdict = isSeenTo ? { ...verdict, afterwards: "track" as const } : verdict;
   const fate = await resolveStuck(ports, context, { lane, record, tx, verdict: settledVerdict, reason, decision });
-  if (fate !== "movedOn") ports.hook.report(lane, record.txId, { action: verdict.action, result: fate });
+  if (fate !== "movedOn") ports.hook.report(lane, record, { action: verdict.action, result: fate, reason });
   return fate === "movedOn" ? "movedOn" : "done";
 }
 

@@ -4,70 +4,103 @@
  */
 import { FencepostError } from "../../domain/errors.ts";
 import { explain } from "../../domain/explain/explain.ts";
-import type {
-  ExplainedChain,
-  ExplainedLane,
-  ExplainedTransaction,
-  Explanation,
-} from "../../domain/explain/situation.ts";
+import { GAS_OF_NOTHING } from "../../domain/explain/possible.ts";
+import type { ExplainedChain, ExplainedTransaction, Explanation, Situation } from "../../domain/explain/situation.ts";
 import { feeCap } from "../../domain/fees.ts";
 import { depthNeeded } from "../../domain/finality.ts";
-import type { Kill } from "../../domain/kills.ts";
-import { type Address, laneKey } from "../../domain/lane.ts";
+import { laneKey } from "../../domain/lane.ts";
 import { foreseen } from "../../domain/ledger/index.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import { range } from "../../domain/range.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { Block } from "../../ports/chain.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { HistoryRecord, LaneRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
+import type { Spending } from "../../ports/lane-store.ts";
+import type { Ports } from "../../ports/ports.ts";
+import type { HistoryRecord, TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { LimitPorts } from "../lane/limits.ts";
-import type { OwnedLane } from "../lane/owned-lane.ts";
-import { signerAwayOf } from "./signers.ts";
+import { heldBetween, type LaneFactPorts, laneFacts } from "./explained-lane.ts";
 import { silent } from "./silent.ts";
 
-export interface ExplainPorts extends LimitPorts {
-  readonly store: Pick<QueryStore, "transaction" | "transactionAt" | "history" | "lanes" | "poolOf">;
-  readonly clock: Clock;
+export interface ExplainPorts extends LaneFactPorts, Pick<Ports, "clock"> {
   readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly kills: { concerning(signer: Address): Kill | null };
-  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
+}
+
+export interface ExplainOptions {
+  /** Whoever asks may not be told more of the transaction in its way than its nonce. */
+  readonly blockerByNonce?: boolean;
 }
 
 /** How far back "since block" looks. */
 const BLOCKS_BACK = 32;
 
-export async function explainTransaction(ports: ExplainPorts, txId: string): Promise<Explanation> {
+export async function explainTransaction(
+  ports: ExplainPorts,
+  txId: string,
+  { blockerByNonce = false }: ExplainOptions = {},
+): Promise<Explanation> {
   const record = await ports.store.transaction(txId);
   if (record === null) throw new FencepostError("NOT_FOUND", `there is no transaction ${txId}`);
-  // The chain first, for it may take its time: a lease that was read before would seem to have ended meanwhile.
-  const chain = await chainFacts(ports.chains.get(record.lane.chainId), record);
-  const [history, lanes] = await Promise.all([ports.store.history(record.txId), ports.store.lanes(record.lane.signer)]);
-  const row = lanes.find(({ lane }) => lane.chainId === record.lane.chainId);
-  const lane = await laneFacts(ports, record, { row, minedCount: chain.minedCount });
-  const transaction = { ...transactionFacts(record, history), forbidden: await forbiddenForMore(ports, record) };
-  const explanation = explain({ now: ports.clock.now(), transaction, lane, chain });
+  const situation = await situationOf(ports, record);
+  const explanation = blockerByNonce ? explain(situation) : await explainBehind(ports, record, situation);
   const pool = await ports.store.poolOf(record.txId);
   if (pool === null) return explanation;
   return { ...explanation, summary: `${explanation.summary} Its signer was chosen from the pool ${pool}.` };
 }
 
-/** A tenth more is the least that a node takes for a replacement. Null: no policy is against that. */
-async function forbiddenForMore({ limits = null }: LimitPorts, record: TransactionRecord): Promise<Forbidden | null> {
-  const { lane, txId, payload, attempts, receipt } = record;
-  const attempt = attempts.findLast((each) => each.foreign !== true);
-  if (limits === null || attempt === undefined || receipt !== null || isSettled(record.state)) return null;
-  const isEmpty = attempt.kind === "cancel" || attempt.kind === "placeholder";
-  const value = isEmpty ? 0n : payload.value;
-  const gasCost = (attempt.gas * feeCap(attempt.fees) * 11n) / 10n;
-  const about = attempt.kind === "placeholder" ? attempt.kind : "cost";
-  const use = await limits.use(lane, { txId });
-  const verdict = foreseen(limits.policies, use, { to: null, data: "0x", value, gasCost, about });
-  return "forbidden" in verdict ? verdict.forbidden : null;
+/** With what is known of the one that it waits for. */
+async function explainBehind(
+  ports: ExplainPorts,
+  record: TransactionRecord,
+  situation: Situation,
+): Promise<Explanation> {
+  const { head } = situation.lane;
+  const before = head === null ? null : await ports.store.transaction(head.txId);
+  if (head === null || before === null) return explain(situation);
+  const explanation = explain(situation, await situationOf(ports, before));
+  if (explanation.help.some(({ code }) => code !== "WAIT")) return explanation;
+  // The head goes on by itself; not so what is held back behind it.
+  const held = await heldBetween(ports, record, head.nonce);
+  if (held === null || held.nonce === null) return explanation;
+  const { txId, nonce, state } = held;
+  const lane = { ...situation.lane, head: { txId, nonce, state, held: true } };
+  return explain({ ...situation, lane }, await situationOf(ports, held));
 }
 
-type Facts = Omit<ExplainedTransaction, "forbidden">;
+async function situationOf(ports: ExplainPorts, record: TransactionRecord): Promise<Situation> {
+  // The chain first, for it may take its time: a lease that was read before would seem to have ended meanwhile.
+  const context = ports.chains.get(record.lane.chainId);
+  const chain = await chainFacts(context, record);
+  const [history, lane] = await Promise.all([
+    ports.store.history(record.txId),
+    laneFacts(ports, record, { minedCount: chain.minedCount, settings: context?.settings ?? null }),
+  ]);
+  const [forbidden, forbiddenCancel] = await forbiddenNext(ports, record);
+  const transaction = { ...transactionFacts(record, history), forbidden, forbiddenCancel };
+  return { now: ports.clock.now(), transaction, lane, chain };
+}
+
+/** Which rules of policies are against more for what stands, and against a cancel. */
+async function forbiddenNext(
+  { limits = null }: LimitPorts,
+  record: TransactionRecord,
+): Promise<readonly [more: Forbidden | null, cancel: Forbidden | null]> {
+  const { lane, txId, payload, attempts, receipt } = record;
+  const attempt = attempts.findLast((each) => each.foreign !== true);
+  if (limits === null || attempt === undefined || receipt !== null || isSettled(record.state)) return [null, null];
+  const isEmpty = attempt.kind === "cancel" || attempt.kind === "placeholder";
+  const use = await limits.use(lane, { txId });
+  const judge = (gas: bigint, value: bigint, about: Spending["about"]): Forbidden | null => {
+    // A tenth more is the least that a node takes for a replacement.
+    const gasCost = (gas * feeCap(attempt.fees) * 11n) / 10n;
+    const verdict = foreseen(limits.policies, use, { to: null, data: "0x", value, gasCost, about });
+    return "forbidden" in verdict ? verdict.forbidden : null;
+  };
+  const more = judge(attempt.gas, isEmpty ? 0n : payload.value, attempt.kind === "placeholder" ? attempt.kind : "cost");
+  return [more, judge(GAS_OF_NOTHING, 0n, "cost")];
+}
+
+type Facts = Omit<ExplainedTransaction, "forbidden" | "forbiddenCancel">;
 
 function transactionFacts(record: TransactionRecord, history: readonly HistoryRecord[]): Facts {
   const { payload, awaiting, validUntil = null, expiredAt = null, ...rest } = record;
@@ -90,34 +123,6 @@ function heldBy({ heldSince }: TransactionRecord, history: readonly HistoryRecor
   const step = history.findLast(({ event }) => event === "hold");
   const [actor, reason] = [step?.decision?.actor ?? "somebody", step?.reason ?? "no reason was kept"];
   return { since: heldSince, actor, reason };
-}
-
-async function laneFacts(
-  { store, kills, lanesOf }: ExplainPorts,
-  record: TransactionRecord,
-  { row, minedCount }: { readonly row: LaneRecord | undefined; readonly minedCount: number | null },
-): Promise<ExplainedLane> {
-  const owner = row?.owner ?? null;
-  const killed = kills.concerning(record.lane.signer);
-  const signerAway = signerAwayOf(lanesOf(record.lane.chainId), record.lane.signer);
-  const known = { killed, suspended: (row?.suspendedBy ?? null) !== null, owner, signerAway };
-  const whole = { ...known, head: null, hole: null, holeDetail: null, holeReserved: false };
-  if (record.nonce === null || isSettled(record.state)) return whole;
-  if (minedCount === null) {
-    const head = row?.headOfLine ?? null;
-    if (head === null || head.txId === record.txId) return whole;
-    return { ...whole, head: { ...head, held: (await store.transaction(head.txId))?.heldSince !== undefined } };
-  }
-  if (minedCount >= record.nonce) return whole;
-  const next = await store.transactionAt(record.lane, minedCount);
-  if (next !== null) {
-    const { txId, state, heldSince } = next;
-    return { ...whole, head: { txId, nonce: minedCount, state, held: heldSince !== undefined } };
-  }
-  const hole = row?.holes.find((each) => each.nonce === minedCount);
-  // What no transaction holds and is no hole either is kept for a caller, where anything is.
-  const holeReserved = hole === undefined && (row?.reserved ?? 0) > 0;
-  return { ...whole, hole: minedCount, holeDetail: hole?.detail ?? null, holeReserved };
 }
 
 async function chainFacts(context: ChainContext | undefined, record: TransactionRecord): Promise<ExplainedChain> {
@@ -148,6 +153,7 @@ async function chainFacts(context: ChainContext | undefined, record: Transaction
     finality: settings.finality,
     confirmations: settings.confirmations,
     inFlightWindow: settings.inFlightWindow,
+    stuckAfterResubmits: settings.stuckAfterResubmits,
     ceilings: context.ceilings,
     doubted: context.doubts.get(laneKey(record.lane)) ?? null,
     disputed,
@@ -186,6 +192,7 @@ function unknownChain(chainId: number): ExplainedChain {
     finality: "confirmations",
     confirmations: 0,
     inFlightWindow: 0,
+    stuckAfterResubmits: 0,
     ceilings: null,
     doubted: null,
     disputed: null,

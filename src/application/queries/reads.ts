@@ -38,7 +38,7 @@ export function createReads(
     transaction: (txId, include) => reading(transaction(ports, txId, include)),
     transactionByRequest: (query, include) => reading(transactionByRequest(ports, query, include)),
     transactions: (query) => reading(transactions(ports, query)),
-    explain: (txId) => reading(explainTransaction(ports, txId)),
+    explain: (txId, options) => reading(explainTransaction(ports, txId, options)),
     completions: (query) => reading(feed.page(query)),
     signers: (query = {}) => reading(signers(ports, query)),
     signer: (name, options) => reading(signer(ports, name, options)),

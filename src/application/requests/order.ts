@@ -44,6 +44,8 @@ export interface Verdict {
   readonly allowNoCode: boolean;
   readonly fees: FeeWishes;
   readonly rawTransaction?: Hex;
+  /** With PLACEHOLDER: refused where that is not the nonce that it would fill by now. */
+  readonly nonce?: number;
   /** Absent: its state stays as it is. */
   readonly afterwards?: (typeof AFTERWARDS)[number];
 }
@@ -59,7 +61,7 @@ const KEYS: Readonly<Record<TransactionAction, readonly string[]>> = {
   reprice: [...COMMON, ...FEES],
   cancel: [...COMMON, ...FEES],
   replace: [...COMMON, "payload", "allowNoCode"],
-  resolve: [...COMMON, "action", "payload", "allowNoCode", "fees", "rawTransaction", "then"],
+  resolve: [...COMMON, "action", "payload", "allowNoCode", "fees", "rawTransaction", "then", "nonce"],
 };
 const MAX_REASON_CHARACTERS = 1_000;
 
@@ -114,12 +116,14 @@ export function parseVerdict(codec: Codec, fields: Fields): Verdict {
   for (const name of ["payload", "allowNoCode", "rawTransaction"]) {
     if (fields[name] !== undefined && action !== "REPLACE") throw invalid(name, `does not go with ${action}`);
   }
+  if (fields.nonce !== undefined && action !== "PLACEHOLDER") throw invalid("nonce", `does not go with ${action}`);
   const payload = given(fields.payload, (value) => normalisePayload(codec, value));
   return defined({
     action,
     fees: { ...(payload === undefined ? {} : feesIn(payload)), ...parseFees(wished, "fees") },
     afterwards: given(fields.then, (value) => parseWord(AFTERWARDS, value, "then")),
     payload,
+    nonce: parseNonce(fields.nonce) ?? undefined,
     allowNoCode: parseAllowNoCode(fields.allowNoCode),
     rawTransaction: given(fields.rawTransaction, (value) => parseHex(value, "rawTransaction")),
   });

@@ -2,65 +2,167 @@
  * Why a transaction is not final yet, in plain words, and what would help. Pure: any node can collect the facts
  * (application/queries/explain.ts).
  */
-import { isHashAlone } from "../attempts.ts";
+
+import { isSettled } from "../transitions.ts";
+import { inWords, requestsOf, type Step } from "./advice.ts";
 import {
   awaitingApproval,
   expires,
   expiring,
   heldBack,
   LANE_RULES,
-  ORDER_RULES,
+  missingBelow,
   OWN_RULES,
   PROGRESS_RULES,
   type Rule,
+  waitingBehind,
+  waitingForWindow,
 } from "./obstacles.ts";
 import { disputedCause, minedCause, settledCause } from "./outcomes.ts";
-import { type Cause, type Explanation, HELP, HELPS, type HelpCode, type Situation } from "./situation.ts";
+import { isOfUse } from "./possible.ts";
+import { type Cause, type CauseCode, type Explanation, HELPS, type HelpCode, type Situation } from "./situation.ts";
+import { sentence } from "./words.ts";
 
-export function explain(situation: Situation): Explanation {
-  const decided = settledCause(situation);
-  const causes = decided === null ? openCauses(situation) : [decided];
-  const helps = [...new Set(causes.flatMap(({ code }): readonly HelpCode[] => HELPS[code]))].filter(
-    isPossible(situation),
-  );
-  const help = helps.length === 0 && decided === null ? (["WAIT"] as const) : helps;
-  const { head } = situation.lane;
-  const blocked = head !== null && causes.some(({ code }) => code === "WAITING_BEHIND");
+/** What is in its way, what decides first, and what helps now; of no use is whatever comes before its turn. */
+interface Finding {
+  readonly causes: readonly Cause[];
+  readonly steps: readonly Step[];
+}
+
+/** `blocker`: the same facts of what it waits for; null: it waits for nothing, or for what is not to be shown. */
+export function explain(situation: Situation, blocker: Situation | null = null): Explanation {
+  const before = blocker === null ? null : find(blocker, null);
+  const { causes, steps } = find(situation, before);
+  const isOver = settledCause(situation) !== null;
+  const wait: Step = { code: "WAIT", because: "WAITING_FOR_BLOCK", about: situation, isBlocker: false };
+  const help = steps.length === 0 && !isOver ? [wait] : steps;
   return {
-    summary: summaryOf(situation, causes),
+    summary: summaryOf(situation, causes, help),
     causes,
-    ...(blocked ? { blockedBy: { txId: head.txId, nonce: head.nonce } } : {}),
-    help: help.map((code) => ({ code, text: HELP[code] })),
+    ...blockedBy(situation, causes),
+    help: help.map((step) => ({ code: step.code, text: inWords(step) })),
+    actions: help.flatMap(requestsOf),
   };
 }
 
-function isPossible({ transaction: { attempts } }: Situation): (help: HelpCode) => boolean {
-  const hashAlone = isHashAlone(attempts);
-  return (help) => !hashAlone || (help !== "RESUBMIT" && help !== "REPRICE");
-}
-
-/** Something is wrong: all of it. Nothing is: how far along it is. */
-function openCauses(situation: Situation): readonly Cause[] {
-  const said = (rules: readonly Rule[]): readonly Cause[] => rules.flatMap((rule) => rule(situation) || []);
-  const ahead = said([expires]);
+function find(situation: Situation, before: Finding | null): Finding {
+  const decided = settledCause(situation);
+  if (decided !== null) return { causes: [decided], steps: helpOf(situation, [decided]) };
   // It has no place in its lane yet, so nothing of the lane is in its way.
-  const awaiting = said([awaitingApproval]);
-  if (awaiting.length > 0) return [...said([heldBack, expiring]), ...awaiting, ...ahead];
-  const lane = said(LANE_RULES);
+  const awaiting = said(situation, [awaitingApproval]);
+  const hold = said(situation, [heldBack, expiring]);
+  const ahead = said(situation, [expires]);
+  if (awaiting.length > 0) {
+    const causes = [...hold, ...awaiting];
+    return { causes: [...causes, ...ahead], steps: helpOf(situation, causes) };
+  }
+  const lane = said(situation, LANE_RULES);
   const mined = minedCause(situation);
   if (mined !== null) {
-    const inTheWay = lane.filter(({ code }) => code !== "LANE_SUSPENDED" && code !== "KILLED");
-    return [...inTheWay, ...said([disputedCause]), mined];
+    const inTheWay = [...lane.filter(({ code }) => !STOPS_SENDING.has(code)), ...said(situation, [disputedCause])];
+    return { causes: [...inTheWay, mined], steps: helpOf(situation, [...inTheWay, mined]) };
   }
-  const wrong = [...lane, ...said([heldBack, expiring]), ...said(ORDER_RULES), ...said(OWN_RULES)];
-  return [...(wrong.length > 0 ? wrong : said(PROGRESS_RULES).slice(0, 1)), ...ahead];
+  const unmined = findUnmined(situation, before, { lane, hold });
+  return { ...unmined, causes: [...unmined.causes, ...ahead] };
 }
 
-function summaryOf({ transaction }: Situation, causes: readonly Cause[]): string {
-  const { state, subState, nonce } = transaction;
-  const status = subState === null ? state : `${state}/${subState}`;
-  const where = nonce === null ? status : `${status} at nonce ${nonce}`;
-  const [first, ...more] = causes;
-  const rest = more.length === 0 ? "" : ` (and ${more.length} more ${more.length === 1 ? "cause" : "causes"})`;
-  return `${where}: ${first?.text ?? "nothing is known of it"}${rest}`;
+/** What is mined needs nothing sent. */
+const STOPS_SENDING: ReadonlySet<CauseCode> = new Set(["KILLED", "LANE_SUSPENDED"]);
+
+/** While another one stands before it, no node is expected to hold it, however often it was sent. */
+const LATER: ReadonlySet<CauseCode> = new Set(["NOT_IN_POOL", "RESENT_OFTEN"]);
+
+function findUnmined(
+  situation: Situation,
+  before: Finding | null,
+  { lane, hold }: { readonly lane: readonly Cause[]; readonly hold: readonly Cause[] },
+): Finding {
+  const order = inOrder(situation, before, lane);
+  const own = ownCauses(situation, order.length > 0);
+  const ownSteps = firstHelp(situation, own);
+  const orderSteps = stepsBefore(situation, order, before);
+  // Whoever is before it goes on by itself: then its own trouble is what decides.
+  const isNext = orderSteps.length === 0 && ownSteps.length > 0;
+  const rest = isNext ? [...own, ...order] : [...order, ...own];
+  const wrong = [...lane, ...hold, ...rest];
+  const causes = wrong.length > 0 ? wrong : said(situation, PROGRESS_RULES).slice(0, 1);
+  if (lane.length > 0) return { causes, steps: helpOf(situation, lane) };
+  if (situation.transaction.held !== null) return { causes, steps: [...helpOf(situation, hold), ...orderSteps] };
+  return { causes, steps: isNext ? ownSteps : orderSteps };
+}
+
+function ownCauses(situation: Situation, isBehind: boolean): readonly Cause[] {
+  const own = said(situation, OWN_RULES);
+  // The chain is past its nonce: whatever is mined there is mined, and nothing about it matters any more.
+  const past = own.find(({ code }) => code === "NONCE_CONSUMED");
+  return past === undefined ? own.filter(({ code }) => !isBehind || !LATER.has(code)) : [past];
+}
+
+/** What comes before it at the node, and why that one waits. */
+function inOrder(situation: Situation, before: Finding | null, lane: readonly Cause[]): readonly Cause[] {
+  // What stops the whole lane is said already.
+  const why = before?.causes.find(({ code }) => lane.every((cause) => cause.code !== code)) ?? null;
+  return said(situation, [missingBelow, waitingBehind(why), waitingForWindow]);
+}
+
+/** Behind a hole, what fills it; behind another transaction, what helps that one. */
+function stepsBefore(situation: Situation, order: readonly Cause[], before: Finding | null): readonly Step[] {
+  if (!order.some(({ code }) => code === "WAITING_BEHIND")) return helpOf(situation, order);
+  if (before === null) return [stepOf(situation, "LOOK_AT_BLOCKER", "WAITING_BEHIND")];
+  return before.steps.map((step) => ({ ...step, isBlocker: true }));
+}
+
+function said(situation: Situation, rules: readonly Rule[]): readonly Cause[] {
+  return rules.flatMap((rule) => rule(situation) || []);
+}
+
+/** Everything that helps against these, each once. */
+function helpOf(situation: Situation, causes: readonly Cause[]): readonly Step[] {
+  const steps = new Map<HelpCode, Step>();
+  for (const { code: because } of causes) {
+    for (const code of HELPS[because]) {
+      if (!steps.has(code) && isOfUse(code, situation)) steps.set(code, stepOf(situation, code, because));
+    }
+  }
+  // To give it up is what is left where nothing else helps.
+  const isLast = ({ code }: Step): boolean => code === "CANCEL";
+  return [...[...steps.values()].filter((step) => !isLast(step)), ...[...steps.values()].filter(isLast)];
+}
+
+/** What helps against the first of them that anything helps against: the others come after it. */
+function firstHelp(situation: Situation, causes: readonly Cause[]): readonly Step[] {
+  for (const cause of causes) {
+    const steps = helpOf(situation, [cause]);
+    if (steps.length > 0) return steps;
+  }
+  return [];
+}
+
+function stepOf(about: Situation, code: HelpCode, because: CauseCode): Step {
+  return { code, because, about, isBlocker: false };
+}
+
+function blockedBy({ lane: { head, hole } }: Situation, causes: readonly Cause[]): Pick<Explanation, "blockedBy"> {
+  const is = (...codes: readonly CauseCode[]): boolean => causes.some(({ code }) => codes.includes(code));
+  if (head !== null && is("WAITING_BEHIND")) return { blockedBy: { txId: head.txId, nonce: head.nonce } };
+  return hole !== null && is("HOLE_BELOW", "RESERVED_BELOW") ? { blockedBy: { nonce: hole.nonce } } : {};
+}
+
+function summaryOf(situation: Situation, causes: readonly Cause[], help: readonly Step[]): string {
+  const [first] = causes;
+  const [best] = help;
+  const why = first?.text ?? "nothing is known of it";
+  const isTrouble = best !== undefined && best.code !== "WAIT";
+  const advice = best === undefined ? "" : isTrouble ? ` What helps: ${inWords(best)}.` : ` ${sentence(inWords(best))}`;
+  return `${placeOf(situation)}${why}${isTrouble && !isSettled(situation.transaction.state) ? heldUp(situation) : ""}.${advice}`;
+}
+
+function placeOf({ transaction: { nonce, state } }: Situation): string {
+  if (nonce === null) return isSettled(state) ? "It is over: " : "It has no nonce yet: ";
+  return state === "STUCK" ? `Nonce ${nonce} is stuck: ` : `Nonce ${nonce}: `;
+}
+
+function heldUp({ lane: { behind } }: Situation): string {
+  if (behind === 0) return "";
+  return behind === 1 ? "; one nonce waits behind it" : `; ${behind} nonces wait behind it`;
 }

@@ -8,7 +8,7 @@ import { feeLimit, repricingLimit, sourceInWords } from "../ceilings.ts";
 import { feeCap } from "../fees.ts";
 import type { Attempt } from "../transaction.ts";
 import type { Cause, CauseCode, Situation } from "./situation.ts";
-import { agoInWords, ether, gwei, untilInWords } from "./words.ts";
+import { agoInWords, ether, gwei, spanInWords, untilInWords } from "./words.ts";
 
 export type Rule = (situation: Situation) => Cause | false | null;
 
@@ -25,7 +25,7 @@ export const awaitingApproval: Rule = ({ transaction: { awaiting, reason, since 
 /** Somebody holds this one back, whatever its lane does. */
 export const heldBack: Rule = ({ transaction: { held, nonce, attempts } }) => {
   if (held === null) return null;
-  const behind = nonce === null ? "it gets no nonce" : "nothing of it is sent, and what is behind it waits";
+  const behind = nonce === null ? "it gets no nonce" : "nothing of it is sent";
   const mined = attempts.length === 0 ? "" : "; what a node has of it may still be mined";
   const text = `it is held back (${held.actor}: ${held.reason}): ${behind} until it is resumed${mined}`;
   return { code: "HELD", text, since: held.since, data: { nonce, actor: held.actor } };
@@ -57,13 +57,13 @@ export const LANE_RULES: readonly Rule[] = [
   ({ lane: { killed } }) => {
     if (killed === null) return null;
     const what = killed.signer === null ? "everything is stopped" : "its signer is stopped";
-    const text = `${what} on all nodes (${killed.actor}: ${killed.reason}): creates are accepted and wait`;
+    const text = `${what} on all nodes (${killed.actor}: ${killed.reason}): nothing of it is sent`;
     return { code: "KILLED", text, data: { killId: killed.killId } };
   },
   ({ lane, transaction: { nonce } }) =>
     lane.suspended && {
       code: "LANE_SUSPENDED",
-      text: "its lane is suspended: creates are accepted and wait",
+      text: `its lane is suspended${lane.suspendedFor === null ? "" : ` (${lane.suspendedFor})`}: nothing of it is sent`,
       data: { nonce },
     },
   ({ lane }) => lane.owner === null && { code: "LANE_UNOWNED", text: "no node acts for its signer at this moment" },
@@ -82,74 +82,75 @@ export const LANE_RULES: readonly Rule[] = [
     },
   ({ chain: { reachable, known, unreachableSince: since }, now }) => {
     if (reachable || !known) return null;
-    const text = "no endpoint of the chain answers";
-    if (since === null) return { code: "CHAIN_UNREACHABLE", text };
-    return { code: "CHAIN_UNREACHABLE", text: `${text} since ${agoInWords(since, now)}`, since };
+    if (since === null) return { code: "CHAIN_UNREACHABLE", text: "no endpoint of the chain answers" };
+    const text = `no endpoint of the chain has answered for ${spanInWords(since, now)}`;
+    return { code: "CHAIN_UNREACHABLE", text, since };
   },
 ];
 
-/** What comes before it at the node. */
-export const ORDER_RULES: readonly Rule[] = [
-  ({ lane, transaction }) => {
-    const { nonce } = transaction;
-    if (lane.hole === null || nonce === null || lane.hole >= nonce) return null;
-    const data = { nonce: lane.hole };
-    const wanted = `the chain wants nonce ${lane.hole} next`;
-    if (lane.holeReserved) {
-      const text = `${wanted}, which is reserved for a caller that signs itself: everything above waits for it`;
-      return { code: "RESERVED_BELOW", text, data };
-    }
-    const why = lane.holeDetail === null ? "" : ` (${lane.holeDetail})`;
-    return { code: "HOLE_BELOW", text: `${wanted}, and no transaction holds it${why}: everything above waits`, data };
-  },
-  ({ lane: { head }, transaction }) => {
-    if (head === null || transaction.nonce === null || head.nonce >= transaction.nonce) return null;
-    const behind = transaction.nonce - head.nonce;
-    const held = head.held ? " and held back by an operator" : "";
-    const text = `waits behind nonce ${head.nonce}, which is ${head.state}${held}${behind === 1 ? "" : ` (${behind} places ahead)`}`;
+/** What comes before it at the node: a nonce that no transaction holds. */
+export const missingBelow: Rule = ({ lane: { hole }, transaction: { nonce } }) => {
+  if (hole === null || nonce === null || hole.nonce >= nonce) return null;
+  const data = { nonce: hole.nonce };
+  const wanted = `the chain wants nonce ${hole.nonce} next`;
+  if (hole.reserved) {
+    const text = `${wanted}, which is reserved for a caller that signs itself: everything above waits for it`;
+    return { code: "RESERVED_BELOW", text, data };
+  }
+  const why = hole.detail === null ? "" : ` (${hole.detail})`;
+  return { code: "HOLE_BELOW", text: `${wanted}, and no transaction holds it${why}: everything above waits`, data };
+};
+
+/** Another transaction; `why` is what that one waits for, where it is known. */
+export function waitingBehind(why: Cause | null): Rule {
+  return ({ lane: { head }, transaction: { nonce } }) => {
+    if (head === null || nonce === null || head.nonce >= nonce) return null;
+    const places = nonce - head.nonce === 1 ? "" : `, ${nonce - head.nonce} places ahead`;
+    const held = head.held && why === null ? " and held back by an operator" : "";
+    const status = `${head.state}${held}${places}`;
+    const text = `waits behind nonce ${head.nonce}, which is ${status}${why === null ? "" : `: ${why.text}`}`;
     return { code: "WAITING_BEHIND", text, data: { nonce: head.nonce, txId: head.txId, state: head.state } };
-  },
-  ({ transaction: { state, nonce }, chain: { minedCount, inFlightWindow } }) => {
-    if (state !== "ALLOCATED" || nonce === null || minedCount === null) return null;
-    const first = minedCount + inFlightWindow;
-    if (nonce < first) return null;
-    const text = `at most ${inFlightWindow} of a lane are sent ahead of the mined nonce ${minedCount}; it is ${nonce - first + 1} places behind that`;
-    return { code: "WAITING_FOR_WINDOW", text, data: { nonce, minedCount } };
-  },
-];
+  };
+}
 
-/** What is wrong with the transaction itself. */
+export const waitingForWindow: Rule = ({ transaction: { state, nonce }, chain: { minedCount, inFlightWindow } }) => {
+  if (state !== "ALLOCATED" || nonce === null || minedCount === null) return null;
+  const first = minedCount + inFlightWindow;
+  if (nonce < first) return null;
+  const text = `at most ${inFlightWindow} of a lane are sent ahead of the mined nonce ${minedCount}; it is ${nonce - first + 1} places behind that`;
+  return { code: "WAITING_FOR_WINDOW", text, data: { nonce, minedCount } };
+};
+
+/** What is wrong with the transaction itself, what decides first: a price does not help where the funds are short. */
 export const OWN_RULES: readonly Rule[] = [
-  ({ transaction: { state, reason, since } }) =>
-    state === "STUCK" && { code: "STUCK", text: `stuck: ${reason ?? "no reason was kept"}`, since },
-  ({ transaction: { state }, lane: { signerAway }, now }) =>
-    state === "ALLOCATED" &&
-    signerAway !== null && {
-      code: "SIGNER_AWAY",
-      text: `its signer has not signed since ${agoInWords(signerAway.since, now)}: ${signerAway.reason}`,
-      since: signerAway.since,
-    },
-  ({ transaction: { withdrawn, since } }) =>
-    withdrawn && { code: "REORGED", text: "it was mined, and its block left the chain; it is sent again", since },
-  ({ transaction: { subState, since } }) =>
-    subState === "UNKNOWN_SUBMIT_RESULT" && {
-      code: "SUBMIT_RESULT_UNKNOWN",
-      text: "the node signs for this signer, and its answer was lost: the hash is looked for by sender and nonce",
-      since,
-    },
   ({ transaction, chain: { minedCount } }) => {
     const { nonce } = transaction;
     if (nonce === null || minedCount === null || minedCount <= nonce || attempted(transaction) === null) return null;
     const text = `the chain is past nonce ${nonce} and no receipt of ours is known yet: which payload was mined is looked for`;
     return { code: "NONCE_CONSUMED", text, data: { nonce, minedCount } };
   },
-  ({ transaction, chain: { baseFee, dearSinceBlock: sinceBlock } }) => {
+  ({ transaction: { subState, since } }) =>
+    subState === "UNKNOWN_SUBMIT_RESULT" && {
+      code: "SUBMIT_RESULT_UNKNOWN",
+      text: "the node signs for this signer, and its answer was lost: the hash is looked for by sender and nonce",
+      since,
+    },
+  ({ transaction }) => answered(transaction, "rejected"),
+  ({ transaction, lane: { signerAway }, chain: { baseFee }, now }) => {
     const attempt = priced(transaction);
-    if (attempt === null || baseFee === null || feeCap(attempt.fees) >= baseFee) return null;
-    const offer = feeCap(attempt.fees);
-    const since = sinceBlock === null ? "" : ` since block ${sinceBlock}`;
-    const text = `offers at most ${gwei(offer)} for gas that costs ${gwei(baseFee)}${since}`;
-    return { code: "FEE_BELOW_BASE_FEE", text, data: { feeCap: `${offer}`, baseFee: `${baseFee}`, sinceBlock } };
+    const wantsMore = attempt !== null && baseFee !== null && feeCap(attempt.fees) < baseFee;
+    if (signerAway === null || (transaction.state !== "ALLOCATED" && !wantsMore)) return null;
+    const text = `its signer has not signed for ${spanInWords(signerAway.since, now)}: ${signerAway.reason}`;
+    return { code: "SIGNER_AWAY", text, since: signerAway.since };
+  },
+  ({ transaction, chain: { balance } }) => {
+    const attempt = attempted(transaction);
+    if (balance === null || attempt === null || transaction.subState === "BROADCAST") return null;
+    const moved = attempt.kind === "cancel" || attempt.kind === "placeholder" ? 0n : transaction.value;
+    const missing = moved + attempt.gas * feeCap(attempt.fees) - balance;
+    if (missing <= 0n) return null;
+    const text = `the signer's balance is short by ${ether(missing)} for value and gas`;
+    return { code: "INSUFFICIENT_FUNDS", text, data: { missing: `${missing}`, balance: `${balance}` } };
   },
   ({ transaction: { gas, value, state }, chain: { ceilings } }) => {
     if (state !== "ALLOCATED" || gas === null || ceilings === null) return null;
@@ -169,7 +170,8 @@ export const OWN_RULES: readonly Rule[] = [
     const next = (offer * 11n) / 10n;
     if (next <= most || isPlenty(offer, baseFee)) return null;
     const allowed = `${gwei(most < 0n ? 0n : most)} (${sourceInWords(limit)})`;
-    const text = `its price may not rise above ${allowed}, and it offers ${gwei(offer)}`;
+    const wanted = baseFee !== null && offer < baseFee ? ` for gas that costs ${gwei(baseFee)}` : "";
+    const text = `its price may not rise above ${allowed}, and it offers ${gwei(offer)}${wanted}`;
     return { code: "FEE_CEILING_REACHED", text, data: { ceiling: `${most}`, variable } };
   },
   ({ transaction, chain: { baseFee } }) => {
@@ -179,22 +181,15 @@ export const OWN_RULES: readonly Rule[] = [
     const text = `it may not be offered for more: ${forbidden.detail}`;
     return { code: "POLICY_LIMIT_REACHED", text, data: { rule: forbidden.rule } };
   },
-  ({ transaction, chain: { balance } }) => {
-    const attempt = attempted(transaction);
-    if (balance === null || attempt === null || transaction.subState === "BROADCAST") return null;
-    const missing = transaction.value + attempt.gas * feeCap(attempt.fees) - balance;
-    if (missing <= 0n) return null;
-    const text = `the signer's balance is short by ${ether(missing)} for value and gas`;
-    return { code: "INSUFFICIENT_FUNDS", text, data: { missing: `${missing}`, balance: `${balance}` } };
+  ({ transaction, chain: { baseFee, dearSinceBlock: sinceBlock } }) => {
+    const attempt = priced(transaction);
+    if (attempt === null || baseFee === null || feeCap(attempt.fees) >= baseFee) return null;
+    const offer = feeCap(attempt.fees);
+    const since = sinceBlock === null ? "" : ` since block ${sinceBlock}`;
+    const text = `offers at most ${gwei(offer)} for gas that costs ${gwei(baseFee)}${since}`;
+    return { code: "FEE_BELOW_BASE_FEE", text, data: { feeCap: `${offer}`, baseFee: `${baseFee}`, sinceBlock } };
   },
-  ({ transaction: { lastError, receipt } }) => {
-    if (receipt !== null || lastError === null) return null;
-    const [name = "", ...said] = lastError.split(":");
-    const meant = ANSWERS.find(({ answer }) => answer === name);
-    if (meant === undefined) return null;
-    const detail = said.join(":").trim();
-    return { code: meant.code, text: detail === "" ? meant.words : `${meant.words}: ${detail}` };
-  },
+  ({ transaction }) => answered(transaction, "underpriced"),
   ({ transaction: { nonce, subState, lastSubmittedAt: since }, chain: { pooled, minedCount }, now }) => {
     // Not an obstacle while a send is claimed and unanswered, nor once the chain's count is past the nonce: no pool holds it then.
     if (pooled !== false || since === null || subState === "PENDING") return null;
@@ -202,15 +197,37 @@ export const OWN_RULES: readonly Rule[] = [
     const text = `the node does not hold it; last sent ${agoInWords(since, now)}, and sent again in its turn`;
     return { code: "NOT_IN_POOL", text, since };
   },
+  ({ transaction, chain: { stuckAfterResubmits: most } }) => {
+    const { state, submitAttempts, lastError } = transaction;
+    const again = submitAttempts - 1;
+    // Not stuck, it may have been sent so often while it waited behind others.
+    if (state !== "STUCK" || most === 0 || again < most || lastError !== null) return null;
+    const text = `it was sent again ${again} times since a node took it, and no block has it`;
+    return { code: "RESENT_OFTEN", text, data: { submitAttempts } };
+  },
+  ({ transaction }) => answered(transaction, "nonceTooHigh"),
+  ({ transaction }) => answered(transaction, "unknown"),
+  ({ transaction: { withdrawn, since } }) =>
+    withdrawn && { code: "REORGED", text: "it was mined, and its block left the chain; it is sent again", since },
+  ({ transaction: { state, reason, since } }) =>
+    state === "STUCK" && { code: "STUCK", text: reason ?? "no reason was kept", since },
 ];
 
+const ANSWERS = {
+  rejected: { code: "NODE_REFUSED", words: "a node refuses it" },
+  underpriced: { code: "UNDERPRICED", words: "a node wants a higher price" },
+  nonceTooHigh: { code: "NODE_WANTS_LOWER_NONCE", words: "the node takes no nonce ahead of the chain's" },
+  unknown: { code: "NODE_DID_NOT_ANSWER", words: "the last submission has no clear answer" },
+} as const satisfies Partial<Record<SubmitAnswer, { readonly code: CauseCode; readonly words: string }>>;
+
 /** What the node answered last, by its name in the transaction's last error. */
-const ANSWERS: readonly { readonly answer: SubmitAnswer; readonly code: CauseCode; readonly words: string }[] = [
-  { answer: "underpriced", code: "UNDERPRICED", words: "a node wants a higher price" },
-  { answer: "rejected", code: "NODE_REFUSED", words: "a node refuses it" },
-  { answer: "nonceTooHigh", code: "NODE_WANTS_LOWER_NONCE", words: "the node takes no nonce ahead of the chain's" },
-  { answer: "unknown", code: "NODE_DID_NOT_ANSWER", words: "the last submission has no clear answer" },
-];
+function answered({ lastError, receipt }: Situation["transaction"], answer: keyof typeof ANSWERS): Cause | null {
+  const [name, ...said] = lastError?.split(":") ?? [];
+  if (receipt !== null || name !== answer) return null;
+  const { code, words } = ANSWERS[answer];
+  const detail = said.join(":").trim();
+  return { code, text: detail === "" ? words : `${words}: ${detail}` };
+}
 
 /** How far along it is: said where nothing is wrong. */
 export const PROGRESS_RULES: readonly Rule[] = [

@@ -4,6 +4,7 @@ import type { Kill } from "../kills.ts";
 import type { Hash } from "../lane.ts";
 import type { Approval, LedgerTransaction, TransactionDetails } from "../ledger/index.ts";
 import type { Forbidden } from "../policy/policy.ts";
+import type { Scope } from "../principal.ts";
 import type { Attempt, LaneTransaction } from "../transaction.ts";
 
 /** Everything an explanation is drawn from: facts of one moment, each null where it is unknown. */
@@ -25,8 +26,9 @@ export interface ExplainedTransaction
   /** Why it is where it is, as the last step that led here says. */
   readonly reason: string | null;
   readonly since: Date;
-  /** The rule of a policy that keeps it from being offered for more. */
+  /** The rule of a policy that keeps it from being offered for more, and the one that keeps it from being cancelled. */
   readonly forbidden: Forbidden | null;
+  readonly forbiddenCancel: Forbidden | null;
   /** While it waits for approval: by which rule, until when, and whose it is. */
   readonly awaiting: (Pick<Approval, "rule" | "expiresAt"> & { readonly owner: string | null }) | null;
   /** Its receipt was withdrawn, and none has come since. */
@@ -45,20 +47,34 @@ export interface Held {
 }
 
 export interface ExplainedLane {
+  /** As it is shown to people. */
+  readonly signer: string;
   /** The order to stop that is in force for its signer. */
   readonly killed: Kill | null;
   readonly suspended: boolean;
+  /** Who suspended it, and why. */
+  readonly suspendedFor: string | null;
   readonly owner: { readonly nodeId: string; readonly expiresAt: Date } | null;
   /** Nothing is signed for it now, as far as the node that was asked knows. */
   readonly signerAway: { readonly since: Date; readonly reason: string } | null;
-  /** What stands at the nonce that the chain wants next, where it is not this one. */
+  /** What it waits for: what stands at the nonce that the chain wants next, or is held back below it. */
   readonly head: (Pick<LaneTransaction, "txId" | "nonce" | "state"> & { readonly held: boolean }) | null;
   /** The chain wants this nonce next, and no transaction of the lane holds it. */
-  readonly hole: number | null;
+  readonly hole: ExplainedHole | null;
+  /** How many nonces were given after this one's. */
+  readonly behind: number;
+}
+
+export interface ExplainedHole {
+  readonly nonce: number;
   /** Why nothing holds it, as far as that is kept. */
-  readonly holeDetail: string | null;
+  readonly detail: string | null;
   /** It is kept for a caller that signs itself. */
-  readonly holeReserved: boolean;
+  readonly reserved: boolean;
+  /** Who fills it: an order about the head of the lane, this one; a loop, by itself; the chain node, which holds the key. */
+  readonly filling: { readonly by: "order"; readonly txId: string } | { readonly by: "itself" | "chainNode" };
+  /** The rule of a policy that keeps everybody from filling it. */
+  readonly forbidden: Forbidden | null;
 }
 
 export interface ExplainedChain {
@@ -78,6 +94,8 @@ export interface ExplainedChain {
   readonly finality: FinalityRule;
   readonly confirmations: number;
   readonly inFlightWindow: number;
+  /** So often what a node took is sent again before it is called stuck; 0: age alone decides. */
+  readonly stuckAfterResubmits: number;
   /** The most that may be offered there; null where the chain is not configured. */
   readonly ceilings: Ceilings | null;
   /** What its endpoints say of the block of its receipt cannot all be true, or one has not said it: it decides nothing. */
@@ -93,11 +111,42 @@ export interface Disputed {
 }
 
 export interface Explanation {
+  /** What is wrong, what that holds up, and what helps: for somebody who reads nothing else. */
   readonly summary: string;
+  /** What decides first. */
   readonly causes: readonly Cause[];
-  /** Without its id where the transaction may be another key's business. */
+  /** Without its id where nothing holds the nonce, or the transaction may be another key's business. */
   readonly blockedBy?: { readonly txId?: string; readonly nonce: number };
+  /** What helps now, most useful first. */
   readonly help: readonly { readonly code: HelpCode; readonly text: string }[];
+  /** Of that, what can be done by a request to this API. */
+  readonly actions: readonly OfferedAction[];
+}
+
+export const OFFERED_ACTIONS = [
+  "resubmit",
+  "reprice",
+  "cancel",
+  "resolve",
+  "approve",
+  "reject",
+  "resume",
+  "resumeLane",
+  "endKill",
+] as const;
+
+/** One request, complete: sent as it stands here, it is accepted now. Its reason may be put in better words. */
+export interface OfferedAction {
+  readonly action: (typeof OFFERED_ACTIONS)[number];
+  /** The help that it is. */
+  readonly code: HelpCode;
+  /** For a button. */
+  readonly label: string;
+  readonly method: "POST" | "DELETE";
+  readonly path: string;
+  readonly body: Readonly<Record<string, string | number>> & { readonly reason: string };
+  /** What the API key needs; the one that made a transaction may cancel it with `submit`. */
+  readonly scope: Scope;
 }
 
 export interface Cause {
@@ -107,38 +156,33 @@ export interface Cause {
   readonly data?: Readonly<Record<string, string | number | Hash | null>>;
 }
 
-/** What would help, in words. */
-export const HELP = {
-  WAIT: "nothing needs to be done: it goes on by itself",
-  LOOK_AT_BLOCKER: "look at the transaction it waits for; whatever helps that one helps all behind it",
-  END_KILL:
-    "find out why it was ordered; then end the order with a key that has `admin` (DELETE /api/v1/kill, or DELETE /api/v1/signers/{signer}/kill)",
-  RESUME_LANE: "resume the lane (POST /api/v1/signers/{signer}/resume)",
-  RESUME_TRANSACTION: "let it go on (POST /api/v1/tx/{txId}/resume), or cancel it",
-  START_A_NODE: "start a node that holds this signer's key and reaches its chain",
-  CHECK_RPC: "check the chain's endpoints; several can be configured, and failing ones are passed over",
-  CHECK_SIGNER: "check the service that holds this signer's key, and what this node may do there",
-  FUND_SIGNER: "send funds to the signer; it goes on by itself once they are there",
-  REPRICE: "offer more (POST /api/v1/tx/{txId}/reprice)",
-  RAISE_CEILING:
-    "raise the ceiling that is named (FENCEPOST_MAX_FEE_GWEI, FENCEPOST_MAX_GAS_COST_WEI or FENCEPOST_MAX_COST_WEI), or wait until the market is below it",
-  APPROVE:
-    "have it approved or rejected by a key with `approve` that did not make it (POST /api/v1/tx/{txId}/approve or reject); its maker may cancel it",
-  RAISE_LIMIT: "raise the limit that is named in the policies, or wait until the next hour or day begins",
-  RESUBMIT: "send the stored bytes again now (POST /api/v1/tx/{txId}/resubmit)",
-  CANCEL: "give it up safely (POST /api/v1/tx/{txId}/cancel): its nonce is used without effect",
-  REPLACE: "replace what it does (POST /api/v1/tx/{txId}/replace)",
-  FILL_HOLE:
-    'resolve the head of the lane with { "action": "PLACEHOLDER" } (POST /api/v1/tx/{txId}/resolve), or set FENCEPOST_HOLE_POLICY=heal; a nonce that was given back is filled by the next transaction too',
-  USE_RESERVATION:
-    "let the caller that reserved the nonce hand in what it signed, name its hash, or release it (POST /api/v1/nonces/{id}/submit, used or release)",
-  SEND_ANEW: "send it again under a new request id, once you know why it was refused",
-  PROTECT_KEY: "find out who else signs with this key: two users of one key race for its nonces",
-} as const;
-export type HelpCode = keyof typeof HELP;
-export const HELP_CODES = Object.keys(HELP) as HelpCode[];
+/** What would help; its words, and what is sent for it, are in advice.ts. */
+export const HELP_CODES = [
+  "WAIT",
+  "LOOK_AT_BLOCKER",
+  "END_KILL",
+  "RESUME_LANE",
+  "RESUME_TRANSACTION",
+  "START_A_NODE",
+  "CHECK_RPC",
+  "CHECK_SIGNER",
+  "FUND_SIGNER",
+  "REPRICE",
+  "RAISE_CEILING",
+  "APPROVE",
+  "RAISE_LIMIT",
+  "RESUBMIT",
+  "CANCEL",
+  "REPLACE",
+  "FILL_HOLE",
+  "USE_NONCE_ELSEWHERE",
+  "USE_RESERVATION",
+  "SEND_ANEW",
+  "PROTECT_KEY",
+] as const;
+export type HelpCode = (typeof HELP_CODES)[number];
 
-/** Every cause, and what helps where it is one. */
+/** Every cause, and what may help where it is the one that decides, best first; possible.ts says what of it helps now. */
 export const HELPS = {
   CONFIRMED: [],
   REPLACED: [],
@@ -148,8 +192,8 @@ export const HELPS = {
   REJECTED: ["SEND_ANEW"],
   REQUEST_ID_REUSED: ["SEND_ANEW"],
   EXPIRED: ["SEND_ANEW"],
-  AWAITING_APPROVAL: ["APPROVE"],
-  HELD: ["RESUME_TRANSACTION"],
+  AWAITING_APPROVAL: ["APPROVE", "CANCEL"],
+  HELD: ["RESUME_TRANSACTION", "CANCEL"],
   EXPIRES: [],
   EXPIRING: [],
   WAITING_FOR_ALLOCATION: [],
@@ -160,32 +204,33 @@ export const HELPS = {
   WAITING_FOR_CONFIRMATIONS: [],
   WAITING_FOR_FINALITY_TAG: [],
   WAITING_BEHIND: ["LOOK_AT_BLOCKER"],
-  HOLE_BELOW: ["FILL_HOLE"],
+  HOLE_BELOW: ["FILL_HOLE", "USE_NONCE_ELSEWHERE", "RAISE_LIMIT", "CHECK_SIGNER"],
   RESERVED_BELOW: ["USE_RESERVATION"],
   KILLED: ["END_KILL"],
   LANE_SUSPENDED: ["RESUME_LANE"],
   LANE_UNOWNED: ["START_A_NODE"],
-  OWNER_SILENT: ["WAIT", "START_A_NODE"],
+  OWNER_SILENT: ["START_A_NODE"],
   CHAIN_UNKNOWN: ["START_A_NODE"],
   CHAIN_UNREACHABLE: ["CHECK_RPC"],
   CHAIN_DOUBTED: ["CHECK_RPC"],
   SIGNER_AWAY: ["CHECK_SIGNER"],
   RPC_DISAGREES: ["CHECK_RPC"],
   RPC_BEHIND: ["CHECK_RPC"],
-  FEE_BELOW_BASE_FEE: ["REPRICE", "CANCEL"],
+  FEE_BELOW_BASE_FEE: ["REPRICE", "CANCEL", "USE_NONCE_ELSEWHERE"],
   FEE_CEILING_REACHED: ["RAISE_CEILING", "CANCEL"],
   POLICY_LIMIT_REACHED: ["RAISE_LIMIT", "CANCEL"],
-  UNDERPRICED: ["REPRICE"],
+  UNDERPRICED: ["REPRICE", "CANCEL"],
   INSUFFICIENT_FUNDS: ["FUND_SIGNER", "CANCEL"],
   NODE_REFUSED: ["REPLACE", "CANCEL"],
   NODE_WANTS_LOWER_NONCE: [],
   NODE_DID_NOT_ANSWER: ["CHECK_RPC"],
-  NOT_IN_POOL: ["RESUBMIT", "REPRICE"],
+  NOT_IN_POOL: ["RESUBMIT"],
   NONCE_CONSUMED: [],
   NONCE_USED_BY_OTHERS: ["PROTECT_KEY"],
   SUBMIT_RESULT_UNKNOWN: [],
   REORGED: [],
-  STUCK: ["RESUBMIT", "REPRICE", "CANCEL"],
+  RESENT_OFTEN: ["REPRICE", "CHECK_RPC", "CANCEL"],
+  STUCK: ["RESUBMIT", "REPRICE", "CANCEL", "USE_NONCE_ELSEWHERE"],
 } as const satisfies Readonly<Record<string, readonly HelpCode[]>>;
 export type CauseCode = keyof typeof HELPS;
 export const CAUSE_CODES = Object.keys(HELPS) as CauseCode[];

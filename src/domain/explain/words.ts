@@ -12,8 +12,13 @@ function duration(seconds: number): string {
   return `${Math.floor(seconds / size)} ${unit}`;
 }
 
+/** How long it has been so. */
+export function spanInWords(since: Date, now: Date): string {
+  return duration(Math.max(0, now.getTime() - since.getTime()) / 1_000);
+}
+
 export function agoInWords(then: Date, now: Date): string {
-  return `${duration(Math.max(0, now.getTime() - then.getTime()) / 1_000)} ago`;
+  return `${spanInWords(then, now)} ago`;
 }
 
 export function untilInWords(then: Date, now: Date): string {
@@ -32,4 +37,9 @@ function decimal(value: bigint, digits: number): string {
   const text = value.toString().padStart(digits + 1, "0");
   const fraction = text.slice(-digits).replace(/0+$/, "");
   return fraction === "" ? text.slice(0, -digits) : `${text.slice(0, -digits)}.${fraction}`;
+}
+
+/** With a capital at its beginning and a full stop at its end. */
+export function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }

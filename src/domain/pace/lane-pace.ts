@@ -58,6 +58,8 @@ export interface HeadOfLine {
   readonly sinceMs: number;
   /** Monotonic: when this term first saw it at the head. */
   readonly seenMs: number;
+  /** How often it had been sent when its patience began: what came later is what counts. */
+  readonly sentBefore: number;
   /** Reported as holding up others. */
   readonly blocks: boolean;
   /** It was STUCK when last seen: once repaired, it has the lane's patience anew. */
@@ -144,6 +146,8 @@ export interface SeenAtHead {
   readonly stuck: boolean;
   /** How long it was on its way when this term began. */
   readonly ageMs: number;
+  /** How often it was sent so far. */
+  readonly sends: number;
 }
 
 /** What comes to the head while we look comes to it now; what was there at the first look has its age. */
@@ -152,11 +156,20 @@ export function headSeen(pace: LanePace, seen: SeenAtHead | null, nowMs: number)
   if (seen === null) return head.kind === "none" ? pace : { ...pace, head: NO_HEAD };
   const { nonce, stuck } = seen;
   if (head.kind !== "at" || head.nonce !== nonce) {
-    const sinceMs = nowMs - (head.kind === "not looked" ? seen.ageMs : 0);
-    return { ...pace, head: { kind: "at", nonce, sinceMs, seenMs: nowMs, blocks: false, stuck } };
+    const isFirst = head.kind === "not looked";
+    const sinceMs = nowMs - (isFirst ? seen.ageMs : 0);
+    // The first send is no repeat; what was sent while it waited behind others says nothing about it.
+    const sentBefore = isFirst ? Math.min(1, seen.sends) : Math.max(1, seen.sends);
+    return { ...pace, head: { kind: "at", nonce, sinceMs, seenMs: nowMs, sentBefore, blocks: false, stuck } };
   }
   if (head.stuck === stuck) return pace;
-  return { ...pace, head: { ...head, stuck, sinceMs: stuck ? head.sinceMs : nowMs } };
+  return { ...pace, head: stuck ? { ...head, stuck } : { ...head, stuck, sinceMs: nowMs, sentBefore: seen.sends } };
+}
+
+/** It was reported as STUCK: who repairs it before the next look gives it patience anew all the same. */
+export function headStuck(pace: LanePace, nonce: number): LanePace {
+  const { head } = pace;
+  return head.kind === "at" && head.nonce === nonce ? { ...pace, head: { ...head, stuck: true } } : pace;
 }
 
 /** It was reported that the head holds up others. */

@@ -62,6 +62,8 @@ export const CHAIN_SETTINGS = settings({
   maxAttempts: whole(0, [0, MAX_COUNT]),
   /** How long a transaction may hold up its lane before it is reported as STUCK. */
   stuckAfter: time(30 * 60_000, 1_000),
+  /** How often it is sent again to a node that took it, before that; 0: age alone decides. */
+  stuckAfterResubmits: whole(30, [0, MAX_COUNT]),
   /** Sign again at a higher price: following the market (`on`), by equal steps (`linear`), or never. */
   reprice: oneOf("on", "off", "linear"),
   /** Where new heads are told of, as a hint to look sooner. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { FencepostClient, TransactionListQuery } from "../../../src/client/index.ts";
 import * as examples from "../../../src/contract/examples.ts";
+import { OFFERED_ACTIONS } from "../../../src/domain/explain/situation.ts";
 import { runCommand } from "../../support/command.ts";
 
 const { transaction } = examples;
@@ -90,6 +91,7 @@ describe("fencepost explain", () => {
       causes: [{ code: "BLOCKED_BY_NONCE" as const, text: "nonce 6 is not mined", since: "2026-01-01T00:00:00.000Z" }],
       blockedBy: { txId: "the-other", nonce: 6 },
       help: [{ code: "REPRICE" as const, text: "offer more for nonce 6" }],
+      actions: [{ ...examples.explanation.actions[0], path: "/api/v1/tx/the-other/reprice" }],
     });
     const client = { get: async () => transaction, explain } as unknown as Partial<FencepostClient>;
     expect((await run(["explain", transaction.txId], client)).stdout).toBe(
@@ -100,8 +102,9 @@ Why:
 
 It waits for nonce 6: fencepost explain the-other.
 
-What would help:
+What helps:
   → offer more for nonce 6 REPRICE
+      fencepost reprice the-other --reason "explain: FEE_BELOW_BASE_FEE"
 `,
     );
   });
@@ -110,9 +113,70 @@ What would help:
 describe("fencepost explain of what its summary says", () => {
   it("says it once", async () => {
     const text = "mined in block 36 and final";
-    const explain = async () => ({ summary: `CONFIRMED: ${text}`, causes: [{ code: "CONFIRMED", text }], help: [] });
+    const explain = async () => ({
+      summary: `CONFIRMED: ${text}`,
+      causes: [{ code: "CONFIRMED", text }],
+      help: [],
+      actions: [],
+    });
     const client = { get: async () => transaction, explain } as unknown as Partial<FencepostClient>;
     expect((await run(["explain", "x"], client)).stdout).toBe(`CONFIRMED: ${text} CONFIRMED\n`);
+  });
+});
+
+describe("what fencepost explain prints to be pasted", () => {
+  const SIGNER = transaction.signer;
+  const TX = transaction.txId;
+  const reason = "explain: WHY";
+  type Offered = (typeof examples.explanation.actions)[number];
+  const offered = (action: Offered["action"], path: string, body: Offered["body"] = {}): Offered => {
+    return { action, code: "CANCEL", label: "", method: "POST", path, body: { reason, ...body }, scope: "operate" };
+  };
+  const ofTransaction = ["resubmit", "reprice", "cancel", "approve", "reject"] as const;
+  const CASES: readonly [Offered, string, readonly unknown[]][] = [
+    ...ofTransaction.map((action): [Offered, string, readonly unknown[]] => [
+      offered(action, `/api/v1/tx/${TX}/${action}`),
+      action,
+      [TX, { reason }],
+    ]),
+    [offered("resume", `/api/v1/tx/${TX}/resume`), "resumeTransaction", [TX, { reason }]],
+    [
+      offered("resolve", `/api/v1/tx/${TX}/resolve`, { action: "PLACEHOLDER", nonce: 6 }),
+      "resolve",
+      [TX, { action: "PLACEHOLDER", nonce: 6, reason }],
+    ],
+    [
+      offered("resumeLane", `/api/v1/signers/${SIGNER}/resume`, { chainId: 1 }),
+      "resume",
+      [SIGNER, { reason, chainId: 1 }],
+    ],
+    [offered("endKill", "/api/v1/kill"), "endKill", [{ reason }]],
+    [offered("endKill", `/api/v1/signers/${SIGNER}/kill`), "endKill", [{ signer: SIGNER, reason }]],
+  ];
+
+  it("has a command here for every action there is", () => {
+    expect([...new Set(CASES.map(([{ action }]) => action))].sort()).toEqual([...OFFERED_ACTIONS].sort());
+  });
+
+  it.each(CASES)("is a command that does the same: $action", async (action, call, given) => {
+    const explain = async () => ({
+      ...examples.explanation,
+      help: [{ code: "CANCEL", text: "that" }],
+      actions: [action],
+    });
+    const asking = { get: async () => transaction, explain } as unknown as Partial<FencepostClient>;
+    const { stdout } = await run(["explain", TX], asking);
+    const [, line = ""] = /^ {6}fencepost (.*)$/m.exec(stdout) ?? [];
+    const argv = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
+    const asked: unknown[] = [];
+    const acting = {
+      [call]: async (...args: readonly unknown[]) => {
+        asked.push(args.slice(0, 2));
+        return call === "resume" ? [] : call === "endKill" ? { durable: true, kills: [], nodes: [] } : transaction;
+      },
+    } as unknown as Partial<FencepostClient>;
+    expect(await run(argv, acting)).toMatchObject({ code: 0 });
+    expect(asked).toEqual([given]);
   });
 });
 

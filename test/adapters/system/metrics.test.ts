@@ -83,9 +83,12 @@ function everyLabel(): TelemetryEvent[] {
     ...keys(STUCK_RESULTS).map((result) => ({
       type: "stuck.resolution" as const,
       lane,
+      token: 1,
       txId: "t",
+      nonce: 1,
       action: "CANCEL" as const,
       result,
+      reason: "r",
     })),
     ...keys(CREATE_RESULTS).map((result) => ({ type: "create.answered" as const, result, durationMs: 1 })),
     ...keys(ACQUIRE_RESULTS).map((result) => ({ type: "lease.acquire" as const, lane, result, token: 1 })),

@@ -17,6 +17,7 @@ const context: StuckContext = {
   state: "TRACKING",
   subState: "BROADCAST",
   attempts: [],
+  submitAttempts: 1,
   lastError: null,
   lastErrorClass: "accepted",
   ageSeconds: 400,

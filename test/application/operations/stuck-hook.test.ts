@@ -70,6 +70,7 @@ describe("a head of line that has grown old", () => {
       state: "TRACKING",
       lastError: null,
       lastErrorClass: "accepted",
+      submitAttempts: 1,
       queueDepth: 2,
       headOfLine: true,
       metadata: { customer: "c-17" },
@@ -93,10 +94,37 @@ describe("a head of line that has grown old", () => {
     expect(step).toMatchObject({ event: "cancel", reason: "too old", nodeId: "node-1", token: 1 });
     expect(step?.decision?.audit).toMatchObject({ ticket: 7, action: "CANCEL", trigger: "headAge" });
     expect(results(node)).toEqual(["CANCEL applied"]);
+    expect(node.events.find(({ type }) => type === "stuck.resolution")).toEqual({
+      type: "stuck.resolution",
+      lane: { chainId: 31_337, signer: SIGNER },
+      token: 1,
+      txId,
+      nonce: 0,
+      action: "CANCEL",
+      result: "applied",
+      reason: "too old",
+    });
     expect(alerts(node)).toEqual(expect.arrayContaining(["HEAD_OF_LINE_OLD", "STUCK_HOOK_DECISION"]));
     world.releaseBlocks();
     await ops.settled(txId);
     expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
+  });
+
+  it("is asked about with `resubmits` where it was sent again too often", async () => {
+    const settings = { resubmitIntervalMs: 1_000, stuckAfterResubmits: 3, alertHeadAgeMs: 10_000_000, repricing: null };
+    world = new World({ settings });
+    ops = new OperatedWorld(world);
+    const seen: StuckContext[] = [];
+    const decide = (context: StuckContext): StuckDecision => {
+      seen.push(context);
+      return { action: "CANCEL", reason: "no block takes it" };
+    };
+    const node = await world.startNode({ stuckHook: { decide } });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    await world.until(() => ops.kinds(txId).includes("cancel"));
+    expect(seen[0]).toMatchObject({ trigger: "resubmits", submitAttempts: expect.any(Number), headOfLine: true });
+    expect(seen[0]?.submitAttempts).toBeGreaterThanOrEqual(4);
   });
 
   it("is asked about again, but the same decision signs nothing twice, nor does the next owner's hook", async () => {

@@ -9,6 +9,7 @@ import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { SimulatedChain } from "../../doubles/simulated-chain/core.ts";
 import { ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
 import { senderFromFakeSignature } from "../../doubles/simulated-chain/sender.ts";
+import { take } from "../../support/explained-worlds.ts";
 import { OperatedWorld } from "../../support/operations.ts";
 import { forSigner } from "../../support/policies.ts";
 import { CHAIN_ID, SIGNER, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
@@ -179,7 +180,8 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     const entry = await open();
     world.holdBlocks();
     const txId = await ops.sent(entry);
-    const elsewhere = { chains: new Map(), lanesOf: () => [], kills: entry.node.kills };
+    const codec = { checksum: (address: Address) => address };
+    const elsewhere = { chains: new Map(), lanesOf: () => [], kills: entry.node.kills, codec };
     return explainTransaction({ store: entry.store, clock: world.clock, ...elsewhere }, txId);
   },
   SIGNER_AWAY: async () => {
@@ -242,6 +244,13 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     await world.until(() => ops.row(txId).subState === "UNKNOWN_SUBMIT_RESULT");
     return ask(entry, txId);
   },
+  RESENT_OFTEN: async () => {
+    const entry = await open({ settings: { resubmitIntervalMs: 1_000, stuckAfterResubmits: 3, repricing: null } });
+    world.holdBlocks();
+    const txId = await ops.sent(entry);
+    await world.until(() => ops.row(txId).state === "STUCK");
+    return ask(entry, txId);
+  },
   STUCK: async () => {
     const entry = await open({ settings: { stuckAfterMs: 20_000, repricing: null } });
     world.chain.setBaseFee(500n * GWEI);
@@ -253,10 +262,14 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
 
 describe("an explanation drawn from what really happened", () => {
   it.each(Object.entries(STORIES))("says %s, and in words", async (code, story) => {
-    const { summary, causes } = await story();
+    const { summary, causes, actions } = await story();
     expect(causes.map((cause) => cause.code)).toContain(code);
     expect(causes.find((cause) => cause.code === code)?.text).toMatch(/\w+ \w+/);
     expect(summary).toContain(causes[0]?.text);
+    expect(summary).toMatch(/^(Nonce \d+( is stuck)?|It has no nonce yet|It is over): .*\.$/);
+    const [entry] = world.nodes;
+    if (entry === undefined) throw new Error("nobody is there to act");
+    for (const action of actions.slice(0, 1)) await expect(take({ world, entry }, action)).resolves.toBeDefined();
   });
 
   it("has a story for every cause there is, here or beside", () => {

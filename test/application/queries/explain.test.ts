@@ -109,7 +109,7 @@ describe("what is on its way", () => {
     await world.until(() => row(second)?.subState === "BROADCAST");
     const { explanation, codes, helps } = await ask(entry, second);
     expect(codes).toEqual(["WAITING_BEHIND"]);
-    expect(helps).toEqual(["LOOK_AT_BLOCKER"]);
+    expect(helps).toEqual(["WAIT"]);
     expect(explanation.blockedBy).toEqual({ txId: first, nonce: row(first)?.nonce });
   });
 
@@ -203,19 +203,6 @@ describe("what is on its way", () => {
     expect((await ask(entry, txId)).codes).toContain("NODE_DID_NOT_ANSWER");
   });
 
-  it("says HOLE_BELOW where the chain wants a nonce that no transaction holds", async () => {
-    const entry = await open({ settings: { confirmations: 0 } });
-    world.holdBlocks();
-    const first = await create(entry);
-    const second = await create(entry);
-    await world.until(() => row(second)?.subState === "BROADCAST");
-    world.database.state.transactions.delete(first);
-    const { explanation, codes, helps } = await ask(entry, second);
-    expect(codes).toContain("HOLE_BELOW");
-    expect(helps).toContain("FILL_HOLE");
-    expect(explanation.causes.find(({ code }) => code === "HOLE_BELOW")?.data).toEqual({ nonce: 0 });
-  });
-
   it("says NOT_IN_POOL where the node has forgotten it", async () => {
     const entry = await open();
     world.holdBlocks();
@@ -224,7 +211,7 @@ describe("what is on its way", () => {
     world.chain.dropTransaction(row(txId)?.attempts[0]?.txHash as Hash);
     const { codes, helps } = await ask(entry, txId);
     expect(codes).toEqual(["NOT_IN_POOL"]);
-    expect(helps).toEqual(["RESUBMIT", "REPRICE"]);
+    expect(helps).toEqual(["RESUBMIT"]);
   });
 
   it("says NONCE_CONSUMED where the chain is past it and none of ours is known", async () => {
@@ -247,7 +234,7 @@ describe("what is on its way", () => {
     const { explanation, codes, helps } = await ask(entry, txId);
     expect(codes[0]).toBe("CHAIN_UNREACHABLE");
     expect(helps).toContain("CHECK_RPC");
-    expect(explanation.causes[0]?.text).toContain("2 min ago");
+    expect(explanation.causes[0]?.text).toContain("for 2 min");
   });
 });
 

@@ -1,13 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { type CeilingSettings, type Ceilings, ceilingsOf } from "../../../src/domain/ceilings.ts";
 import { explain } from "../../../src/domain/explain/explain.ts";
-import { CAUSE_CODES, type CauseCode, HELP_CODES, type Situation } from "../../../src/domain/explain/situation.ts";
+import {
+  CAUSE_CODES,
+  type CauseCode,
+  type ExplainedHole,
+  HELP_CODES,
+  type Situation,
+} from "../../../src/domain/explain/situation.ts";
 import type { Hash } from "../../../src/domain/lane.ts";
 import type { Attempt, Receipt } from "../../../src/domain/transaction.ts";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
 const HASH = `0x${"ab".repeat(32)}` as Hash;
 const GWEI = 1_000_000_000n;
+const SIGNER = `0x${"A1".repeat(20)}`;
 const KILL = { killId: "k", signer: null, actor: "operator:a", reason: "stolen" } as const;
 
 type Changes = { readonly [Part in "transaction" | "lane" | "chain"]?: Partial<Situation[Part]> };
@@ -34,6 +41,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       since: NOW,
       awaiting: null,
       forbidden: null,
+      forbiddenCancel: null,
       withdrawn: false,
       validUntil: null,
       expiredAt: null,
@@ -41,14 +49,15 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       ...transaction,
     },
     lane: {
+      signer: SIGNER,
       killed: null,
       suspended: false,
+      suspendedFor: null,
       owner: { nodeId: "n", expiresAt: later(5) },
       signerAway: null,
       head: null,
       hole: null,
-      holeDetail: null,
-      holeReserved: false,
+      behind: 0,
       ...lane,
     },
     chain: {
@@ -65,6 +74,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       finality: "confirmations",
       confirmations: 20,
       inFlightWindow: 64,
+      stuckAfterResubmits: 30,
       ceilings: ceilings(),
       doubted: null,
       disputed: null,
@@ -81,6 +91,11 @@ function attempt(changes: Partial<Attempt> = {}): Attempt {
 function receipt(): Receipt {
   const place = { blockNumber: 90, blockHash: HASH, transactionIndex: 0 };
   return { txHash: HASH, ...place, status: "success", gasUsed: 1n, effectiveGasPrice: null, contractAddress: null };
+}
+
+function hole(changes: Partial<ExplainedHole> = {}): ExplainedHole {
+  const filling = { by: "order", txId: "above" } as const;
+  return { nonce: 4, detail: null, reserved: false, filling, forbidden: null, ...changes };
 }
 
 function later(seconds: number): Date {
@@ -158,7 +173,7 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
   [
     "WAITING_BEHIND",
     { lane: { head: { txId: "b", nonce: 5, state: "STUCK", held: false } } },
-    /behind nonce 5.*STUCK \(2 places/,
+    /behind nonce 5, which is STUCK, 2 places ahead/,
   ],
   [
     "HELD",
@@ -166,14 +181,14 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
     /held back \(operator:a: looks odd\): nothing of it is sent.*may still be mined/,
   ],
   ["EXPIRING", { transaction: { validUntil: later(-60), expiredAt: NOW } }, /expired 1 min ago.*being cancelled/],
-  ["HOLE_BELOW", { lane: { hole: 4, holeDetail: "it was released" } }, /wants nonce 4.*it was released/],
-  ["RESERVED_BELOW", { lane: { hole: 4, holeReserved: true } }, /nonce 4 .*reserved/],
+  ["HOLE_BELOW", { lane: { hole: hole({ detail: "it was released" }) } }, /wants nonce 4.*it was released/],
+  ["RESERVED_BELOW", { lane: { hole: hole({ reserved: true }) } }, /nonce 4 .*reserved/],
   ["KILLED", { lane: { killed: KILL } }, /everything is stopped on all nodes \(operator:a: stolen\)/],
   ["LANE_SUSPENDED", { lane: { suspended: true } }, /suspended/],
   ["LANE_UNOWNED", { lane: { owner: null } }, /no node acts/],
   ["OWNER_SILENT", { lane: { owner: { nodeId: "n", expiresAt: later(-90) } } }, /ended 1 min ago/],
   ["CHAIN_UNKNOWN", { chain: { known: false, reachable: false } }, /not configured/],
-  ["CHAIN_UNREACHABLE", { chain: { reachable: false, unreachableSince: later(-7_200) } }, /2 h ago/],
+  ["CHAIN_UNREACHABLE", { chain: { reachable: false, unreachableSince: later(-7_200) } }, /has answered for 2 h/],
   ["CHAIN_DOUBTED", { chain: { doubted: "its genesis is another" } }, /genesis/],
   [
     "RPC_DISAGREES",
@@ -217,7 +232,12 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
       transaction: { state: "ALLOCATED", subState: null, attempts: [] },
       lane: { signerAway: { since: later(-90), reason: "connection refused" } },
     },
-    /has not signed since 1 min ago: connection refused/,
+    /has not signed for 1 min: connection refused/,
+  ],
+  [
+    "RESENT_OFTEN",
+    { transaction: { state: "STUCK", subState: null, submitAttempts: 31 } },
+    /sent again 30 times since a node took it/,
   ],
   ["REORGED", { transaction: { withdrawn: true } }, /left the chain/],
   ["STUCK", { transaction: { state: "STUCK", subState: null, reason: "no block in 30 min" } }, /no block in 30 min/],
@@ -235,14 +255,17 @@ describe("an explanation", () => {
     expect(help.every((each) => HELP_CODES.includes(each.code) && each.text.length > 0)).toBe(true);
   });
 
-  it("names every cause, most telling first, and counts them", () => {
+  it("names every cause, what decides first; only what helps against that is offered", () => {
     const both = situation({
       lane: { suspended: true, head: { txId: "b", nonce: 6, state: "TRACKING", held: false } },
       transaction: { lastError: "underpriced" },
     });
-    const { causes, summary, blockedBy } = explain(both);
+    const { causes, summary, blockedBy, help } = explain(both);
     expect(causes.map(({ code }) => code)).toEqual(["LANE_SUSPENDED", "WAITING_BEHIND", "UNDERPRICED"]);
-    expect(summary).toMatch(/^TRACKING\/BROADCAST at nonce 7: .*\(and 2 more causes\)$/);
+    expect(summary).toBe(
+      `Nonce 7: its lane is suspended: nothing of it is sent. What helps: resume the lane of ${SIGNER}.`,
+    );
+    expect(help.map(({ code }) => code)).toEqual(["RESUME_LANE"]);
     expect(blockedBy).toEqual({ txId: "b", nonce: 6 });
   });
 
@@ -264,7 +287,9 @@ describe("an explanation", () => {
     expect(waits).toMatchObject({ blockedBy: { txId: "b", nonce: 6 }, causes: [{ code: "WAITING_BEHIND" }] });
     expect(waits.summary).toMatch(/nonce 6, which is TRACKING and held back by an operator/);
     const created = { state: "CREATED", subState: null, nonce: null, attempts: [], held } as const;
-    expect(explain(situation({ transaction: created })).summary).toMatch(/it gets no nonce until it is resumed$/);
+    expect(explain(situation({ transaction: created })).summary).toMatch(
+      /it gets no nonce until it is resumed\. What helps: let it go on\.$/,
+    );
   });
 
   it("offers to wait where nothing is wrong, and nothing where all is over", () => {
@@ -274,8 +299,74 @@ describe("an explanation", () => {
   });
 
   it("does not blame the order of a lane for what is mined", () => {
-    const { causes } = explain(situation({ transaction: mined, lane: { suspended: true, hole: 3 } }));
+    const { causes } = explain(situation({ transaction: mined, lane: { suspended: true, hole: hole() } }));
     expect(causes.map(({ code }) => code)).toEqual(["WAITING_FOR_CONFIRMATIONS"]);
+  });
+
+  const stuck = { state: "STUCK", subState: null, reason: "no block in 30 min" } as const;
+  const dear = { baseFee: 30n * GWEI };
+  const away = { since: NOW, reason: "connection refused" };
+  const rule = { rule: "signer.maxCost", detail: "no room" };
+  const funds = (wei: bigint): Changes => ({
+    transaction: { subState: "PENDING", value: 10n ** 18n },
+    chain: { balance: wei },
+  });
+  const nodeSigned = { attempts: [attempt({ nodeSigned: true })] };
+  const cancelling = { attempts: [attempt(), attempt({ ordinal: 2, kind: "cancel" })] };
+  const hashAlone = { attempts: [attempt({ kind: "external" })] };
+  it.each<[string, Changes, readonly string[]]>([
+    ["a stuck head that a node holds is not sent again", { transaction: stuck }, ["REPRICE", "CANCEL"]],
+    ["one that may be gone is", { transaction: stuck, chain: { pooled: null } }, ["RESUBMIT", "REPRICE", "CANCEL"]],
+    ["a hole is filled, and nothing else", { transaction: stuck, lane: { hole: hole() } }, ["FILL_HOLE"]],
+    ["what a loop fills is left to it", { lane: { hole: hole({ filling: { by: "itself" } }) } }, ["WAIT"]],
+    ["a hole of a node's own key", { lane: { hole: hole({ filling: { by: "chainNode" } }) } }, ["USE_NONCE_ELSEWHERE"]],
+    ["a hole that a policy keeps open", { lane: { hole: hole({ forbidden: rule }) } }, ["RAISE_LIMIT"]],
+    ["a hole while nobody signs", { lane: { hole: hole(), signerAway: away } }, ["CHECK_SIGNER"]],
+    ["a price while nobody signs", { chain: dear, lane: { signerAway: away } }, ["CHECK_SIGNER"]],
+    [
+      "a price above the ceiling",
+      { chain: { ...dear, ceilings: ceilings({ maxFeeWei: 21n * GWEI }) } },
+      ["RAISE_CEILING"],
+    ],
+    ["a price that a policy forbids", { chain: dear, transaction: { forbidden: rule } }, ["RAISE_LIMIT", "CANCEL"]],
+    [
+      "so that no cancel fits",
+      { chain: dear, transaction: { forbidden: rule, forbiddenCancel: rule } },
+      ["RAISE_LIMIT"],
+    ],
+    ["funds that pay for a cancel", funds(21_000n * 23n * GWEI), ["FUND_SIGNER", "CANCEL"]],
+    ["funds that do not", funds(1n), ["FUND_SIGNER"]],
+    ["a cancel is priced, not cancelled", { transaction: cancelling, chain: dear }, ["REPRICE"]],
+    ["a hash alone is cancelled", { transaction: { ...stuck, ...hashAlone }, chain: { pooled: null } }, ["CANCEL"]],
+    ["a node's own key", { transaction: nodeSigned, chain: dear }, ["USE_NONCE_ELSEWHERE"]],
+    ["a nonce that the chain is past", { transaction: stuck, chain: { minedCount: 8 } }, ["WAIT"]],
+    ["a suspended lane is resumed first", { transaction: stuck, lane: { suspended: true } }, ["RESUME_LANE"]],
+    ["every stop of a lane has to go", { lane: { killed: KILL, suspended: true } }, ["END_KILL", "RESUME_LANE"]],
+    ["what is mined needs no lane", { transaction: mined, lane: { suspended: true } }, ["WAIT"]],
+  ])("offers nothing that would be refused, or would not help: %s", (_, changes, helps) => {
+    const { help, actions } = explain(situation(changes));
+    expect(help.map(({ code }) => code)).toEqual(helps);
+    for (const { code } of actions) expect(helps).toContain(code);
+  });
+
+  it("says in one breath what is wrong, what that holds up, and what helps", () => {
+    const told = explain(
+      situation({ transaction: stuck, chain: { ...dear, dearSinceBlock: 88 }, lane: { behind: 3 } }),
+    );
+    expect(told.summary).toBe(
+      "Nonce 7 is stuck: offers at most 20 gwei for gas that costs 30 gwei since block 88; 3 nonces wait behind it. What helps: offer more for it.",
+    );
+    expect(told.actions[0]).toEqual({
+      action: "reprice",
+      code: "REPRICE",
+      label: "Offer more for it",
+      method: "POST",
+      path: "/api/v1/tx/a/reprice",
+      body: { reason: "explain: FEE_BELOW_BASE_FEE" },
+      scope: "operate",
+    });
+    const { summary } = explain(situation());
+    expect(summary).toMatch(/^Nonce 7: a node has it; .*\. Nothing needs to be done: it goes on by itself\.$/);
   });
 
   it("repeats no help, however many causes want it", () => {

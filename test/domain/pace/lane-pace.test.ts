@@ -5,7 +5,7 @@ import * as lane from "../../../src/domain/pace/lane-pace.ts";
 
 const NEW = lane.NEW_LANE_PACE;
 const NOW = 1_000;
-const head = (nonce: number, stuck = false, ageMs = 0) => ({ nonce, stuck, ageMs });
+const head = (nonce: number, stuck = false, ageMs = 0, sends = 1) => ({ nonce, stuck, ageMs, sends });
 
 describe("a lane that was just taken", () => {
   it("owes its looks, has the whole window, and has said nothing", () => {
@@ -65,6 +65,25 @@ describe("the head of the line", () => {
     const repaired = lane.headSeen(stuck, head(1), NOW + 5);
     expect(repaired.head).toMatchObject({ sinceMs: NOW + 5, seenMs: NOW, stuck: false });
     expect(lane.headSeen(repaired, head(1, true), NOW + 9).head).toMatchObject({ sinceMs: NOW + 5, stuck: true });
+  });
+
+  it("counts what is sent again from where its patience began: not while it stood behind others, nor before its repair", () => {
+    expect(lane.headSeen(NEW, head(1, false, 400, 9), NOW).head).toMatchObject({ sentBefore: 1 });
+    const first = lane.headSeen(NEW, head(1, false, 0, 0), NOW);
+    expect(first.head).toMatchObject({ sentBefore: 0 });
+    const next = lane.headSeen(first, head(2, false, 0, 7), NOW);
+    expect(next.head).toMatchObject({ sentBefore: 7 });
+    const stuck = lane.headSeen(next, head(2, true, 0, 12), NOW);
+    expect(stuck.head).toMatchObject({ sentBefore: 7 });
+    expect(lane.headSeen(stuck, head(2, false, 0, 13), NOW).head).toMatchObject({ sentBefore: 13 });
+  });
+
+  it("has patience anew also where it is repaired before the next look", () => {
+    const seen = lane.headSeen(NEW, head(1, false, 400, 5), NOW);
+    const stuck = lane.headStuck(seen, 1);
+    expect(lane.headSeen(stuck, head(1, false, 0, 6), NOW + 5).head).toMatchObject({ sinceMs: NOW + 5, sentBefore: 6 });
+    expect(lane.headStuck(seen, 2)).toBe(seen);
+    expect(lane.headStuck(NEW, 1)).toBe(NEW);
   });
 
   it("is reported once as holding up others", () => {

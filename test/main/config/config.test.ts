@@ -62,6 +62,7 @@ describe("defaults", () => {
         repricing: marketRepricing,
         maxAttempts: 0,
         stuckAfterMs: 1_800_000,
+        stuckAfterResubmits: 30,
         inFlightWindow: 64,
         blockQueueLength: 1000,
         maxFeeWei: null,

@@ -1,0 +1,168 @@
+/** What an explanation knows of a lane: who acts for it, what stops it, and what stands before a transaction. */
+import { attemptToSend } from "../../domain/attempts.ts";
+import { GAS_OF_NOTHING } from "../../domain/explain/possible.ts";
+import type { ExplainedHole, ExplainedLane } from "../../domain/explain/situation.ts";
+import { feeCap } from "../../domain/fees.ts";
+import type { Hole } from "../../domain/holes.ts";
+import type { Kill } from "../../domain/kills.ts";
+import type { Address, Lane } from "../../domain/lane.ts";
+import { foreseen } from "../../domain/ledger/index.ts";
+import type { Forbidden } from "../../domain/policy/policy.ts";
+import { isSettled } from "../../domain/transitions.ts";
+import type { Ports } from "../../ports/ports.ts";
+import type { LaneRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
+import type { LimitPorts } from "../lane/limits.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { ChainSettings } from "../settings.ts";
+import { signerAwayOf } from "./signers.ts";
+
+export interface LaneFactPorts extends LimitPorts {
+  readonly store: Pick<QueryStore, "transaction" | "transactionAt" | "history" | "lanes" | "laneDecisions" | "poolOf">;
+  readonly codec: Pick<Ports["codec"], "checksum">;
+  readonly kills: { concerning(signer: Address): Kill | null };
+  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
+}
+
+interface OnChain {
+  /** Null: the chain does not say. */
+  readonly minedCount: number | null;
+  /** Null: the chain is not configured here. */
+  readonly settings: Pick<ChainSettings, "holePolicy" | "expiredReservations"> | null;
+}
+
+/** Nonces above a hole that are looked at for the one above it: between them there are reservations and more holes at most. */
+const MOST_LOOKED_AT = 64;
+/** Transactions that are read to find one that is held back; a longer line is mined first, and asked about again. */
+const MOST_BETWEEN = 32;
+
+export async function laneFacts(
+  ports: LaneFactPorts,
+  record: TransactionRecord,
+  onChain: OnChain,
+): Promise<ExplainedLane> {
+  const { store, kills, lanesOf } = ports;
+  const { chainId, signer } = record.lane;
+  const row = (await store.lanes(signer)).find(({ lane }) => lane.chainId === chainId);
+  const known = {
+    signer: ports.codec.checksum(signer),
+    killed: kills.concerning(signer),
+    ...(await suspension(ports, record.lane, row)),
+    owner: row?.owner ?? null,
+    signerAway: signerAwayOf(lanesOf(chainId), signer),
+    behind: record.nonce === null ? 0 : Math.max(0, (row?.cursor ?? 0) - 1 - record.nonce),
+  };
+  if (record.nonce === null || isSettled(record.state)) return { ...known, head: null, hole: null };
+  return { ...known, ...(await standing(ports, { record, row, nonce: record.nonce }, onChain)) };
+}
+
+/** Of the last decisions about a lane, the one that suspended it is among these unless it was suspended and resumed in one. */
+const DECISIONS = 5;
+
+async function suspension(
+  { store }: LaneFactPorts,
+  lane: Lane,
+  row: LaneRecord | undefined,
+): Promise<Pick<ExplainedLane, "suspended" | "suspendedFor">> {
+  const by = row?.suspendedBy ?? null;
+  if (by === null) return { suspended: false, suspendedFor: null };
+  if (by === "HISTORY")
+    return { suspended: true, suspendedFor: "the database's history changed: look before you resume" };
+  const decision = (await store.laneDecisions(lane, DECISIONS)).find(({ action }) => action === "suspend");
+  return { suspended: true, suspendedFor: decision === undefined ? null : `${decision.actor}: ${decision.reason}` };
+}
+
+interface Place {
+  readonly record: TransactionRecord;
+  readonly row: LaneRecord | undefined;
+  readonly nonce: number;
+}
+
+/** What stands at the nonce that the chain wants next, where that is not this one. */
+async function standing(
+  ports: LaneFactPorts,
+  place: Place,
+  onChain: OnChain,
+): Promise<Pick<ExplainedLane, "head" | "hole">> {
+  const { record, row, nonce } = place;
+  const { minedCount } = onChain;
+  if (minedCount === null) {
+    const head = row?.headOfLine ?? null;
+    if (head === null || head.txId === record.txId) return { head: null, hole: null };
+    const { heldSince } = (await ports.store.transaction(head.txId)) ?? {};
+    return { head: { ...head, held: heldSince !== undefined }, hole: null };
+  }
+  if (minedCount >= nonce) return { head: null, hole: null };
+  const next = await ports.store.transactionAt(record.lane, minedCount);
+  if (next === null) return { head: null, hole: await holeAt(ports, place, { ...onChain, minedCount }) };
+  const { txId, state, heldSince } = next;
+  return { head: { txId, nonce: minedCount, state, held: heldSince !== undefined }, hole: null };
+}
+
+/** Between the head and this one: the lowest that is held back, which it waits for once the head is mined. */
+export async function heldBetween(
+  { store }: LaneFactPorts,
+  { lane, nonce }: TransactionRecord,
+  head: number,
+): Promise<TransactionRecord | null> {
+  const end = Math.min(nonce ?? 0, head + 1 + MOST_BETWEEN);
+  for (let next = head + 1; next < end; next++) {
+    const found = await store.transactionAt(lane, next);
+    if (found?.heldSince !== undefined) return found;
+  }
+  return null;
+}
+
+async function holeAt(
+  ports: LaneFactPorts,
+  { record, row, nonce: below }: Place,
+  { minedCount: nonce, settings }: OnChain & { readonly minedCount: number },
+): Promise<ExplainedHole> {
+  const hole = row?.holes.find((each) => each.nonce === nonce);
+  // What no transaction holds and is no hole either is kept for a caller, where anything is.
+  const reserved = hole === undefined && (row?.reserved ?? 0) > 0;
+  const above = hole === undefined ? null : await firstAbove(ports, record, { nonce, below });
+  const filling = hole === undefined || above === null ? BY_ITSELF : fillingOf(hole, above, settings);
+  const forbidden = filling.by !== "order" || above === null ? null : await forbiddenFilling(ports, hole, above);
+  return { nonce, detail: hole?.detail ?? null, reserved, filling, forbidden };
+}
+
+const BY_ITSELF = { by: "itself" } as const;
+
+/** The head of the lane: an order to fill the nonce is given about that one, and about no other. */
+async function firstAbove(
+  { store }: LaneFactPorts,
+  record: TransactionRecord,
+  { nonce, below }: { readonly nonce: number; readonly below: number },
+): Promise<TransactionRecord | null> {
+  for (let next = nonce + 1; next < below && next <= nonce + MOST_LOOKED_AT; next++) {
+    const found = await store.transactionAt(record.lane, next);
+    if (found !== null) return found;
+  }
+  return below <= nonce + MOST_LOOKED_AT ? record : null;
+}
+
+function fillingOf(hole: Hole, above: TransactionRecord, settings: OnChain["settings"]): ExplainedHole["filling"] {
+  const { state, txId, receipt, attempts } = above;
+  // Not signed yet, it moves down into the hole.
+  if (receipt !== null || (state !== "TRACKING" && state !== "STUCK")) return BY_ITSELF;
+  if (attemptToSend(attempts)?.nodeSigned === true) return { by: "chainNode" };
+  const repairs = hole.expired !== undefined && settings?.expiredReservations === "placeholder";
+  // Where a loop may fill it and could not, its head is STUCK.
+  if (state !== "STUCK" && (repairs || settings?.holePolicy === "heal")) return BY_ITSELF;
+  return { by: "order", txId };
+}
+
+async function forbiddenFilling(
+  { limits = null }: LaneFactPorts,
+  hole: Hole | undefined,
+  { lane, attempts }: TransactionRecord,
+): Promise<Forbidden | null> {
+  const price = attempts.findLast((each) => each.foreign !== true)?.fees;
+  if (limits === null || price === undefined) return null;
+  const owner = hole?.expired?.owner ?? null;
+  const use = await limits.use(lane, owner === null ? {} : { owner });
+  const gasCost = GAS_OF_NOTHING * feeCap(price);
+  const spends = { to: lane.signer, data: "0x", value: 0n, gasCost, about: "placeholder" } as const;
+  const verdict = foreseen(limits.policies, use, spends);
+  return "forbidden" in verdict ? verdict.forbidden : null;
+}

@@ -1,0 +1,96 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { type Waiting, WORLDS } from "../../support/explained-worlds.ts";
+import { OperatedWorld } from "../../support/operations.ts";
+import { SIGNER, World } from "../../support/world.ts";
+
+let world: World | null = null;
+afterEach(async () => {
+  await world?.close();
+  world = null;
+});
+
+async function begin(name: string): Promise<Waiting> {
+  const make = WORLDS[name];
+  if (make === undefined) throw new Error(`there is no world where ${name}`);
+  const waiting = await make();
+  world = waiting.world;
+  return waiting;
+}
+
+describe("a transaction behind another one", () => {
+  it.each([
+    ["the head is stuck because it offers too little", "reprice"],
+    ["the head was sent again too often", "reprice"],
+    ["a node has forgotten the head", "resubmit"],
+    ["the head is held back", "resume"],
+    ["the first is held back before it is signed", "resume"],
+    ["the window is full behind a head that offers too little", "reprice"],
+  ])("names whom it waits for, and offers what helps that one: %s", async (name, action) => {
+    const { world: here, entry, txIds } = await begin(name);
+    const [head = "", ...behind] = txIds;
+    const of = await here.settle(entry.node.api.explain(head));
+    expect(of.blockedBy).toBeUndefined();
+    expect(of.actions[0]).toMatchObject({ action, path: `/api/v1/tx/${head}/${action}` });
+    for (const txId of behind) {
+      const { blockedBy, actions, help } = await here.settle(entry.node.api.explain(txId));
+      expect(blockedBy).toEqual({ txId: head, nonce: 0 });
+      expect(actions.map(({ path, body }) => ({ path, body }))).toEqual(
+        of.actions.map(({ path, body }) => ({ path, body })),
+      );
+      expect(help.map(({ code }) => code)).toEqual(of.help.map(({ code }) => code));
+    }
+  });
+
+  it.each([
+    ["the lane is suspended", `/api/v1/signers/${SIGNER}/resume`],
+    ["the signer is stopped", `/api/v1/signers/${SIGNER}/kill`],
+    ["everything is stopped", "/api/v1/kill"],
+  ])("names its head, and what stops the whole lane: %s", async (name, path) => {
+    const { world: here, entry, txIds } = await begin(name);
+    for (const txId of txIds.slice(1)) {
+      const { blockedBy, actions } = await here.settle(entry.node.api.explain(txId));
+      expect(blockedBy).toEqual({ txId: txIds[0], nonce: 0 });
+      expect(actions.map((each) => each.path.toLowerCase())).toEqual([path.toLowerCase()]);
+    }
+  });
+
+  it.each(["a hole is below, and the head is stuck for it", "a hole is below"])(
+    "of a hole is told the nonce, and offered nothing but to fill it, by the head: %s",
+    async (name) => {
+      const { world: here, entry, txIds } = await begin(name);
+      for (const txId of txIds) {
+        const { blockedBy, actions } = await here.settle(entry.node.api.explain(txId));
+        expect(blockedBy).toEqual({ nonce: 0 });
+        expect(actions).toMatchObject([
+          { path: `/api/v1/tx/${txIds[0]}/resolve`, body: { action: "PLACEHOLDER", nonce: 0 } },
+        ]);
+      }
+    },
+  );
+
+  it("is told of what is held back between it and the head", async () => {
+    const { world: here, entry, txIds } = await begin("the second is held back");
+    const [, held, third = ""] = txIds;
+    const { blockedBy, actions } = await here.settle(entry.node.api.explain(third));
+    expect(blockedBy).toEqual({ txId: held, nonce: 1 });
+    expect(actions[0]).toMatchObject({ action: "resume", path: `/api/v1/tx/${held}/resume` });
+  });
+
+  it("is told no more than the nonce where its key may not see whose that is", async () => {
+    const { world: here, entry, txIds } = await begin("the head is held back");
+    const { api } = entry.node;
+    const told = await here.settle(api.explain(txIds[1] ?? "", { blockerByNonce: true }));
+    expect(told).toMatchObject({ help: [{ code: "LOOK_AT_BLOCKER" }], actions: [] });
+    expect(told.summary).toMatch(/whatever helps nonce 0 helps all behind it/);
+    expect(told.summary).not.toMatch(/because/);
+  });
+
+  it("says who suspended its lane, and why", async () => {
+    world = new World();
+    const ops = new OperatedWorld(world);
+    const entry = await world.startNode();
+    await ops.lane(entry, "suspend");
+    const { summary } = await world.settle(entry.node.api.explain(await ops.create(entry)));
+    expect(summary).toContain("its lane is suspended (operator:ops: maintenance): nothing of it is sent");
+  });
+});
