@@ -15,8 +15,9 @@ umask 077
 choice=(--schema "$schema")
 if [ "${WHOLE:-no}" = yes ]; then choice=(); fi
 pg_dump --dbname "$FENCEPOST_DATABASE_URL" --format custom --no-password "${choice[@]}" --file "$part"
-# A dump that cannot be read is no backup. What it has is listed without a server.
-if ! pg_restore --list "$part" | grep -q "TABLE DATA $schema lane "; then
+# A dump that cannot be read is no backup. What it has is listed without a server, and read to its end: pg_restore takes a reader
+# that leaves early for a failure.
+if ! pg_restore --list "$part" | grep "TABLE DATA $schema lane " >/dev/null; then
   echo "backup.sh: the dump holds no lanes of the schema $schema: nothing was kept" >&2
   exit 1
 fi

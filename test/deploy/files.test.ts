@@ -65,7 +65,10 @@ describe("every file in deploy/", () => {
 
   it("and only commands that exist", () => {
     const said = files.flatMap((path) =>
-      matches(readText(path).replace(/^\s*#.*$/gm, ""), /(?:fencepost\.js|`fencepost|"\$\{fencepost\[@\]\}")[", ]+([a-z]{3,})/g),
+      matches(
+        readText(path).replace(/^\s*#.*$/gm, ""),
+        /(?:fencepost\.js|`fencepost|"\$\{fencepost\[@\]\}")[", ]+([a-z]{3,})/g,
+      ),
     );
     expect(said).toEqual(expect.arrayContaining(["start", "health", "ready", "migrate"]));
     expect(said.filter((command) => !commands.has(command))).toEqual([]);
@@ -79,7 +82,9 @@ describe("every file in deploy/", () => {
   });
 
   it("and the documents that it names exist", () => {
-    const named = files.flatMap((path) => readText(path).match(/\b(?:docs|deploy)\/[\w./-]+\.(?:md|sh|yml|js)\b/g) ?? []);
+    const named = files.flatMap(
+      (path) => readText(path).match(/\b(?:docs|deploy)\/[\w./-]+\.(?:md|sh|yml|js)\b/g) ?? [],
+    );
     expect(named.length).toBeGreaterThan(5);
     // The alerts come with the metrics they are about.
     const missing = named.filter((path) => !existsSync(posix.join(ROOT, path)));
@@ -131,7 +136,10 @@ describe("the configuration by files", () => {
 
   it("finds every secret that compose, chart and unit hand over, under the name that it looks for", () => {
     for (const [name, { secrets = [] }] of nodes) {
-      expect(secrets.filter((secret) => !credentials.has(secret)), name).toEqual([]);
+      expect(
+        secrets.filter((secret) => !credentials.has(secret)),
+        name,
+      ).toEqual([]);
     }
     expect(new Set(schema.properties.secretKeys.items.enum)).toEqual(credentials);
     const loaded = matches(UNIT, /^#?LoadCredential=([a-z-]+):/gm);
@@ -145,7 +153,10 @@ describe("the configuration by files", () => {
     expect(secret.map((key) => SETTINGS[key].variable).filter((name) => !refused.has(name))).toEqual([]);
     const own = matches(DEPLOYMENT, /- name: (FENCEPOST_[A-Z_]+)/g);
     expect(own.length).toBeGreaterThan(4);
-    expect(own.filter((name) => !refused.has(name)), "what the chart sets cannot be set twice").toEqual([]);
+    expect(
+      own.filter((name) => !refused.has(name)),
+      "what the chart sets cannot be set twice",
+    ).toEqual([]);
   });
 });
 
@@ -191,7 +202,9 @@ describe("whoever stops a node", () => {
       expect(Number.parseInt(stop_grace_period ?? "0", 10), name).toBeGreaterThan(least);
     }
     expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(UNIT)?.[1])).toBeGreaterThan(least);
-    expect(DEPLOYMENT).toContain("terminationGracePeriodSeconds: {{ add .Values.preStopSeconds .Values.drainSeconds 10 }}");
+    expect(DEPLOYMENT).toContain(
+      "terminationGracePeriodSeconds: {{ add .Values.preStopSeconds .Values.drainSeconds 10 }}",
+    );
     const { drainSeconds: said } = readYaml<{ drainSeconds: number }>(`${CHART}/values.yaml`);
     expect(said).toBe(drainSeconds);
   });
@@ -213,7 +226,9 @@ describe("the chart", () => {
     const asked = matches(DEPLOYMENT, /path: (\/\w+)$/gm);
     expect(new Set(asked)).toEqual(new Set(["/healthz", "/readyz"]));
     for (const path of [...asked, "/metrics"]) expect(routes).toContain(`"${path}"`);
-    expect(files.map((path) => readText(path)).filter((text) => /kind: HorizontalPodAutoscaler/.test(text))).toEqual([]);
+    expect(files.map((path) => readText(path)).filter((text) => /kind: HorizontalPodAutoscaler/.test(text))).toEqual(
+      [],
+    );
   });
 
   it("knows every value in its schema", () => {

@@ -133,8 +133,17 @@ describe("other tools", () => {
 
   it("promtool understands prometheus.yml", async ({ skip }) => {
     skip(find("promtool") === undefined, without("promtool", "prometheus.yml"));
-    skip(!existsSync(join(DEPLOY, "prometheus/alerts.yml")), "no alerts.yml beside it yet: prometheus.yml stays unchecked");
-    const said = await run(find("promtool"), "check", "config", "--syntax-only", join(DEPLOY, "prometheus/prometheus.yml"));
+    skip(
+      !existsSync(join(DEPLOY, "prometheus/alerts.yml")),
+      "no alerts.yml beside it yet: prometheus.yml stays unchecked",
+    );
+    const said = await run(
+      find("promtool"),
+      "check",
+      "config",
+      "--syntax-only",
+      join(DEPLOY, "prometheus/prometheus.yml"),
+    );
     expect(said).toContain("is valid prometheus config file syntax");
   });
 

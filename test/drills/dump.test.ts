@@ -1,8 +1,8 @@
 /** docs/operations/backup.md and restore.md with pg_dump and pg_restore, by the scripts in deploy/drills. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { migrate } from "../../src/adapters/postgres/migrate.ts";
 import { afterEach, beforeEach, describe, expect, vi } from "vitest";
+import { migrate } from "../../src/adapters/postgres/migrate.ts";
 import type { EmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
 import { fencepost, NO_POSTGRES_15, runDrill } from "../support/drill-scripts.ts";
 import { connect, it, nodesOn, SIGNER } from "../support/integration.ts";
@@ -45,7 +45,10 @@ describe("a dump", () => {
     expect(await drill("backup.sh")).toMatchObject({ code: 0, output: expect.stringContaining("kept ") });
     for (const index of range(2)) await confirm(3 + index);
 
-    expect(await drill("restore.sh")).toMatchObject({ code: 1, output: expect.stringContaining("stop every node first") });
+    expect(await drill("restore.sh")).toMatchObject({
+      code: 1,
+      output: expect.stringContaining("stop every node first"),
+    });
     node.signal("SIGTERM");
     await node.exited;
     const restored = await drill("restore.sh");

@@ -71,7 +71,12 @@ describe("what the image holds", () => {
   async function keepSecrets(databaseUrl: string, rpcUrl: string): Promise<string> {
     const secrets = join(directory.path, "secrets");
     await mkdir(secrets);
-    const kept = { "database-url": databaseUrl, "rpc-url": rpcUrl, "signer-keys": KEYS[0], "api-keys": `app:${SECRET}` };
+    const kept = {
+      "database-url": databaseUrl,
+      "rpc-url": rpcUrl,
+      "signer-keys": KEYS[0],
+      "api-keys": `app:${SECRET}`,
+    };
     for (const [name, value] of Object.entries(kept)) {
       await writeFile(join(secrets, name), `${value}\n`);
       // As Docker and Kubernetes mount them: root's, and readable for the container.

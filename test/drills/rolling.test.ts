@@ -52,7 +52,9 @@ describe("a rolling upgrade", () => {
     simulated,
     database,
   }) => {
-    const [newest] = await database.query<{ name: string }>('SELECT max(name COLLATE "C") AS name FROM fencepost.migration');
+    const [newest] = await database.query<{ name: string }>(
+      'SELECT max(name COLLATE "C") AS name FROM fencepost.migration',
+    );
     const next = await nextRelease(directory.path, newest?.name ?? "");
     const start = async (root: string, name: string): Promise<NodeProcess> => {
       const variables = {
@@ -96,6 +98,8 @@ describe("a rolling upgrade", () => {
     await untilSettled(database, load.accepted.length, { giveUpMs: 60_000 });
     const witnessed = simulated.chain.witness.map(({ hash }) => hash);
     await audit({ database, rpcUrl: simulated.url, witnessed });
-    expect(caller.refusals.map(({ code }) => code).filter((code) => !/^UN(AVAILABLE|REACHABLE)$/.test(code))).toEqual([]);
+    expect(caller.refusals.map(({ code }) => code).filter((code) => !/^UN(AVAILABLE|REACHABLE)$/.test(code))).toEqual(
+      [],
+    );
   });
 });
