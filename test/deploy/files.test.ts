@@ -174,6 +174,13 @@ describe("compose.yml", () => {
     expect(targets).toEqual(nodes.map(([name]) => `${name}:${port}`));
   });
 
+  it("is asked under the job that the alerts look for, as the chart is", () => {
+    const { scrape_configs } = readYaml<{ scrape_configs: { job_name: string }[] }>("deploy/prometheus/prometheus.yml");
+    expect(scrape_configs.map(({ job_name }) => job_name)).toEqual(["fencepost"]);
+    expect(readText(`${CHART}/templates/monitoring.yaml`)).toContain("jobLabel: app.kubernetes.io/name\n");
+    expect(readText(`${CHART}/templates/_names.tpl`)).toContain("app.kubernetes.io/name: fencepost\n");
+  });
+
   it("mounts what is there, and secrets that make-secrets.sh makes", () => {
     const mounted = Object.values(compose.services).flatMap(({ volumes = [] }) =>
       volumes.filter((volume) => volume.startsWith("./")).map((volume) => volume.split(":")[0] ?? ""),

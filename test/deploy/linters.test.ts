@@ -14,7 +14,23 @@ const CHART = join(DEPLOY, "helm/fencepost");
 const FOLDERS = [...(process.env.PATH ?? "").split(delimiter), join(process.env.HOME ?? "", "go/bin")];
 
 const find = (tool: string) => FOLDERS.map((folder) => join(folder, tool)).find((path) => existsSync(path));
-const without = (tool: string, what: string) => `no ${tool} is installed: ${what} stays unchecked`;
+const docker = find("docker");
+const compose = docker === undefined ? null : await run(docker, "compose", "version").catch(() => null);
+
+const CHECKED_BY = {
+  helm: { path: find("helm"), what: "the chart" },
+  "systemd-analyze": { path: find("systemd-analyze"), what: "the unit" },
+  hadolint: { path: find("hadolint"), what: "the Dockerfile" },
+  "docker compose": { path: compose === null ? undefined : docker, what: "compose.yml" },
+  promtool: { path: find("promtool"), what: "prometheus.yml" },
+  shellcheck: { path: find("shellcheck"), what: "the style of the scripts" },
+} as const;
+
+const without = (tool: keyof typeof CHECKED_BY) =>
+  `no ${tool} is installed: ${CHECKED_BY[tool].what} in deploy/ stays unchecked by it`;
+for (const [tool, { path }] of Object.entries(CHECKED_BY)) {
+  if (path === undefined) process.stderr.write(`${without(tool as keyof typeof CHECKED_BY)}\n`);
+}
 
 async function run(program: string | undefined, ...argv: readonly string[]): Promise<string> {
   if (program === undefined) throw new Error("not installed");
@@ -34,8 +50,8 @@ interface Pod {
 }
 
 describe("helm", () => {
-  const helm = find("helm");
-  const NONE = without("helm", "the chart");
+  const helm = CHECKED_BY.helm.path;
+  const NONE = without("helm");
   // Without a cluster to ask, helm assumes one; a build of one's own assumes one that is years old.
   const render = async (...argv: readonly string[]) => {
     const text = await run(helm, "template", "relay", CHART, "--kube-version", "1.31.0", ...argv);
@@ -86,8 +102,8 @@ describe("helm", () => {
 });
 
 describe("systemd-analyze", () => {
-  const analyze = find("systemd-analyze");
-  const NONE = without("systemd-analyze", "the unit");
+  const analyze = CHECKED_BY["systemd-analyze"].path;
+  const NONE = without("systemd-analyze");
 
   it("knows every line of the unit, and finds it well closed", async ({ skip }) => {
     skip(analyze === undefined, NONE);
@@ -109,14 +125,13 @@ describe("systemd-analyze", () => {
 
 describe("other tools", () => {
   it("hadolint finds nothing wrong with the Dockerfile", async ({ skip }) => {
-    skip(find("hadolint") === undefined, without("hadolint", "the Dockerfile's style"));
-    expect(await run(find("hadolint"), join(DEPLOY, "Dockerfile"))).toBe("");
+    const { path } = CHECKED_BY.hadolint;
+    skip(path === undefined, without("hadolint"));
+    expect(await run(path, join(DEPLOY, "Dockerfile"))).toBe("");
   });
 
   it("docker compose understands compose.yml", async ({ skip }) => {
-    const docker = find("docker");
-    const plugin = await run(docker, "compose", "version").catch(() => null);
-    skip(plugin === null, without("docker compose", "compose.yml"));
+    skip(compose === null, without("docker compose"));
     // Compose looks whether the secrets are there: a copy has some.
     const directory = await makeTemporaryDirectory();
     try {
@@ -132,13 +147,14 @@ describe("other tools", () => {
   });
 
   it("promtool understands prometheus.yml", async ({ skip }) => {
-    skip(find("promtool") === undefined, without("promtool", "prometheus.yml"));
+    const { path } = CHECKED_BY.promtool;
+    skip(path === undefined, without("promtool"));
     skip(
       !existsSync(join(DEPLOY, "prometheus/alerts.yml")),
       "no alerts.yml beside it yet: prometheus.yml stays unchecked",
     );
     const said = await run(
-      find("promtool"),
+      path,
       "check",
       "config",
       "--syntax-only",
@@ -150,7 +166,8 @@ describe("other tools", () => {
   it("bash understands the scripts, and shellcheck where it is there", async ({ skip }) => {
     const scripts = ["make-secrets.sh", "drills/backup.sh", "drills/restore.sh"].map((name) => join(DEPLOY, name));
     for (const script of scripts) await run("/bin/bash", "-n", script);
-    skip(find("shellcheck") === undefined, without("shellcheck", "the scripts' style"));
-    expect(await run(find("shellcheck"), ...scripts)).toBe("");
+    const { path } = CHECKED_BY.shellcheck;
+    skip(path === undefined, without("shellcheck"));
+    expect(await run(path, ...scripts)).toBe("");
   });
 });

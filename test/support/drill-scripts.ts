@@ -1,5 +1,6 @@
 /** Runs the scripts of deploy/drills as an operator does, with the tools of Debian's PostgreSQL 15 and this checkout's command line. */
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { ROOT } from "../architecture/tree.ts";
@@ -8,6 +9,8 @@ import { POSTGRES_15 } from "./postgres-15.ts";
 export const NO_POSTGRES_15 = "no PostgreSQL 15 of Debian is installed: backups with its tools stay untested";
 
 export const tool = (name: string) => join(POSTGRES_15, "bin", name);
+
+if (!existsSync(tool("pg_dump"))) process.stderr.write(`${NO_POSTGRES_15}\n`);
 
 interface Ran {
   readonly code: number;
