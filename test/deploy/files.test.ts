@@ -1,11 +1,15 @@
 /** What deploy/ says of variables, paths, ports, commands and times, against the code: a file that nobody runs here goes stale unseen. */
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { posix } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { SETTING_KEYS, SETTINGS } from "../../src/main/config/schema.ts";
 import { version } from "../../src/main/version.ts";
 import { listFiles, ROOT, readText } from "../architecture/tree.ts";
+import { makeTemporaryDirectory } from "../support/temporary-directory.ts";
 
 const files = listFiles("deploy").filter((path) => !path.startsWith("deploy/secrets/"));
 const variables = new Set<string>(SETTING_KEYS.map((key) => SETTINGS[key].variable));
@@ -145,6 +149,23 @@ describe("the configuration by files", () => {
     const loaded = matches(UNIT, /^#?LoadCredential=([a-z-]+):/gm);
     expect(loaded.length).toBeGreaterThan(3);
     expect(loaded.filter((name) => !credentials.has(name))).toEqual([]);
+  });
+
+  it("reads each of them, without its line break; keys it only names, and what is not there is not set", async () => {
+    const directory = await makeTemporaryDirectory();
+    for (const name of ["database-url", "api-keys", "signer-keys"]) {
+      await writeFile(posix.join(directory.path, name), `${name} as it is\n`);
+    }
+    const script = "console.log(JSON.stringify((await import(process.argv[1])).default))";
+    const argv = ["--input-type=module", "--eval", script, posix.join(ROOT, "deploy/fencepost.config.js")];
+    const env = { CREDENTIALS_DIRECTORY: directory.path };
+    const { stdout } = await promisify(execFile)(process.execPath, argv, { env });
+    await directory.remove();
+    expect(JSON.parse(stdout)).toEqual({
+      databaseUrl: "database-url as it is",
+      apiKeys: "api-keys as it is",
+      privateKeyFiles: posix.join(directory.path, "signer-keys"),
+    });
   });
 
   it("is what keeps secrets out of the chart's values", () => {
