@@ -37,6 +37,16 @@ const found = (name: string) => onDatabase(name, (store) => store.registerInstan
 const standing = (name: string, lane: Lane) =>
   onDatabase(name, async (store) => (await store.lanes(lane.signer)).map(({ suspendedBy }) => suspendedBy));
 
+async function makeTableAnew(name: string): Promise<void> {
+  const client = await connectClient(urlOf(name));
+  await client.query(`BEGIN;
+    ALTER TABLE fencepost.lane RENAME TO before;
+    CREATE TABLE fencepost.lane (LIKE fencepost.before INCLUDING ALL);
+    INSERT INTO fencepost.lane SELECT * FROM fencepost.before;
+    COMMIT`);
+  await client.end();
+}
+
 describe("a database", () => {
   let name: string;
   let lane: Lane;
@@ -68,15 +78,17 @@ describe("a database", () => {
   });
 
   it("whose table was made anew, as pg_restore --clean does, is another history too", async () => {
-    const client = await connectClient(urlOf(name));
-    await client.query(`BEGIN;
-      ALTER TABLE fencepost.lane RENAME TO before;
-      CREATE TABLE fencepost.lane (LIKE fencepost.before INCLUDING ALL);
-      INSERT INTO fencepost.lane SELECT * FROM fencepost.before;
-      COMMIT`);
-    await client.end();
+    await makeTableAnew(name);
     expect(await found(name)).toEqual({ epoch: 2, begun: true, mayHaveLost: true });
     expect(await standing(name, lane)).toEqual(["HISTORY"]);
+  });
+
+  it("that was loaded anew under a process that misses nothing of its own is another history for that one, too", async () => {
+    await onDatabase(name, async (store) => {
+      await store.registerInstance(anInstance());
+      await makeTableAnew(name);
+      expect(await store.registerInstance(anInstance())).toEqual({ epoch: 2, begun: true, mayHaveLost: true });
+    });
   });
 
   it("of a release before this one, which noted no place, goes on", async () => {
