@@ -91,6 +91,8 @@ describe("what the image holds", () => {
     const inside = [
       "mount --bind --make-private / / && mount -o remount,bind,ro / && for place in /tmp /var/tmp /dev/shm; do " +
         "mount --bind $place $place 2>/dev/null && mount -o remount,bind,ro $place; done",
+      // Not even root could write there now.
+      `! touch ${join(image, "app/probe")} 2>/dev/null`,
       `cd ${join(image, "etc/fencepost")}`,
       `exec setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --bounding-set=-all ${command.join(" ")}`,
     ].join(" && ");
