@@ -7,6 +7,7 @@ const ON_DATABASE = [
   "test/{cluster,integration}/**/*.test.ts",
   "test/adapters/postgres/**/*.test.ts",
   "test/application/embedded.test.ts",
+  "test/drills/*.test.ts",
   "test/support/database.test.ts",
 ];
 
@@ -24,6 +25,8 @@ const EACH = {
       : []),
     // Minutes of everything that a real chain and the way to it can do: `npm run test:chain`.
     ...(process.env.FENCEPOST_CHAIN_LONG === undefined ? ["test/integration/long/**"] : []),
+    // Backups, restores, upgrades and the image's content, on servers of their own: `npm run test:drills`.
+    ...(process.env.FENCEPOST_DRILLS === undefined ? ["test/drills/**"] : []),
     // Clients of other makers, installed for it: `npm run test:clients`.
     ...(process.env.FENCEPOST_CLIENTS === undefined ? ["test/integration/clients/**"] : []),
   ],

@@ -85,9 +85,9 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
     async migrate(options) {
       const { config } = await load("migrate", options);
       const { migrate } = await import("../adapters/postgres/migrate.ts");
-      const { grant } = options;
+      const { grant, afterRestore = false } = options;
       const { databaseUrl, databaseSchema: schema } = config;
-      return migrate({ databaseUrl, schema, ...(grant === undefined ? {} : { grant }) });
+      return migrate({ databaseUrl, schema, afterRestore, ...(grant === undefined ? {} : { grant }) });
     },
     async config(options) {
       const { config, resolution } = await load("config", options);

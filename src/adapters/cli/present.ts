@@ -78,9 +78,15 @@ export function demoTable(report: DemoReport): string {
   return `\n${rows.map(([name, value]) => `  ${name.padEnd(20)}${value.padStart(8)}\n`).join("")}\n`;
 }
 
-export function migrationReport({ applied }: { readonly applied: readonly string[] }): string {
-  if (applied.length === 0) return "the schema is up to date\n";
-  return applied.map((name) => `applied ${name}\n`).join("");
+export interface MigrationReport {
+  readonly applied: readonly string[];
+  readonly afterRestore?: boolean;
+}
+
+export function migrationReport({ applied, afterRestore = false }: MigrationReport): string {
+  const lines = applied.length === 0 ? ["the schema is up to date"] : applied.map((name) => `applied ${name}`);
+  if (afterRestore) lines.push("marked as restored: every lane waits until `fencepost resume` is said for its signer");
+  return lines.map((line) => `${line}\n`).join("");
 }
 
 export function configTable(rows: readonly ConfigRow[]): string {

@@ -41,6 +41,7 @@ export interface DevOptions extends ServeOptions {
 
 export interface MigrateOptions extends CommandOptions {
   readonly grant?: string;
+  readonly afterRestore?: boolean;
 }
 
 /** What the commands do. `dev` and `start` call `ready` once and resolve when the node has stopped. */
@@ -148,9 +149,13 @@ function addOneShot(program: Command, actions: CliActions, io: CliIo): void {
   const migrate = program
     .command("migrate")
     .description("bring the database's schema up to this version")
-    .option("--grant <role>", "let this role run nodes on it, without the right to change a table");
+    .option("--grant <role>", "let this role run nodes on it, without the right to change a table")
+    .option("--after-restore", "the database comes from a backup: every lane waits until an operator resumes it");
   answerWith(migrate, io, {
-    ask: async (options: MigrateOptions) => ({ applied: (await actions.migrate(options)).applied }),
+    ask: async (options: MigrateOptions) => {
+      const { applied } = await actions.migrate(options);
+      return { applied, ...(options.afterRestore === true ? { afterRestore: true } : {}) };
+    },
     show: present.migrationReport,
   });
   const config = program

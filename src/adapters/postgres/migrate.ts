@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
+import { markRestored } from "./after-restore.ts";
 import { buildIndexes, inTransaction } from "./build-indexes.ts";
 import { DEFAULT_SCHEMA, speakingIn } from "./schema-name.ts";
 import { type Applied, leftBehind, type RunningNode, suits, tooNew, worksWithOf } from "./schema-skew.ts";
@@ -38,6 +39,8 @@ export interface SchemaOptions {
   readonly schema?: string;
   /** A role that nodes run as, and that may change no table: it gets the rights that they need. */
   readonly grant?: string;
+  /** The database was restored from a backup: every lane waits for an operator. */
+  readonly afterRestore?: boolean;
   /** Another set than the one that ships with this program. */
   readonly migrations?: readonly Migration[];
 }
@@ -91,6 +94,7 @@ export async function migrate(options: SchemaOptions): Promise<{ readonly applie
     await refuseUnquotable(client, schema);
     const applied = await applyPatiently(client, migrations);
     if (applied.length > 0) await analyse(client);
+    if (options.afterRestore === true) await markRestored(client);
     if (options.grant !== undefined) await grantTo(client, schema, options.grant);
     return { applied };
   });

@@ -140,6 +140,7 @@ CREATE TABLE fencepost.database_history (
   epoch integer NOT NULL,
   seen_at timestamp with time zone NOT NULL,
   may_have_lost boolean NOT NULL DEFAULT false,
+  place text COLLATE "C",
   CONSTRAINT database_history_pkey PRIMARY KEY (ordinal)
 ) WITH (fillfactor=50);
 

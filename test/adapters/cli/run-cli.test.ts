@@ -95,6 +95,12 @@ describe("results", () => {
     const migrate = async () => ({ applied });
     expect((await run(["migrate"], { migrate })).stdout).toBe("applied 0001-schema.sql\napplied 0002-more.sql\n");
     expect(JSON.parse((await run(["migrate", "--json"], { migrate })).stdout)).toEqual({ applied });
+    const restored = ["migrate", "--after-restore"];
+    expect((await run(restored, { migrate })).stdout).toContain("every lane waits until `fencepost resume` is said");
+    expect(JSON.parse((await run([...restored, "--json"], { migrate })).stdout)).toEqual({
+      applied,
+      afterRestore: true,
+    });
     expect((await run(["migrate"], { migrate: async () => ({ applied: [] }) })).stdout).toBe(
       "the schema is up to date\n",
     );

@@ -269,6 +269,7 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
       { name: "another system", world: SEEN, values: { 1: "another" } },
       { name: "another timeline", world: SEEN, values: { 2: "another" } },
       { name: "another epoch", world: SEEN, values: { 3: 2 } },
+      { name: "tables that were loaded anew", world: `${SEEN}; ${seen("place = '1.1'")}` },
       { name: "commits that may be lost", world: `${SEEN}; ${seen("may_have_lost = true")}` },
       { name: "a log that was further on", world: `${SEEN}; ${seen("wal_position = 1e18")}` },
       { name: "a feed that was further on", world: SEEN, values: { 4: 6 } },
@@ -277,7 +278,10 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
       { name: "a marker of another store", world: SEEN, values: { 5: TWIN } },
       { name: "a migration that is not known", world: SEEN, values: { 8: "0000" } },
     ],
-    beside: [[/^f\.only_row$/, "the feed has one row"]],
+    beside: [
+      [/^f\.only_row$/, "the feed has one row"],
+      [/^d\.datname/, "names the database that one is in"],
+    ],
   },
   {
     statement: declareDead,

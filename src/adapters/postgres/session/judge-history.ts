@@ -40,7 +40,7 @@ export function judgeHistory(evidence: Evidence): Judgement {
 }
 
 function begins({ observed, memory, commitsKept, feed, seen }: Evidence, recorded: DatabaseHistoryRow): boolean {
-  if (!continues(recorded, observed)) return true;
+  if (!continues(recorded, observed) || recorded.loadedAnew) return true;
   if (feed.lastSeq < seen.seq || recorded.epoch < seen.epoch) return true;
   if (memory === null) return false;
   // Another node has begun an epoch since. That is enough, unless it saw no loss and a commit acknowledged to us is gone.
@@ -54,6 +54,7 @@ function isPromotionWithoutLoss(evidence: Evidence, recorded: DatabaseHistoryRow
   if (memory === null || !memory.synchronous || !commitsKept || feed.lastSeq < seen.seq) return false;
   return (
     sameIdentity(memory, recorded) &&
+    !recorded.loadedAnew &&
     recorded.epoch === memory.epoch &&
     observed.systemIdentifier === recorded.systemIdentifier &&
     Number.parseInt(observed.timeline, 16) > Number.parseInt(recorded.timeline, 16)

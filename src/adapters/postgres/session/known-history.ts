@@ -1,5 +1,5 @@
 /**
- * The database's history as this process knows it. A promotion changes the timeline, a restored dump the system
+ * The database's history as this process knows it. A promotion changes the timeline, a dump restored elsewhere the system
  * identifier, a restored snapshot puts the WAL position back; and the node that noticed first has begun a new epoch of
  * the feed. In each case commits that were acknowledged may be gone, and nothing that was planned before may be written any
  * more: all is refused until a new instance registers.

@@ -41,3 +41,8 @@ export const HISTORY = `
   current_setting('synchronous_standby_names') <> ''
     AND current_setting('synchronous_commit') IN ('on', 'remote_apply') AS synchronous,
   now() AS now`;
+
+/** The database and the table that hold the lanes, by the numbers that the server gave them when they were made. */
+export const PLACE = `
+  (SELECT d.oid::text FROM pg_database AS d WHERE d.datname = current_database())
+    || '.' || 'fencepost.lane'::regclass::oid::text`;

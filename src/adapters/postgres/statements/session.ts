@@ -1,5 +1,5 @@
 import type { DatabaseIdentity, ObservedHistory } from "../session/known-history.ts";
-import { HISTORY, LIMITS, PLANNER } from "../session/opening.ts";
+import { HISTORY, LIMITS, PLACE, PLANNER } from "../session/opening.ts";
 import { statement } from "./statement.ts";
 
 /**
@@ -71,6 +71,7 @@ export const proveContinuity = statement("prove-continuity")`
       SELECT count(*)
       FROM (SELECT * FROM fencepost.database_history AS newest ORDER BY newest.ordinal DESC LIMIT 1) AS h
       WHERE h.system_identifier = $1 AND h.timeline = $2 AND h.epoch = $3::integer
+        AND coalesce(h.place = ${PLACE}, true)
         AND NOT h.may_have_lost AND h.wal_position <= (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric
         AND (SELECT f.last_seq FROM fencepost.feed AS f WHERE f.only_row) >= $4::bigint
         AND (

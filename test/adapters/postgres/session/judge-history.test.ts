@@ -18,6 +18,7 @@ const ROW: DatabaseHistoryRow = {
   epoch: 3,
   mayHaveLost: false,
   positionNow: 500n,
+  loadedAnew: false,
 };
 const PROMOTED: ObservedHistory = { ...HOME, timeline: "0000000A", walPosition: 490n };
 
@@ -52,6 +53,9 @@ describe("a registration", () => {
 
   it.each<[string, Partial<Evidence>]>([
     ["another system", { observed: { ...HOME, systemIdentifier: "7002" } }],
+    ["a dump loaded into the same server", { recorded: { ...ROW, loadedAnew: true } }],
+    ["such a dump, with no process that remembers", { recorded: { ...ROW, loadedAnew: true }, memory: null }],
+    ["a promotion of a server with such a dump", { recorded: { ...ROW, loadedAnew: true }, observed: PROMOTED }],
     ["a position behind what was recorded", { observed: { ...HOME, walPosition: 399n } }],
     ["a position behind what this process alone saw", { observed: { ...HOME, walPosition: 499n } }],
     ["an epoch that was begun and is gone", { memory: { ...HOME, epoch: 4 }, seen: { epoch: 3, seq: 10 } }],

@@ -1,0 +1,121 @@
+/** Restored where no node ran to remember more: what the database itself can show of it, and what whoever restores says. */
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeEach, describe, expect, inject, it } from "vitest";
+import { migrate } from "../../../src/adapters/postgres/migrate.ts";
+import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import type { Lane } from "../../../src/domain/lane.ts";
+import { aLane, allocate, anInstance, anIntent, holdLane } from "../../support/lane-samples.ts";
+import { connectClient } from "./postgres-subject.ts";
+
+const { adminUrl, template, prefix } = inject("postgres");
+const made: string[] = [];
+
+async function asAdmin(statement: string): Promise<void> {
+  const client = await connectClient(adminUrl);
+  await client.query(statement).finally(() => client.end());
+}
+
+/** A database with everything that another one has, in the same server. */
+async function copyOf(source: string): Promise<string> {
+  const name = `${prefix}${randomBytes(6).toString("hex")}`;
+  await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${source}`);
+  made.push(name);
+  return name;
+}
+
+const urlOf = (name: string) => Object.assign(new URL(adminUrl), { pathname: `/${name}` }).href;
+
+async function onDatabase<T>(name: string, work: (store: PostgresStore) => Promise<T>): Promise<T> {
+  const store = await openPostgresStore({ databaseUrl: urlOf(name), clock: systemClock, leaseDurationMs: 30_000 });
+  return work(store).finally(() => store.close());
+}
+
+/** As the first node to start there finds it. */
+const found = (name: string) => onDatabase(name, (store) => store.registerInstance(anInstance()));
+
+const standing = (name: string, lane: Lane) =>
+  onDatabase(name, async (store) => (await store.lanes(lane.signer)).map(({ suspendedBy }) => suspendedBy));
+
+async function makeTableAnew(name: string): Promise<void> {
+  const client = await connectClient(urlOf(name));
+  await client.query(`BEGIN;
+    ALTER TABLE fencepost.lane RENAME TO before;
+    CREATE TABLE fencepost.lane (LIKE fencepost.before INCLUDING ALL);
+    INSERT INTO fencepost.lane SELECT * FROM fencepost.before;
+    COMMIT`);
+  await client.end();
+}
+
+describe("a database", () => {
+  let name: string;
+  let lane: Lane;
+
+  beforeEach(async () => {
+    name = await copyOf(template);
+    lane = aLane();
+    await onDatabase(name, async (store) => {
+      const fence = await holdLane(store, lane);
+      await allocate(store, fence, [anIntent(lane)]);
+    });
+  });
+  afterAll(async () => {
+    for (const database of made) await asAdmin(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
+  });
+
+  it("that nothing happened to goes on in the same epoch", async () => {
+    expect(await found(name)).toEqual({ epoch: 1, begun: false, mayHaveLost: false });
+    expect(await standing(name, lane)).toEqual([null]);
+  });
+
+  it("that is a copy under the old one's name, in the same server, is another history: its lanes wait", async () => {
+    const backup = await copyOf(name);
+    await asAdmin(`DROP DATABASE ${name}`);
+    await asAdmin(`ALTER DATABASE ${backup} RENAME TO ${name}`);
+    expect(await found(name)).toEqual({ epoch: 2, begun: true, mayHaveLost: true });
+    expect(await standing(name, lane)).toEqual(["HISTORY"]);
+    expect(await found(name), "told once").toMatchObject({ epoch: 2, begun: false });
+  });
+
+  it("whose table was made anew, as pg_restore --clean does, is another history too", async () => {
+    await makeTableAnew(name);
+    expect(await found(name)).toEqual({ epoch: 2, begun: true, mayHaveLost: true });
+    expect(await standing(name, lane)).toEqual(["HISTORY"]);
+  });
+
+  it("that was loaded anew under a process that misses nothing of its own is another history for that one, too", async () => {
+    await onDatabase(name, async (store) => {
+      await store.registerInstance(anInstance());
+      await makeTableAnew(name);
+      expect(await store.registerInstance(anInstance())).toEqual({ epoch: 2, begun: true, mayHaveLost: true });
+    });
+  });
+
+  it("of a release before this one, which noted no place, goes on", async () => {
+    const client = await connectClient(urlOf(name));
+    await client.query("UPDATE fencepost.database_history SET place = NULL");
+    expect(await found(name)).toMatchObject({ begun: false });
+    const { rows } = await client.query("SELECT place IS NOT NULL AS noted FROM fencepost.database_history");
+    await client.end();
+    expect(rows).toEqual([{ noted: true }]);
+  });
+
+  it("that whoever restored it has marked waits for an operator, although nothing in it shows: a running node, too", async () => {
+    await onDatabase(name, async (running) => {
+      const other = aLane();
+      const fence = await holdLane(running, other);
+      await migrate({ databaseUrl: urlOf(name), afterRestore: true });
+      await migrate({ databaseUrl: urlOf(name), afterRestore: true });
+      await expect(allocate(running, fence, [anIntent(other)])).rejects.toThrow("fenced");
+      expect(await running.registerInstance(anInstance())).toEqual({ epoch: 2, begun: true, mayHaveLost: true });
+      expect((await running.lanes(other.signer)).map(({ suspendedBy }) => suspendedBy)).toEqual(["HISTORY"]);
+    });
+    expect(await standing(name, lane)).toEqual(["HISTORY"]);
+  });
+
+  it("that no node ever ran on may be marked, and nothing waits", async () => {
+    const empty = await copyOf(template);
+    await migrate({ databaseUrl: urlOf(empty), afterRestore: true });
+    expect(await found(empty)).toMatchObject({ begun: false, mayHaveLost: false });
+  });
+});

@@ -1,0 +1,161 @@
+/**
+ * What deploy/Dockerfile puts into the image, put together by its own lines and run as a container runs it: under another account, as
+ * process 1 of its own, on a file system that takes no changes. Docker itself is not needed.
+ */
+import { execFile, spawn } from "node:child_process";
+import { chmod, cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, vi } from "vitest";
+import { createClient } from "../../src/client/index.ts";
+import { freePort } from "../../src/main/dev/embedded/loopback-port.ts";
+import { ROOT, readText } from "../architecture/tree.ts";
+import { it, KEYS, QUICK } from "../support/integration.ts";
+import { makeTemporaryDirectory, type TemporaryDirectory } from "../support/temporary-directory.ts";
+import { pricedTransfer } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const run = promisify(execFile);
+const DOCKERFILE = readText("deploy/Dockerfile");
+const SECRET = "a-secret-of-the-image-drill";
+const CANNOT = "not root, or no unshare: the image's content is not run in namespaces of its own here";
+
+/** The COPY lines of the last stage, from this checkout, which stands for the stage that builds. */
+async function assemble(image: string): Promise<void> {
+  const last = DOCKERFILE.slice(DOCKERFILE.lastIndexOf("\nFROM "));
+  for (const [, words = ""] of last.matchAll(/^COPY (?:--from=build )?(.+)$/gm)) {
+    const sources = words.split(" ").map((source) => source.replace(/^\/build\//, ""));
+    const target = sources.pop() ?? "";
+    for (const source of sources) {
+      const path = join(image, target.endsWith("/") ? join(target, source) : target);
+      await mkdir(dirname(path), { recursive: true });
+      await cp(join(ROOT, source), path, { recursive: true });
+    }
+  }
+}
+
+/** ENTRYPOINT or CMD, with the image's folders where they are here. */
+function words(instruction: string, image: string): readonly string[] {
+  const list = JSON.parse(new RegExp(`^${instruction} (\\[.+\\])$`, "m").exec(DOCKERFILE)?.[1] ?? "[]") as string[];
+  return list.map((word) => word.replace("/nodejs/bin/node", process.execPath).replace("/app/", `${image}/app/`));
+}
+
+interface Container {
+  readonly url: string;
+  readonly exited: Promise<number | null>;
+  output(): string;
+  /** To process 1 of the container. */
+  signal(name: NodeJS.Signals): Promise<void>;
+}
+
+describe("what the image holds", () => {
+  let directory: TemporaryDirectory;
+  let image: string;
+  let running: Container | null = null;
+
+  beforeEach(async ({ skip }) => {
+    const can = process.getuid?.() === 0 && (await run("unshare", ["--version"]).catch(() => null)) !== null;
+    skip(!can, CANNOT);
+    directory = await makeTemporaryDirectory();
+    image = join(directory.path, "image");
+    await assemble(image);
+  });
+  afterEach(async () => {
+    await running?.signal("SIGKILL").catch(() => undefined);
+    running = null;
+    await directory?.remove();
+  });
+
+  async function keepSecrets(databaseUrl: string, rpcUrl: string): Promise<string> {
+    const secrets = join(directory.path, "secrets");
+    await mkdir(secrets);
+    const kept = {
+      "database-url": databaseUrl,
+      "rpc-url": rpcUrl,
+      "signer-keys": KEYS[0],
+      "api-keys": `app:${SECRET}`,
+    };
+    for (const [name, value] of Object.entries(kept)) {
+      await writeFile(join(secrets, name), `${value}\n`);
+      // As Docker and Kubernetes mount them: root's, and readable for the container.
+      await chmod(join(secrets, name), 0o444);
+    }
+    return secrets;
+  }
+
+  async function start(secrets: string): Promise<Container> {
+    const port = await freePort();
+    const command = [...words("ENTRYPOINT", image), ...words("CMD", image)];
+    const inside = [
+      "mount --bind --make-private / / && mount -o remount,bind,ro / && for place in /tmp /var/tmp /dev/shm; do " +
+        "mount --bind $place $place 2>/dev/null && mount -o remount,bind,ro $place; done",
+      // Not even root could write there now.
+      `! touch ${join(image, "app/probe")} 2>/dev/null`,
+      `cd ${join(image, "etc/fencepost")}`,
+      `exec setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --bounding-set=-all ${command.join(" ")}`,
+    ].join(" && ");
+    const child = spawn("unshare", ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", inside], {
+      env: {
+        NODE_ENV: "production",
+        CREDENTIALS_DIRECTORY: secrets,
+        FENCEPOST_HOST: "127.0.0.1",
+        FENCEPOST_PORT: String(port),
+        FENCEPOST_POLL_INTERVAL: QUICK.FENCEPOST_POLL_INTERVAL,
+        FENCEPOST_CONFIRMATIONS: QUICK.FENCEPOST_CONFIRMATIONS,
+        PATH: process.env.PATH,
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
+    const exited = new Promise<number | null>((resolve) => child.on("close", resolve));
+    const first = () => readFile(`/proc/${child.pid}/task/${child.pid}/children`, "utf8");
+    running = {
+      url: `http://127.0.0.1:${port}`,
+      exited,
+      output: () => output,
+      signal: async (name) => void process.kill(Number.parseInt(await first(), 10), name),
+    };
+    await waitUntil(() => {
+      if (child.exitCode !== null) throw new Error(`it ended: ${output}`);
+      return output.includes('{"ready":true');
+    }, "the ready line");
+    return running;
+  }
+
+  it("runs as nobody, as process 1, on a read-only file system with secrets by file; SIGTERM drains it", async ({
+    database,
+    simulated,
+  }) => {
+    const container = await start(await keepSecrets(database.url, simulated.url));
+    const client = createClient({ url: container.url, apiKey: SECRET, repeat: false });
+    const { txId } = await client.send(pricedTransfer(0));
+    expect(await client.waitFor(txId)).toMatchObject({ state: "CONFIRMED" });
+    expect((await fetch(`${container.url}/readyz`)).status).toBe(200);
+    expect(container.output(), "no secret in what it says").not.toContain(SECRET);
+
+    const polling = client.completionsPage({ after: 1, wait: 30 });
+    await container.signal("SIGTERM");
+    expect((await polling).items, "what it has in hand is answered").toEqual([]);
+    expect(await container.exited).toBe(0);
+    const held = await database.query("SELECT 1 FROM fencepost.lane WHERE owner_instance IS NOT NULL");
+    expect(held, "and nothing is held any more").toEqual([]);
+  });
+
+  it("says by its health check whether it lives", async ({ database, simulated }) => {
+    const secrets = await keepSecrets(database.url, simulated.url);
+    const container = await start(secrets);
+    const [, check = "[]"] = /HEALTHCHECK[^\n]*\\\n\s+CMD (\[.+\])/.exec(DOCKERFILE) ?? [];
+    const [program = "", ...argv] = (JSON.parse(check) as string[]).map((word) =>
+      word.replace("/nodejs/bin/node", process.execPath).replace("/app/", `${image}/app/`),
+    );
+    const env = { CREDENTIALS_DIRECTORY: secrets, FENCEPOST_PORT: new URL(container.url).port };
+    const options = { env, cwd: join(image, "etc/fencepost") };
+    expect((await run(program, argv, options)).stdout).toMatch(/^ok: version /);
+    await container.signal("SIGTERM");
+    await container.exited;
+    await expect(run(program, argv, options)).rejects.toMatchObject({ code: expect.any(Number) });
+  });
+});
