@@ -1,4 +1,4 @@
-import type { AlertCode } from "../domain/alerts.ts";
+import type { AlertSubject } from "../domain/alerts.ts";
 import type { SubmitAnswer } from "../domain/answers.ts";
 import type { Hash, Lane } from "../domain/lane.ts";
 import type { SuspendedBy } from "../domain/ledger/index.ts";
@@ -94,7 +94,9 @@ interface Events {
   "lane.recovered": OfTerm & { from: number | null; cursor: number; suspendedBy: SuspendedBy | null };
   "stuck.resolution": OfLane & { txId: string; action: StuckAction; result: StuckResultLabel };
   "lane.suspended": OfLane & { suspended: boolean; actor: string; reason: string };
-  alert: Partial<OfLane> & { severity: AlertSeverity; code: AlertCode; message: string; txId?: string };
+  alert: AlertSubject & { severity: AlertSeverity; message: string };
+  /** What was said of the same thing under the same code is over. Only alerts about what lasts are followed by one. */
+  "alert.resolved": AlertSubject & { message: string };
 }
 
 /** Logs, metrics and tests all listen to this one stream. */

@@ -113,6 +113,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   ],
   "stuck.resolution": ["info", (event) => `${event.action} decided: ${event.result}`],
   alert: [(event) => ALERT_LEVELS[event.severity], (event) => event.message],
+  "alert.resolved": ["info", (event) => `over: ${event.message}`],
 };
 
 const ALERT_LEVELS: Readonly<Record<AlertSeverity, LogMethod>> = { WARNING: "warn", ERROR: "error", CRITICAL: "fatal" };

@@ -39,8 +39,9 @@ import type { PoolCreates } from "../stages/1-create/pools.ts";
 import { sign } from "../stages/3-sign/sign.ts";
 import { broadcast } from "../stages/4-broadcast/broadcast.ts";
 import { Committer } from "../writer/committer.ts";
-import { ChainLoop } from "./chain-loop.ts";
+import { backlogOf, ChainLoop } from "./chain-loop.ts";
 import type { NodeGauges, NodePorts } from "./node-ports.ts";
+import { NodeWatch } from "./node-watch.ts";
 import { openCreates } from "./open-creates.ts";
 import { DRAINING, Reception } from "./reception.ts";
 import { SettlingIn } from "./settling-in.ts";
@@ -69,6 +70,7 @@ export class FencepostNode {
   private readonly feed: Feed;
   private readonly hook: HookRunner;
   private readonly watch: StuckWatch;
+  private readonly nodeWatch: NodeWatch;
   private readonly creates: PoolCreates;
   private readonly intakes: Intake;
   /** Not over: creates may still be refused because a dead node counts as the owner. */
@@ -84,7 +86,8 @@ export class FencepostNode {
   private claimAgainAtMs = 0;
 
   constructor(given: NodePorts, settings: NodeSettings) {
-    const ports = { ...given, clock: new DatabaseClock(given.clock) };
+    this.nodeWatch = new NodeWatch(given);
+    const ports = { ...given, telemetry: this.nodeWatch.telemetry, clock: new DatabaseClock(given.clock) };
     this.ports = ports;
     this.settings = settings;
     const { store, clock, telemetry } = ports;
@@ -207,7 +210,7 @@ export class FencepostNode {
     return {
       ...laneGauges(this.lanes.all(), this.ports.clock.now()),
       writerQueueDepth: this.writer.depth,
-      receiptBacklog: this.loops.reduce((sum, loop) => sum + loop.backlog, 0),
+      receiptBacklog: backlogOf(this.loops),
       killsInForce: this.kills.inForce,
     };
   }
@@ -256,6 +259,7 @@ export class FencepostNode {
       if (count % BEATS_PER_BALANCE === 0) {
         this.balancing.kick();
         if (this.lease.mayAct()) this.watch.look(this.lanes.all());
+        this.nodeWatch.look(this.chains, this.lanes, backlogOf(this.loops));
       }
       const nowMs = this.ports.clock.monotonicMs();
       kickDueLanes(this.lanes.all(), count, nowMs);
