@@ -19,6 +19,7 @@ import { createMask } from "../domain/mask.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { advertisedUrl, literalHost } from "./advertised-url.ts";
 import type { Patience } from "./await-database.ts";
+import { clusterReading } from "./cluster-reading.ts";
 import { type BuiltParts, type ComposedNode, composeNode } from "./compose-node.ts";
 import { type Config, type ConfigFor, ConfigurationError } from "./config/config.ts";
 import { openExtensions } from "./extensions.ts";
@@ -49,6 +50,7 @@ export async function startService(options: ServiceOptions) {
   const codec = createCodec();
   const checksum = codec.checksum.bind(codec);
   const metrics = createMetrics({ checksum });
+  metrics.introduce({ nodeId: config.nodeId, version });
   const onAlertLost = (reason: string) =>
     logger.log("warn", { reason }, "an alert could not be delivered to the webhook");
   const extensions = await openExtensions({ config, checksum, onAlertLost });
@@ -72,7 +74,7 @@ export async function startService(options: ServiceOptions) {
     face.api.current = composed.node.api;
     face.reception = composed.node.reception;
     const { node, store } = composed;
-    metrics.connect({ gauge: (name) => node.gauges()[name], transactionStates: () => store.liveStates() });
+    metrics.connect({ gauge: (name) => node.gauges()[name], cluster: clusterReading(store, systemClock) });
     await composed.node.settlingIn.whenOver();
     const shared = sharesPort ? await listenTogether(http, config) : null;
     return {

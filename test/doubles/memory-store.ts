@@ -3,7 +3,6 @@ import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } fro
 import { orderKeyOf, reservationAt } from "../../src/domain/ledger/index.ts";
 import type { Policies } from "../../src/domain/policy/policy.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
-import type { State } from "../../src/domain/transitions.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { IntakeStore } from "../../src/ports/intake-store.ts";
 import type { KeyRecord, KeyStore } from "../../src/ports/key-store.ts";
@@ -28,8 +27,9 @@ import type {
   LockTold,
   Registered,
 } from "../../src/ports/lease-store.ts";
-import type { FeedPage, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
+import type { Census, FeedPage, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
 import type { HeldLock } from "../../src/ports/session-lock.ts";
+import { census } from "./memory-store/census.ts";
 import { commitWrites } from "./memory-store/commit.ts";
 import { MemoryKeys } from "./memory-store/keys.ts";
 import * as leases from "./memory-store/leases.ts";
@@ -466,9 +466,9 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore,
     return queries.policyUsage(this.state, this.now());
   }
 
-  async liveStates(): Promise<ReadonlyMap<State, number>> {
+  async census(): Promise<Census> {
     await this.reach();
-    return queries.liveStates(this.state);
+    return census(this.state, this.now());
   }
 
   async apiKeys(): Promise<readonly KeyRecord[]> {

@@ -20,6 +20,7 @@ export interface NodeGauges {
   readonly pendingDepth: number;
   readonly noncesReserved: number;
   readonly oldestPendingAgeSeconds: number;
+  readonly signersAway: number;
   readonly receiptBacklog: number;
   readonly killsInForce: number;
 }
