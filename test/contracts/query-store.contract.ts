@@ -201,7 +201,8 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       const after = await store.census();
       const grown = (state: State) => after.states[state] - before.states[state];
       expect([grown("CREATED"), grown("ALLOCATED"), grown("TRACKING"), grown("CONFIRMED")]).toEqual([1, 1, 2, 2]);
-      expect([grown("FAILED_FINAL"), grown("STUCK")]).toEqual([0, 0]);
+      expect([grown("FAILED_FINAL"), grown("STUCK")]).toEqual([1, 0]);
+      expect(after.watched.FAILED_FINAL).toBe(before.watched.FAILED_FINAL);
       expect(after.watched.CONFIRMED - before.watched.CONFIRMED).toBe(1);
       expect(after.oldestPendingAgeMs).toBeGreaterThanOrEqual(0);
       expect(after.suspendedLanes).toBe(before.suspendedLanes);

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { ALERT_CODES } from "../../domain/alerts.ts";
 import { isTaken } from "../../domain/answers.ts";
 import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { isFinal } from "../../domain/transitions.ts";
@@ -68,6 +69,8 @@ export function createMetrics(settings: MetricsSettings = {}) {
   if (settings.processMetrics ?? true) collectProcessMetrics(registry);
   const sources: Partial<GaugeSources> = {};
   const instruments = createInstruments(registry);
+  // From zero: the first alert of a code would else be the first sample of its series, in which no increase is seen.
+  for (const code of ALERT_CODES) instruments.alert.inc({ code }, 0);
   createSourcedGauges(registry, sources);
   return {
     sink: createMetricsSink(instruments, settings.checksum ?? ((address) => address)),
@@ -153,7 +156,7 @@ function createInstruments(registry: Registry) {
     timeToBroadcast: histogram(BROADCAST_SECONDS)("time_to_broadcast_seconds", "From create to the first that took it"),
     timeToFinality: histogram(FINALITY_SECONDS)("time_to_finality_seconds", "From create to a final state"),
     outcome: counter("tx_outcome_total", "Final states that were entered", "state", "sub_state"),
-    alert: counter("alert_total", "Alerts that were raised", "code", "severity"),
+    alert: counter("alert_total", "Alerts that were raised", "code"),
     chainHead: gauge("chain_head_block", "Height of the chain as this node follows it", "chain_id"),
     chainUp: gauge("chain_up", "1: an endpoint of the chain answers, 0: none does", "chain_id"),
     flushSeconds: histogram(ANSWER_SECONDS)("writer_flush_seconds", "Duration of commits of batches"),
@@ -223,7 +226,11 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
   const drift = createDriftGauge(instruments, checksum);
   const counting: Counting = {
     "tx.transition": (event) => countTransition(instruments, event),
-    alert: ({ code, severity }) => instruments.alert.inc({ code, severity }),
+    alert: ({ code }) => instruments.alert.inc({ code }),
+    "lane.stopped": ({ lane }) => {
+      drift.forget(lane);
+      instruments.signerBalance.remove(labelsOf(lane, checksum));
+    },
     "chain.head": ({ chainId, number }) => {
       instruments.chainHead.set({ chain_id: String(chainId) }, number);
       instruments.chainUp.set({ chain_id: String(chainId) }, 1);
@@ -288,7 +295,8 @@ function countSubmission(instruments: Instruments, event: EventOf<"submit.answer
 
 /**
  * A drift is over when its proof moved the cursor, or when the lane allocates again: while a mined count above the
- * cursor awaits its proof, nothing is allocated. Only lanes that ever drifted have a series.
+ * cursor awaits its proof, nothing is allocated. Only lanes that ever drifted have a series, and only on the node that acts for
+ * them: what one node last knew of a lane that another has would stand there for ever.
  */
 function createDriftGauge(instruments: Instruments, checksum: (address: Address) => string) {
   const open = new Map<LaneKey, { readonly chain_id: string; readonly signer: string }>();
@@ -304,7 +312,11 @@ function createDriftGauge(instruments: Instruments, checksum: (address: Address)
     open.set(laneKey(lane), labels);
     instruments.nonceDrift.set(labels, chainCount - cursor);
   };
-  return { over, seen };
+  const forget = (lane: Lane) => {
+    open.delete(laneKey(lane));
+    instruments.nonceDrift.remove(labelsOf(lane, checksum));
+  };
+  return { over, seen, forget };
 }
 
 function labelsOf(lane: Lane, checksum: (address: Address) => string) {

@@ -75,7 +75,6 @@ describe("statements", () => {
 
 /** Statements that are meant to look at every lane, every instance or everything that is live: rare, and for people. */
 const SURVEYS = [
-  "count-live-states",
   "end-instances",
   "end-kills",
   "end-terms",
@@ -90,6 +89,7 @@ const SURVEYS = [
   "purge-commit-markers",
   "purge-instances",
   "read-api-keys",
+  "read-census",
   "read-database-history",
   "read-kills",
   "record-epoch-floors",

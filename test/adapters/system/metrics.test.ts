@@ -7,6 +7,7 @@ import {
   type GaugeSources,
   type Metrics,
 } from "../../../src/adapters/system/metrics.ts";
+import { ALERT_CODES } from "../../../src/domain/alerts.ts";
 import { SUBMIT_ANSWERS } from "../../../src/domain/answers.ts";
 import type { DeathEvidence } from "../../../src/ports/lease-store.ts";
 import type {
@@ -224,6 +225,23 @@ describe("metrics", () => {
     for (const balance of [5n, 10n ** 18n]) metrics.sink({ type: "signer.balance", lane, balance });
     const labels = { chain_id: String(lane.chainId), signer: lane.signer.toUpperCase() };
     expect(await value(metrics, "signer_balance_wei", labels)).toBe(1e18);
+  });
+
+  it("forgets what it knew of a lane that it no longer acts for", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    metrics.sink({ type: "signer.balance", lane, balance: 5n });
+    metrics.sink({ type: "nonce.drift", lane, cursor: 5, chainCount: 10, proved: false });
+    metrics.sink({ type: "lane.stopped", lane, reason: "released" });
+    expect(await value(metrics, "signer_balance_wei")).toBeUndefined();
+    expect(await value(metrics, "nonce_drift")).toBeUndefined();
+  });
+
+  it("has every alert from zero, so that the first is seen as an increase", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    const codes = (await scrape(metrics)).filter(({ name }) => name === "fencepost_alert_total");
+    expect(codes.map(({ labels }) => labels.code)).toEqual([...ALERT_CODES]);
+    metrics.sink({ type: "alert", severity: "CRITICAL", code: "CHAIN_DOWN", message: "m", chainId: 1 });
+    expect(await value(metrics, "alert_total", { code: "CHAIN_DOWN" })).toBe(1);
   });
 
   it("shows a drift until it is proved or the lane allocates again", async () => {
