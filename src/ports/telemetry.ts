@@ -52,6 +52,8 @@ interface Events {
     nodeId: string;
     /** Since creation; only where a final state is entered. */
     ageMs?: number;
+    /** The trace it belongs to; only where its nonce is given. */
+    traceparent?: string;
   };
   "submit.answered": OfTransaction & {
     /** Null: a node signs it, and has not said which transaction that made. */

@@ -26,6 +26,7 @@ import { policyRoutes } from "./routes/limits.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
 import { transactionRoutes } from "./routes/transactions.ts";
+import { traceRoutes } from "./traced-routes.ts";
 
 /** How long a request may take to arrive, headers and body; not how long its answer may take. */
 const REQUEST_TIMEOUT_MS = 60_000;
@@ -41,6 +42,7 @@ export function createHttpApp(options: HttpServerOptions) {
   answerWithProblems(app, options);
   acceptOnlyJson(app);
   addHooks(app, options, { longPolls, arrivals });
+  traceRoutes(app, options.within);
   refuseBadEncoding(app);
   const served = collectRoutes(app);
 

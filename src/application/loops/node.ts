@@ -47,6 +47,7 @@ import { DRAINING, Reception } from "./reception.ts";
 import { SettlingIn } from "./settling-in.ts";
 import { StuckWatch } from "./stuck-watch.ts";
 import { tendLane } from "./tend.ts";
+import { tracedCreates } from "./traced-creates.ts";
 import { tellingPauses, Wakefulness } from "./wakefulness.ts";
 
 const BEAT_MS = 100;
@@ -392,6 +393,7 @@ export class FencepostNode {
   async create(told: readonly Told[], by: Teller = "caller"): Promise<readonly (Created | FencepostError)[]> {
     const turnedAway = by === "caller" ? this.reception.turnedAway() : null;
     if (turnedAway !== null) return told.map(() => turnedAway);
-    return this.reception.counted(this.creates.create(told, by));
+    const create = (each: readonly Told[]) => this.creates.create(each, by);
+    return this.reception.counted(tracedCreates(this.ports.tracer, told, by, create));
   }
 }
