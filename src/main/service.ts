@@ -68,7 +68,7 @@ export async function startService(options: ServiceOptions) {
       config,
       url: serving.then(({ own }) => allowed(config, ownAddress(config, own, sharesPort))),
       extensions,
-      sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum })],
+      sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum, clock: systemClock })],
       patience: waitUntil === undefined ? null : patienceOf(logger, waitUntil),
       onBuilt: (node, { gate, store }) => {
         face.peer.current = peerFace(node, gate);

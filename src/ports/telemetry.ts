@@ -73,7 +73,7 @@ interface Events {
   "nonce.allocated": OfLane & { first: number; count: number };
   /** Holes that were closed: by the next transaction or reservation, or by those above moving down. */
   "nonce.recycled": OfLane & { count: number };
-  "nonce.reserved": OfLane & { reservationId: string; nonce: number; state: ReservationState };
+  "nonce.reserved": OfTerm & { reservationId: string; nonce: number; state: ReservationState };
   /** A lane was compared with the chain. */
   "lane.reconciled": OfLane & { result: ReconcileResult };
   "gray.zone": OfTransaction & { result: GrayZoneResult };
@@ -95,7 +95,9 @@ interface Events {
   /** `from` and `cursor`: before and after; the cursor only moves where the chain was ahead. */
   "lane.recovered": OfTerm & { from: number | null; cursor: number; suspendedBy: SuspendedBy | null };
   "stuck.resolution": OfLane & { txId: string; action: StuckAction; result: StuckResultLabel };
-  "lane.suspended": OfLane & { suspended: boolean; actor: string; reason: string };
+  "lane.suspended": OfTerm & { suspended: boolean; actor: string; reason: string };
+  /** An operator set the cursor to `cursor`. */
+  "lane.realigned": OfTerm & { cursor: number; actor: string; reason: string };
   alert: AlertSubject & { severity: AlertSeverity; message: string };
   /** What was said of the same thing under the same code is over. Only alerts about what lasts are followed by one. */
   "alert.resolved": AlertSubject & { message: string };
