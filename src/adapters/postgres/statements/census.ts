@@ -16,8 +16,10 @@ export interface CensusRow {
 
 /**
  * What the whole database holds: the counts as kept on the lanes, so that a million settled rows cost nothing. The oldest that
- * waits is looked for on lanes alone that have something pending: the one of the lowest nonce there. A lane is unowned where
- * something of it is open and nobody who is alive holds it.
+ * waits is looked for on lanes alone that have something pending: the one of the lowest nonce there. What is open has the highest
+ * nonces, but for those that are reserved or that nothing holds, of which there are a thousand at most: below them is what is
+ * settled and still watched, tens of thousands on a busy lane of a slow chain. A lane is unowned where something of it is open and
+ * nobody who is alive holds it.
  */
 export const readCensus = statement<CensusRow>("read-census")`
   SELECT waiting.created,
@@ -45,6 +47,7 @@ export const readCensus = statement<CensusRow>("read-census")`
     SELECT t.created_at FROM fencepost.transaction AS t
     WHERE l.live_allocated + l.live_tracking > 0 AND t.chain_id = l.chain_id AND t.signer = l.signer AND t.live
       AND t.state IN ('ALLOCATED', 'TRACKING')
+      AND t.nonce >= l.next_nonce - (l.live_allocated + l.live_tracking + l.live_stuck) - 1000
     ORDER BY t.nonce LIMIT 1
   ) AS head ON true
   GROUP BY waiting.created, waiting.oldest`;
