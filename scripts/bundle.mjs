@@ -15,7 +15,7 @@ const ENTRIES = [
 ];
 
 /** Loaded from where they are installed: they look for files of their own beside themselves, or are optional. */
-const LEFT_OUT = ["@nomicfoundation/edr", "@opentelemetry/api", "jiti", "pg-native"];
+const LEFT_OUT = ["@nomicfoundation/edr", "jiti", "pg-native"];
 
 /**
  * A file for each part of the source, from below upwards as they import each other. What only some commands need is in
