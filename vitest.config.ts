@@ -29,6 +29,8 @@ const EACH = {
     ...(process.env.FENCEPOST_DRILLS === undefined ? ["test/drills/**"] : []),
     // Clients of other makers, installed for it: `npm run test:clients`.
     ...(process.env.FENCEPOST_CLIENTS === undefined ? ["test/integration/clients/**"] : []),
+    // Alert rules and dashboard in a real Prometheus and Grafana: `npm run test:signals`.
+    ...(process.env.FENCEPOST_SIGNALS === undefined ? ["test/integration/signals/**"] : []),
   ],
   testTimeout: 60_000,
   hookTimeout: 120_000,

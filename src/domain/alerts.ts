@@ -1,7 +1,10 @@
+import type { Lane } from "./lane.ts";
+
 /** What people are woken for. Stable codes; docs/operations/alerts.md has a runbook for each, and a test compares the two. */
 export const ALERT_CODES = [
   "CANNOT_RESIGN",
   "CHAIN_DISTRUSTED",
+  "CHAIN_DOWN",
   "CHAIN_TRUSTED_AGAIN",
   "COMMITS_MAY_BE_LOST",
   "DATABASE_HISTORY_CHANGED",
@@ -9,6 +12,7 @@ export const ALERT_CODES = [
   "EXTERNAL_KEY_USE",
   "EXTERNAL_USE_REQUEUED",
   "FEE_CEILING_REACHED",
+  "FENCED_SURGE",
   "FINALITY_TAG_MISSING",
   "FOREIGN_PENDING",
   "FOREIGN_REPLACEMENT",
@@ -34,11 +38,13 @@ export const ALERT_CODES = [
   "PENDING_OLD",
   "POLICIES_CHANGED",
   "POLICY_LIMIT_REACHED",
+  "RECEIPT_BACKLOG_GROWING",
   "RECONCILIATION_FAILED",
   "REPRICING_FAILED",
   "RESENT_OFTEN",
   "RESERVATION_EXPIRED",
   "RESERVED_PILE_UP",
+  "RESUBMIT_SURGE",
   "RPC_BEHIND",
   "RPC_DISAGREES",
   "RPC_ENDPOINT_DOWN",
@@ -55,3 +61,18 @@ export const ALERT_CODES = [
   "TX_STUCK",
 ] as const;
 export type AlertCode = (typeof ALERT_CODES)[number];
+
+/** What an alert is about: a lane, a transaction of it, a chain, an endpoint of that; none of them where it is about the node. */
+export interface AlertSubject {
+  readonly code: AlertCode;
+  readonly lane?: Lane;
+  readonly txId?: string;
+  readonly chainId?: number;
+  /** Its place in the configuration, from 0. */
+  readonly endpoint?: number;
+}
+
+/** The same code about the same thing is the same alert: its words may have numbers in them that change each time. */
+export function alertKey({ code, lane, txId, chainId = lane?.chainId, endpoint }: AlertSubject): string {
+  return `${code} ${chainId ?? ""}:${lane?.signer ?? ""} ${txId ?? ""} ${endpoint ?? ""}`;
+}

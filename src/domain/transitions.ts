@@ -149,6 +149,11 @@ export function leavesFrom({ from: states, fromSubStates }: TransitionRule, from
   return !isNarrowed || fromSubStates.some((each) => each === from.subState);
 }
 
+/** Told in the feed, as STUCK is, too. */
+export function isFinal(state: State): boolean {
+  return state === "STUCK" || isSettled(state);
+}
+
 /** Final for the caller: CONFIRMED and FAILED_FINAL. STUCK is final for the feed only and may be left again. */
 export function isSettled(state: State): boolean {
   return state === "CONFIRMED" || state === "FAILED_FINAL";

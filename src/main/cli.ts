@@ -23,7 +23,7 @@ import { loadConfig } from "./config/load.ts";
 import type { Resolution } from "./config/resolve.ts";
 import { secretsOfVariables } from "./config/secrets.ts";
 import { remoteActions } from "./node-to-ask.ts";
-import { createOutput, type ProcessOutput } from "./process-output.ts";
+import { createOutput, type ProcessOutput, screenOf } from "./process-output.ts";
 import { profileFileOf, profilesIn } from "./profile-file.ts";
 
 const STANDARD_ERROR = 2;
@@ -52,7 +52,7 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
   return {
     async dev(options, ready) {
       const { config } = await load("dev", options);
-      const logger = await createNodeLogger(config, process.stderr.isTTY && options.json !== true);
+      const logger = await createNodeLogger(config, options, variables);
       const [{ dev }, { openTerminal }] = await Promise.all([import("./dev/dev.ts"), import("./dev/terminal.ts")]);
       const terminal = options.json === true ? null : openTerminal();
       const directory = resolve(workingDirectory, options.dataDir);
@@ -63,7 +63,7 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
     },
     async start(options, ready) {
       const { config } = await load("start", options);
-      const logger = await createNodeLogger(config, false);
+      const logger = await createNodeLogger(config, options, variables);
       const { reportReady, startWorkers, workerSlot } = await import("./workers.ts");
       const slot = workerSlot(variables);
       const count = Number(options.workers ?? 1);
@@ -181,12 +181,18 @@ function keystoreOf({ signers: { keystore } }: Config): KeystoreSource {
   throw new CommandFailed([`${variables} must say where keys are, and under which password`], EXIT_CODES.misused);
 }
 
-/** Logs go to standard error: standard output carries the ready line and nothing else. */
-async function createNodeLogger(config: Config, isReadable: boolean): Promise<Logger> {
+type Variables = Environment["variables"];
+
+/**
+ * Logs go to standard error: standard output carries the ready line and nothing else. On a terminal they are for people, and
+ * elsewhere, or where it is asked for, for machines.
+ */
+async function createNodeLogger(config: Config, { json }: ServeOptions, variables: Variables): Promise<Logger> {
   const { createLogger } = await import("../adapters/system/logger.ts");
-  const format = isReadable ? "readable" : "json";
+  const screen = json === true ? null : screenOf(process.stderr, variables);
+  const form = screen === null ? { format: "json" as const } : { format: "readable" as const, colours: screen.colours };
   const mask = createMask(config.secrets);
-  return createLogger({ level: config.logLevel, format, destination: STANDARD_ERROR, mask });
+  return createLogger({ level: config.logLevel, ...form, destination: STANDARD_ERROR, mask });
 }
 
 function explainMistakes(error: unknown): never {

@@ -18,10 +18,12 @@ import { defined } from "../domain/defined.ts";
 import { createMask, type Mask } from "../domain/mask.ts";
 import type { Policies } from "../domain/policy/policy.ts";
 import type { SigningBounds } from "../domain/signing.ts";
+import { traceparentIn } from "../domain/trace-context.ts";
 import { bounded } from "../ports/clock.ts";
 import type { Entropy } from "../ports/entropy.ts";
 import { type Failpoints, noFailpoints } from "../ports/failpoints.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import type { Tracer } from "../ports/tracer.ts";
 import { noWakeUps } from "../ports/wake-ups.ts";
 import { advisedChain, reportingRepricing } from "./advised-chain.ts";
 import { awaitDatabase, type Patience } from "./await-database.ts";
@@ -70,7 +72,7 @@ export async function composeNode(parts: NodeParts) {
   try {
     const { config, patience } = parts;
     const mask = createMask(config.secrets);
-    const { sinks, stuckHook, repricing } = keep(parts.extensions);
+    const { sinks, stuckHook, repricing, tracing } = keep(parts.extensions);
     const { alerts, telemetry } = openTelemetry([...parts.sinks, ...sinks], mask);
     const entropy = createEntropy(systemClock);
     const { databaseUrl, databaseSchema: schema, preparedStatements } = config;
@@ -114,7 +116,7 @@ export async function composeNode(parts: NodeParts) {
     const system = { clock: systemClock, entropy, secrets: systemSecrets, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook: maskedHook(stuckHook, mask) };
     const ports = { ...resources, policies, alerts, codec: createCodec(), ...system, ...hook };
-    const node = new FencepostNode(ports, { ...settingsOf(config), url, version });
+    const node = new FencepostNode({ ...ports, ...traced(tracing, store) }, { ...settingsOf(config), url, version });
     parts.onBuilt?.(node, { gate: peers.gate, store });
     await node.start(patiently);
     /** The node first, then what it stood on. */
@@ -122,7 +124,7 @@ export async function composeNode(parts: NodeParts) {
       await node.close();
       await closeAll(opened);
     };
-    return { node, store, signer, chains: chains.map(({ chain }) => chain), close };
+    return { node, store, signer, chains: chains.map(({ chain }) => chain), tracing, close };
   } catch (error) {
     failed.abort();
     await closeAll(opened);
@@ -138,6 +140,13 @@ function openTelemetry(sinks: readonly TelemetrySink[], mask: Mask) {
 
 function settingsOf({ nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, pools }: NodeParts["config"]) {
   return { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, pools };
+}
+
+/** Traces of transactions that another node saw created go on from what is kept with them. */
+function traced(tracing: Extensions["tracing"], store: Pick<PostgresStore, "transaction">): { tracer?: Tracer } {
+  if (tracing === undefined) return {};
+  tracing.connect(async (txId) => traceparentIn((await store.transaction(txId))?.metadata ?? null));
+  return { tracer: tracing.tracer };
 }
 
 type Resource = Pick<Extensions, "close">;

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createEntropy } from "../adapters/system/entropy.ts";
 import type { TelemetrySink } from "../adapters/system/telemetry.ts";
+import { openTracing, type Tracing } from "../adapters/telemetry/open-tracing.ts";
 import { createAlertSink } from "../adapters/webhooks/alert-sink.ts";
 import { guardedFetch } from "../adapters/webhooks/guarded-fetch.ts";
 import { createHttpStuckHook } from "../adapters/webhooks/http-stuck-hook.ts";
@@ -13,12 +14,15 @@ import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
 import { type Config, ConfigurationError } from "./config/config.ts";
 import { firstLine, importModule } from "./config/file.ts";
 import { SETTINGS } from "./config/schema.ts";
+import { version } from "./version.ts";
 
-/** What an installation plugs in: the hook that decides about stuck transactions, its own repricing, and where alerts go. */
+/** What an installation plugs in: the hook that decides about stuck transactions, its own repricing, and where alerts and traces go. */
 export interface Extensions {
   readonly sinks: readonly TelemetrySink[];
   readonly stuckHook?: StuckResolutionHook;
   readonly repricing?: RepricingStrategy;
+  /** Absent: OpenTelemetry's API is not installed. */
+  readonly tracing?: Tracing;
   close(): Promise<void>;
 }
 
@@ -36,8 +40,10 @@ export async function openExtensions(options: ExtensionOptions): Promise<Extensi
   const hook = await openHook(options.config.stuckHook, posting);
   const repricing = await openRepricing(options.config.repricingModule);
   const alerts = openAlerts(options, posting);
+  const tracing = await openTracing({ clock: systemClock, version });
   return {
-    sinks: alerts === null ? [] : [alerts.sink],
+    sinks: [alerts?.sink ?? [], tracing?.sink ?? []].flat(),
+    ...(tracing === null ? {} : { tracing }),
     ...(hook === null ? {} : { stuckHook: hook }),
     ...(repricing === null ? {} : { repricing }),
     close: async () => alerts?.close(),

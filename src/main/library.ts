@@ -7,6 +7,7 @@ import { createEntropy } from "../adapters/system/entropy.ts";
 import { readEnvironment } from "../adapters/system/environment.ts";
 import type { TelemetrySink } from "../adapters/system/telemetry.ts";
 import type { Created, CreateRequest } from "../application/api.ts";
+import { tracedIntent } from "../application/loops/traced-creates.ts";
 import { normalise, parseChainId } from "../application/requests/normalise.ts";
 import type { CallOptions } from "../client/deadline.ts";
 import type { FencepostFace } from "../client/face.ts";
@@ -105,7 +106,7 @@ const checksum = rememberingChecksum(codec.checksum);
 type Embedded = Pick<ConfigFor<"start">, "databaseSchema" | "secrets">;
 
 function embedded(composed: ComposedNode, { databaseSchema, secrets }: Embedded): Fencepost {
-  const { node } = composed;
+  const { node, tracing } = composed;
   const chainIds = composed.chains.map(({ chainId }) => chainId);
   const closing = new AbortController();
   // Every waiting call listens to this signal, and any number may wait: Node's warning of a leak would be wrong.
@@ -118,8 +119,11 @@ function embedded(composed: ComposedNode, { databaseSchema, secrets }: Embedded)
   const take = async (intent: CreateRequest, { client }: SendOptions): Promise<Created> => {
     if (client === undefined) return node.api.create(intent);
     const entropy = createEntropy(systemClock);
-    const normalised = normalise({ codec, entropy, clock: systemClock, chainIds }, intent);
-    await insertIntake(intakeClientOf(client), normalised, databaseSchema);
+    const normalised = await tracedIntent(tracing?.tracer, intent, async (traced) => {
+      const known = normalise({ codec, entropy, clock: systemClock, chainIds }, traced);
+      await insertIntake(intakeClientOf(client), known, databaseSchema);
+      return known;
+    });
     node.intakeWritten();
     const { txId, lane, requestId } = normalised;
     return { outcome: "created", txId, lane, requestId, nonce: null, state: "CREATED" };

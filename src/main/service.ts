@@ -2,7 +2,12 @@ import { dashboardFiles } from "../adapters/dashboard/files.ts";
 import { createCodec } from "../adapters/evm/codec.ts";
 import type { WireOptions } from "../adapters/http/host-and-origin.ts";
 import { refusalLog } from "../adapters/http/refusal-log.ts";
-import { createHttpServer, type HttpServer, type PeerReceiver } from "../adapters/http/server.ts";
+import {
+  createHttpServer,
+  type HttpServer,
+  type HttpServerOptions,
+  type PeerReceiver,
+} from "../adapters/http/server.ts";
 import { mayBeAt } from "../adapters/peers/url-patterns.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createLogSink } from "../adapters/system/log-sink.ts";
@@ -13,12 +18,14 @@ import type { FencepostApi } from "../application/api.ts";
 import { LiveKeys } from "../application/live-keys.ts";
 import type { FencepostNode } from "../application/loops/node.ts";
 import type { Reception } from "../application/loops/reception.ts";
+import { defined } from "../domain/defined.ts";
 import { unavailable } from "../domain/errors.ts";
 import type { Address } from "../domain/lane.ts";
 import { createMask } from "../domain/mask.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { advertisedUrl, literalHost } from "./advertised-url.ts";
 import type { Patience } from "./await-database.ts";
+import { clusterReading } from "./cluster-reading.ts";
 import { type BuiltParts, type ComposedNode, composeNode } from "./compose-node.ts";
 import { type Config, type ConfigFor, ConfigurationError } from "./config/config.ts";
 import { openExtensions } from "./extensions.ts";
@@ -49,18 +56,19 @@ export async function startService(options: ServiceOptions) {
   const codec = createCodec();
   const checksum = codec.checksum.bind(codec);
   const metrics = createMetrics({ checksum });
+  metrics.introduce({ nodeId: config.nodeId, version });
   const onAlertLost = (reason: string) =>
     logger.log("warn", { reason }, "an alert could not be delivered to the webhook");
   const extensions = await openExtensions({ config, checksum, onAlertLost });
   const face = new Face(config);
   face.api.current = { readiness: async () => ({ ready: false, database: false, chains: [], draining: false }) };
-  const serving = serve(options, { face, metrics, checksum });
+  const serving = serve(options, { face, metrics, checksum, ...defined({ within: extensions.tracing?.within }) });
   try {
     const composed = await composeNode({
       config,
       url: serving.then(({ own }) => allowed(config, ownAddress(config, own, sharesPort))),
       extensions,
-      sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum })],
+      sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum, clock: systemClock })],
       patience: waitUntil === undefined ? null : patienceOf(logger, waitUntil),
       onBuilt: (node, { gate, store }) => {
         face.peer.current = peerFace(node, gate);
@@ -72,7 +80,7 @@ export async function startService(options: ServiceOptions) {
     face.api.current = composed.node.api;
     face.reception = composed.node.reception;
     const { node, store } = composed;
-    metrics.connect({ gauge: (name) => node.gauges()[name], transactionStates: () => store.liveStates() });
+    metrics.connect({ gauge: (name) => node.gauges()[name], cluster: clusterReading(store, systemClock) });
     await composed.node.settlingIn.whenOver();
     const shared = sharesPort ? await listenTogether(http, config) : null;
     return {
@@ -115,10 +123,12 @@ interface Shown {
   readonly face: Face;
   readonly metrics: Metrics;
   readonly checksum: (address: Address) => string;
+  readonly within?: HttpServerOptions["within"];
 }
 
 /** The server, listening. `own`: where other nodes reach this process. */
-async function serve({ config, logger, sharesPort = false }: ServiceOptions, { face, metrics, checksum }: Shown) {
+async function serve({ config, logger, sharesPort = false }: ServiceOptions, shown: Shown) {
+  const { face, metrics, checksum } = shown;
   const noteRefusal = refusalLog(systemClock, (noted) => logger.log("warn", { ...noted }, "a request was not allowed"));
   const http = createHttpServer({
     // Read first: while that waits, threads are started, before making the server keeps this one busy.
@@ -138,6 +148,7 @@ async function serve({ config, logger, sharesPort = false }: ServiceOptions, { f
     },
     onResponse: metrics.httpRequest,
     peer: face.peer.face,
+    ...defined({ within: shown.within }),
     wire: { hosts: hostsOf(config), origins: [config.advertiseUrl ?? [], config.allowedOrigins].flat() },
     rpc: config.rpc,
     door: doorOf({ config, logger, reception: () => face.reception }),

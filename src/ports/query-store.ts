@@ -131,6 +131,18 @@ export interface PolicyUsage {
 }
 
 /** Reads for callers and operators; any node answers them. */
+/** Everything by state: what is settled is counted by its outcome, however long ago. */
+export interface Census {
+  readonly states: Readonly<Record<State, number>>;
+  /** Settled, and still watched: a reorg could undo them. */
+  readonly watched: Readonly<Record<"CONFIRMED" | "FAILED_FINAL", number>>;
+  /** Of what is neither settled nor STUCK nor awaits an approval; null: there is none. */
+  readonly oldestPendingAgeMs: number | null;
+  /** Lanes with something open that nobody who is alive holds. */
+  readonly unownedLanes: number;
+  readonly suspendedLanes: number;
+}
+
 export interface QueryStore {
   transaction(txId: string): Promise<TransactionRecord | null>;
   transactionByRequest(lane: Lane, requestId: string): Promise<TransactionRecord | null>;
@@ -159,8 +171,8 @@ export interface QueryStore {
   policyUse(lane: Lane, of: { readonly txId?: string; readonly owner?: string }): Promise<PolicyUse>;
   /** Everything that was counted in the present hour and day, by signer and by key. */
   policyUsage(): Promise<PolicyUsage>;
-  /** Live transactions by state, for the gauge. */
-  liveStates(): Promise<ReadonlyMap<State, number>>;
+  /** What the whole database holds, of every node's lanes; for the gauges. */
+  census(): Promise<Census>;
   /** Resolves when the database answers a trivial read. */
   ping(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-import type { AlertCode } from "../domain/alerts.ts";
+import type { AlertSubject } from "../domain/alerts.ts";
 import type { SubmitAnswer } from "../domain/answers.ts";
 import type { Hash, Lane } from "../domain/lane.ts";
 import type { SuspendedBy } from "../domain/ledger/index.ts";
@@ -52,6 +52,8 @@ interface Events {
     nodeId: string;
     /** Since creation; only where a final state is entered. */
     ageMs?: number;
+    /** The trace it belongs to; only where its nonce is given. */
+    traceparent?: string;
   };
   "submit.answered": OfTransaction & {
     /** Null: a node signs it, and has not said which transaction that made. */
@@ -71,7 +73,7 @@ interface Events {
   "nonce.allocated": OfLane & { first: number; count: number };
   /** Holes that were closed: by the next transaction or reservation, or by those above moving down. */
   "nonce.recycled": OfLane & { count: number };
-  "nonce.reserved": OfLane & { reservationId: string; nonce: number; state: ReservationState };
+  "nonce.reserved": OfTerm & { reservationId: string; nonce: number; state: ReservationState };
   /** A lane was compared with the chain. */
   "lane.reconciled": OfLane & { result: ReconcileResult };
   "gray.zone": OfTransaction & { result: GrayZoneResult };
@@ -100,8 +102,12 @@ interface Events {
     result: StuckResultLabel;
     reason: string;
   };
-  "lane.suspended": OfLane & { suspended: boolean; actor: string; reason: string };
-  alert: Partial<OfLane> & { severity: AlertSeverity; code: AlertCode; message: string; txId?: string };
+  "lane.suspended": OfTerm & { suspended: boolean; actor: string; reason: string };
+  /** An operator set the cursor to `cursor`. */
+  "lane.realigned": OfTerm & { cursor: number; actor: string; reason: string };
+  alert: AlertSubject & { severity: AlertSeverity; message: string };
+  /** What was said of the same thing under the same code is over. Only alerts about what lasts are followed by one. */
+  "alert.resolved": AlertSubject & { message: string };
 }
 
 /** Logs, metrics and tests all listen to this one stream. */

@@ -131,6 +131,7 @@ describe("what only memory knows", () => {
     expect(node.gauges()).toEqual({
       lanesHeld: 3,
       writerQueueDepth: 0,
+      signersAway: 0,
       pendingDepth: 0,
       noncesReserved: 0,
       oldestPendingAgeSeconds: 0,

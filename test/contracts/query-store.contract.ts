@@ -195,13 +195,17 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       }
     });
 
-    it("counts what is live by state", async () => {
-      const before = await store.liveStates();
+    it("counts everything by state, settled ones by their outcome, and says what is the oldest that waits", async () => {
+      const before = await store.census();
       await populate();
-      const after = await store.liveStates();
-      const grown = (state: State) => (after.get(state) ?? 0) - (before.get(state) ?? 0);
-      expect([grown("CREATED"), grown("ALLOCATED"), grown("TRACKING"), grown("CONFIRMED")]).toEqual([1, 1, 2, 1]);
-      expect([grown("FAILED_FINAL"), grown("STUCK")]).toEqual([0, 0]);
+      const after = await store.census();
+      const grown = (state: State) => after.states[state] - before.states[state];
+      expect([grown("CREATED"), grown("ALLOCATED"), grown("TRACKING"), grown("CONFIRMED")]).toEqual([1, 1, 2, 2]);
+      expect([grown("FAILED_FINAL"), grown("STUCK")]).toEqual([1, 0]);
+      expect(after.watched.FAILED_FINAL).toBe(before.watched.FAILED_FINAL);
+      expect(after.watched.CONFIRMED - before.watched.CONFIRMED).toBe(1);
+      expect(after.oldestPendingAgeMs).toBeGreaterThanOrEqual(0);
+      expect(after.suspendedLanes).toBe(before.suspendedLanes);
     });
 
     it("describes lanes: cursor, owner, counts, the oldest and the head of line", async () => {

@@ -4,7 +4,6 @@ import { orderKeyOf, reservationAt } from "../../src/domain/ledger/index.ts";
 import type { Policies } from "../../src/domain/policy/policy.ts";
 import type { Limits } from "../../src/domain/principal.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
-import type { State } from "../../src/domain/transitions.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { IntakeStore } from "../../src/ports/intake-store.ts";
 import type { KeyRecord, KeyStore } from "../../src/ports/key-store.ts";
@@ -29,9 +28,10 @@ import type {
   LockTold,
   Registered,
 } from "../../src/ports/lease-store.ts";
-import type { FeedPage, LaneFilter, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
+import type { Census, FeedPage, LaneFilter, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
 import type { HeldLock } from "../../src/ports/session-lock.ts";
 import type { NodeReport, SearchTerms, SightStore } from "../../src/ports/sight-store.ts";
+import { census } from "./memory-store/census.ts";
 import { commitWrites } from "./memory-store/commit.ts";
 import { MemoryKeys } from "./memory-store/keys.ts";
 import * as leases from "./memory-store/leases.ts";
@@ -510,9 +510,9 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, SightStor
     return queries.policyUsage(this.state, this.now());
   }
 
-  async liveStates(): Promise<ReadonlyMap<State, number>> {
+  async census(): Promise<Census> {
     await this.reach();
-    return queries.liveStates(this.state);
+    return census(this.state, this.now());
   }
 
   async apiKeys(): Promise<readonly KeyRecord[]> {

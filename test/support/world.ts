@@ -1,3 +1,4 @@
+import type { Tracing } from "../../src/adapters/telemetry/open-tracing.ts";
 import type { CreateRequest } from "../../src/application/api.ts";
 import { FencepostNode } from "../../src/application/loops/node.ts";
 import type { ChainSettings, NodeSettings } from "../../src/application/settings.ts";
@@ -127,6 +128,7 @@ export interface NodeOptions {
   readonly elsewhere?: DirectChainOptions["elsewhere"];
   readonly signers?: readonly Address[];
   readonly stuckHook?: StuckResolutionHook;
+  readonly tracing?: Pick<Tracing, "tracer" | "sink">;
   /** Where this node differs from the others. */
   readonly settings?: Partial<ChainSettings>;
   readonly node?: Partial<NodeSettings>;
@@ -220,7 +222,13 @@ export class World {
         clock: aheadBy(options.aheadMs ?? 0, this.clock),
         secrets: { make: () => ({ secret: "a-secret-of-a-test-world", digest: "5".repeat(64) }) },
         entropy: createSeededEntropy((this.options.seed ?? 1) * 1_000 + index, this.clock),
-        telemetry: { emit: (event) => events.push(event) },
+        telemetry: {
+          emit: (event) => {
+            events.push(event);
+            options.tracing?.sink(event);
+          },
+        },
+        ...(options.tracing === undefined ? {} : { tracer: options.tracing.tracer }),
         failpoint: options.failpoint ?? (() => undefined),
         policies,
         ...(options.stuckHook === undefined ? {} : { stuckHook: options.stuckHook }),

@@ -27,6 +27,7 @@ import { operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
 import { sightRoutes } from "./routes/sight.ts";
 import { transactionRoutes } from "./routes/transactions.ts";
+import { traceRoutes } from "./traced-routes.ts";
 
 /** How long a request may take to arrive, headers and body; not how long its answer may take. */
 const REQUEST_TIMEOUT_MS = 60_000;
@@ -42,6 +43,7 @@ export function createHttpApp(options: HttpServerOptions) {
   answerWithProblems(app, options);
   acceptOnlyJson(app);
   addHooks(app, options, { longPolls, arrivals });
+  traceRoutes(app, options.within);
   refuseBadEncoding(app);
   const served = collectRoutes(app);
 

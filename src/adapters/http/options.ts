@@ -33,6 +33,8 @@ export interface HttpServerOptions {
   readonly mask: Mask;
   /** For the audit: what a key, or a request without one, was not allowed to do. */
   readonly onRefused?: (refusal: Refusal) => void;
+  /** Runs the handler of a create within the trace that its `traceparent` names. Without it, the header is not looked at. */
+  readonly within?: (traceparent: unknown, handle: () => void) => void;
   /** For `http_request_duration_seconds`: once per answer. */
   readonly onResponse?: (report: ResponseReport) => void;
   /** What other nodes of the same database may ask. Without it there is no such route. */

@@ -2,7 +2,14 @@
 import { reservationAt } from "../../domain/ledger/index.ts";
 import { UNUSED, within } from "../../domain/policy/use.ts";
 import { isSettled, type State } from "../../domain/transitions.ts";
-import type { HistoryRecord, LaneRecord, ListFilter, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
+import type {
+  Census,
+  HistoryRecord,
+  LaneRecord,
+  ListFilter,
+  QueryStore,
+  TransactionRecord,
+} from "../../ports/query-store.ts";
 import { laneOf, withLane, withOwner, withPayload } from "./columns.ts";
 import { orderKeys } from "./commit/lookup.ts";
 import {
@@ -17,6 +24,7 @@ import {
 } from "./rows.ts";
 import { ask, type Reading, type Run } from "./session/connections.ts";
 import { findByHash, readAttempts, readFirstHashes } from "./statements/attempt.ts";
+import { readCensus } from "./statements/census.ts";
 import { readConfirmations } from "./statements/confirmation.ts";
 import { readCompletions, readFeed } from "./statements/feed.ts";
 import { type HistoryRow, readHistory } from "./statements/history.ts";
@@ -29,7 +37,7 @@ import { readPoolOf } from "./statements/pool-choice.ts";
 import { readReceipts } from "./statements/receipt.ts";
 import { readReservation } from "./statements/reservation.ts";
 import { ping } from "./statements/session.ts";
-import { countLiveStates, findByNonce, findByRequest, type RecordRow, readRecords } from "./statements/transaction.ts";
+import { findByNonce, findByRequest, type RecordRow, readRecords } from "./statements/transaction.ts";
 import {
   pageFinal,
   pageFinalOfSigner,
@@ -99,8 +107,28 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
       const [row] = UUID.test(reservationId) ? await ask(reading, readReservation, [reservationId]) : [];
       return row === undefined ? null : reservationAt(reservationOf(row), row.askedAt);
     },
-    liveStates: async () => new Map((await ask(reading, countLiveStates)).map(({ state, count }) => [state, count])),
+    census: () => census(reading),
     ping: async () => void (await ask(reading, ping)),
+  };
+}
+
+async function census(reading: Reading): Promise<Census> {
+  const [row] = await ask(reading, readCensus);
+  if (row === undefined) throw new Error("a count of everything gave no row");
+  const { created, allocated, tracking, stuck, confirmed, failed, liveConfirmed, liveFailed } = row;
+  return {
+    states: {
+      CREATED: created,
+      ALLOCATED: allocated,
+      TRACKING: tracking,
+      STUCK: stuck,
+      CONFIRMED: confirmed,
+      FAILED_FINAL: failed,
+    },
+    watched: { CONFIRMED: liveConfirmed, FAILED_FINAL: liveFailed },
+    oldestPendingAgeMs: row.oldestAgeMs === null ? null : Math.max(0, row.oldestAgeMs),
+    unownedLanes: row.unowned,
+    suspendedLanes: row.suspended,
   };
 }
 

@@ -1,7 +1,9 @@
 import { isTaken } from "../../domain/answers.ts";
 import { type Checksum, rememberingChecksum } from "../../domain/checksum.ts";
 import type { Lane } from "../../domain/lane.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { AlertSeverity, PeerRefusal, TelemetryEvent } from "../../ports/telemetry.ts";
+import { type LeftOut, lineLimit } from "./line-limit.ts";
 import type { LogFields, Logger, LogMethod } from "./logger.ts";
 import type { TelemetrySink } from "./telemetry.ts";
 
@@ -81,7 +83,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "chain.reachable": ["info", "the chain answers again"],
   "nonce.allocated": ["debug", "nonces allocated"],
   "nonce.recycled": ["info", "a nonce that nothing held is in use again"],
-  "nonce.reserved": ["debug", (event) => `nonce ${event.nonce} ${event.state.toLowerCase()}`],
+  "nonce.reserved": ["info", (event) => `nonce ${event.nonce} ${event.state.toLowerCase()}`],
   "lane.reconciled": [
     ({ result }) => (result === "agreed" ? "debug" : "warn"),
     ({ result }) => `compared with the chain: ${result}`,
@@ -111,8 +113,10 @@ const LINES: { readonly [T in Type]: Line<T> } = {
     "warn",
     (event) => (event.suspended ? "lane suspended: creates wait, nothing is sent" : "lane resumed by an operator"),
   ],
+  "lane.realigned": ["warn", ({ cursor }) => `an operator set the next nonce of the lane to ${cursor}`],
   "stuck.resolution": ["info", (event) => `${event.action} decided: ${event.result}`],
   alert: [(event) => ALERT_LEVELS[event.severity], (event) => event.message],
+  "alert.resolved": ["info", (event) => `over: ${event.message}`],
 };
 
 const ALERT_LEVELS: Readonly<Record<AlertSeverity, LogMethod>> = { WARNING: "warn", ERROR: "error", CRITICAL: "fatal" };
@@ -121,21 +125,49 @@ function lanes(count: number): string {
   return count === 1 ? "1 lane" : `${count} lanes`;
 }
 
+/**
+ * What comes once for each transaction or lane while a chain, a database or a node is away. The first of a kind are told whole,
+ * the others are counted (line-limit.ts). What was written is never among them: that is `tx.transition`.
+ */
+const STORMY: ReadonlySet<Type> = new Set([
+  "submit.answered",
+  "forward",
+  "lease.fenced",
+  "lane.reconciled",
+  "lane.stopped",
+  "lane.resumed",
+  "lease.released",
+  "peer.refused",
+  "writer.busy",
+  "writer.failed",
+  "chain.gap",
+]);
+
 export interface LogSinkSettings {
   readonly log: Pick<Logger, "log" | "logMembers" | "enabled">;
   readonly nodeId: string;
   readonly checksum?: Checksum;
+  /** Absent: every line is written, however many there are. */
+  readonly clock?: Pick<Clock, "after">;
 }
 
-export function createLogSink({ log, nodeId, checksum }: LogSinkSettings): TelemetrySink {
+export function createLogSink({ log, nodeId, checksum, clock }: LogSinkSettings): TelemetrySink {
+  const isOneTooMany = clock === undefined ? () => false : lineLimit(clock, sayHowMany(log, nodeId));
   const spell = rememberingChecksum(checksum ?? ((address) => address));
   return (event) => {
     const [levelOf, messageOf] = LINES[event.type] as Line<Type>;
     const level = typeof levelOf === "function" ? levelOf(event) : levelOf;
     if (!log.enabled(level)) return;
     const message = typeof messageOf === "function" ? messageOf(event) : messageOf;
+    if (STORMY.has(event.type) && isOneTooMany({ event: event.type, level, message })) return;
     if (event.type === "tx.transition") log.logMembers(level, transitionMembers(event, spell), message);
     else log.log(level, fieldsOf(event, nodeId, spell), message);
+  };
+}
+
+function sayHowMany(log: LogSinkSettings["log"], nodeId: string): (left: LeftOut<LogMethod>) => void {
+  return ({ event, level, message, times }) => {
+    log.log(level, { event, nodeId, times }, `${message} (${times} more like this in ten seconds)`);
   };
 }
 

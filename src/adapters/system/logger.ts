@@ -14,6 +14,8 @@ export interface LoggerSettings {
   readonly level: LogLevel;
   /** "json" is one object a line, for machines; "readable" is for a person at a terminal. */
   readonly format: "json" | "readable";
+  /** Of the readable form; absent: it has them. */
+  readonly colours?: boolean;
   /** A file descriptor, or anything that takes text. */
   readonly destination: number | { write(text: string): unknown };
   readonly mask: Mask;
@@ -31,13 +33,14 @@ const LAST_WRITE_MS = 1_000;
 export function createLogger(settings: LoggerSettings) {
   const { mask } = settings;
   const isReadable = settings.format === "readable";
+  const { colours = true } = settings;
   const time = isoTime();
   const options: LoggerOptions = {
     level: settings.level,
     base: null,
     timestamp: () => `,"time":"${time()}"`,
     formatters: { level: (label) => ({ level: label }) },
-    hooks: { streamWrite: isReadable ? (line) => readableLine(mask(line)) : mask },
+    hooks: { streamWrite: isReadable ? (line) => readableLine(mask(line), colours) : mask },
   };
   const stream = openDestination(settings.destination);
   const log = pino(options, { write: stream.write });
@@ -50,7 +53,7 @@ export function createLogger(settings: LoggerSettings) {
     logMembers: (level: LogMethod, members: string, message: string) => {
       if (!log.isLevelEnabled(level)) return;
       const line = `{"level":"${level}","time":"${time()}",${members},"msg":${JSON.stringify(message)}}\n`;
-      stream.write(isReadable ? readableLine(line) : line);
+      stream.write(isReadable ? readableLine(line, colours) : line);
     },
     /** Lets a caller skip building fields that would not be logged. */
     enabled: (level: LogMethod) => log.isLevelEnabled(level),

@@ -1,6 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { ALERT_CODES } from "../../domain/alerts.ts";
 import { isTaken } from "../../domain/answers.ts";
 import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
+import { isFinal } from "../../domain/transitions.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
 import type { TelemetrySink } from "./telemetry.ts";
 
@@ -10,9 +12,18 @@ const SOURCED_GAUGES = {
   writerQueueDepth: ["writer_queue_depth", "Writes waiting for the committer"],
   receiptBacklog: ["receipt_backlog", "Transactions whose receipt is due to be looked for"],
   noncesReserved: ["nonce_reserved", "Nonces kept for callers that sign themselves"],
-  pendingDepth: ["pending_depth", "Transactions that are not final"],
+  pendingDepth: ["held_pending_depth", "Transactions on the lanes of this node that are not final"],
+  oldestPendingAgeSeconds: ["held_pending_oldest_age_seconds", "Age of the oldest of them"],
+  signersAway: ["signer_away", "Lanes of this node whose signer does not sign"],
   killsInForce: ["kills_in_force", "Orders to stop that this node holds to"],
-  oldestPendingAgeSeconds: ["pending_oldest_age_seconds", "Age of the oldest transaction that is not final"],
+} as const;
+
+/** Of the whole database, and so the same on every node. */
+const CLUSTER_GAUGES = {
+  pendingDepth: ["pending_depth", "Transactions that are neither final nor STUCK"],
+  oldestPendingAgeSeconds: ["pending_oldest_age_seconds", "Age of the oldest transaction that is pending"],
+  unownedLanes: ["lanes_unowned", "Lanes with something open that no live node holds"],
+  suspendedLanes: ["lanes_suspended", "Lanes for which nothing is sent until they are resumed"],
 } as const;
 
 type Reading<T> = T | Promise<T>;
@@ -20,8 +31,13 @@ type Reading<T> = T | Promise<T>;
 export interface GaugeSources {
   /** Null where there is nothing to measure. */
   readonly gauge: (name: keyof typeof SOURCED_GAUGES) => Reading<number | null | undefined>;
-  readonly transactionStates: () => Reading<ReadonlyMap<string, number>>;
+  readonly cluster: () => Reading<ClusterReading>;
 }
+
+/** What the database says of all nodes' lanes together. */
+export type ClusterReading = Readonly<Record<keyof typeof CLUSTER_GAUGES, number>> & {
+  readonly states: Readonly<Record<string, number>>;
+};
 
 export interface HttpRequestReport {
   readonly method: string;
@@ -40,8 +56,12 @@ export interface MetricsSettings {
 }
 
 const BATCH_SIZE_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
-const FAST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-const SLOW_SECONDS = [0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
+/** Answers of machines: from a node beside this one to one that lets a request wait until it is given up. */
+const ANSWER_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+/** From what is promised under load (20 ms, 150 ms) to a lane that waits for its window over many blocks of 12 s. */
+const BROADCAST_SECONDS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 12, 30, 60, 300];
+/** From one block of 250 ms, over 20 confirmations at 2 s (40 s) and at 12 s (4 min), to a finalized tag (13 to 20 min). */
+const FINALITY_SECONDS = [0.25, 0.5, 1, 2, 4, 8, 15, 30, 45, 60, 120, 240, 300, 600, 900, 1200, 1800, 3600];
 
 /** One registry per call: two nodes in one process never count into each other's numbers. */
 export function createMetrics(settings: MetricsSettings = {}) {
@@ -49,11 +69,16 @@ export function createMetrics(settings: MetricsSettings = {}) {
   if (settings.processMetrics ?? true) collectProcessMetrics(registry);
   const sources: Partial<GaugeSources> = {};
   const instruments = createInstruments(registry);
+  // From zero: the first alert of a code would else be the first sample of its series, in which no increase is seen.
+  for (const code of ALERT_CODES) instruments.alert.inc({ code }, 0);
   createSourcedGauges(registry, sources);
   return {
     sink: createMetricsSink(instruments, settings.checksum ?? ((address) => address)),
     httpRequest: ({ method, route, status, durationMs }: HttpRequestReport) =>
       instruments.httpSeconds.observe({ method, route, status: String(status) }, durationMs / 1000),
+    /** Who this is; once. */
+    introduce: ({ nodeId, version }: { readonly nodeId: string; readonly version: string }) =>
+      instruments.info.set({ node_id: nodeId, version }, 1),
     refused: ({ rule }: { readonly rule: string }) => instruments.refused.inc({ rule }),
     /** Where the gauges come from, once the node that knows exists. A source that fails leaves its gauge out of the scrape. */
     connect: (more: Partial<GaugeSources>) => void Object.assign(sources, more),
@@ -126,39 +151,58 @@ function createInstruments(registry: Registry) {
     ),
     rpcEndpointUp: gauge("rpc_endpoint_up", "1: the endpoint is used, 0: passed over", "chain_id", "endpoint"),
     rpcRequests: counter("rpc_requests_total", "JSON-RPC requests", "method", "result"),
-    rpcSeconds: histogram(FAST_SECONDS)("rpc_duration_seconds", "Duration of JSON-RPC requests", "method"),
-    httpSeconds: histogram(FAST_SECONDS)("http_request_duration_seconds", "Duration of HTTP requests", ...REQUEST),
-    timeToBroadcast: histogram(FAST_SECONDS)("time_to_broadcast_seconds", "From create to the first node that took it"),
-    timeToFinality: histogram(SLOW_SECONDS)("time_to_finality_seconds", "From create to a final state"),
+    rpcSeconds: histogram(ANSWER_SECONDS)("rpc_duration_seconds", "Duration of JSON-RPC requests", "method"),
+    httpSeconds: histogram(ANSWER_SECONDS)("http_request_duration_seconds", "Duration of HTTP requests", ...REQUEST),
+    timeToBroadcast: histogram(BROADCAST_SECONDS)("time_to_broadcast_seconds", "From create to the first that took it"),
+    timeToFinality: histogram(FINALITY_SECONDS)("time_to_finality_seconds", "From create to a final state"),
+    outcome: counter("tx_outcome_total", "Final states that were entered", "state", "sub_state"),
+    alert: counter("alert_total", "Alerts that were raised", "code"),
+    chainHead: gauge("chain_head_block", "Height of the chain as this node follows it", "chain_id"),
+    chainUp: gauge("chain_up", "1: an endpoint of the chain answers, 0: none does", "chain_id"),
+    flushSeconds: histogram(ANSWER_SECONDS)("writer_flush_seconds", "Duration of commits of batches"),
+    writerFailed: counter("writer_failed_total", "Batches that could not be committed"),
+    info: gauge("node_info", "1, with what this node is", "node_id", "version"),
   };
 }
 
 function createSourcedGauges(registry: Registry, sources: Partial<GaugeSources>): void {
   for (const source of Object.keys(SOURCED_GAUGES) as (keyof typeof SOURCED_GAUGES)[]) {
-    const [name, help] = SOURCED_GAUGES[source];
-    new Gauge({
-      name: `fencepost_${name}`,
-      help,
-      registers: [registry],
-      async collect() {
-        const value = await attempt(() => sources.gauge?.(source));
-        if (value === undefined) this.remove();
-        else this.set(value ?? 0);
-      },
-    });
+    readGauge(registry, SOURCED_GAUGES[source], () => sources.gauge?.(source));
   }
+  for (const source of Object.keys(CLUSTER_GAUGES) as (keyof typeof CLUSTER_GAUGES)[]) {
+    readGauge(registry, CLUSTER_GAUGES[source], async () => (await sources.cluster?.())?.[source]);
+  }
+  readGauge(registry, ["database_up", "1: the database answered a read, 0: it did not"], async () => {
+    if (sources.cluster === undefined) return undefined;
+    return (await attempt(sources.cluster)) === undefined ? 0 : 1;
+  });
   new Gauge({
     name: "fencepost_tx_state",
-    help: "Live transactions by state",
+    help: "Transactions by state, all that there ever were",
     labelNames: ["state"],
     registers: [registry],
     async collect() {
       this.reset();
-      const states = await attempt(() => sources.transactionStates?.());
-      for (const [state, count] of states ?? []) this.set({ state }, count);
+      const reading = await attempt(() => sources.cluster?.());
+      for (const [state, count] of Object.entries(reading?.states ?? {})) this.set({ state }, count);
     },
   });
 }
+
+function readGauge(registry: Registry, [name, help]: readonly [string, string], read: Read): void {
+  new Gauge({
+    name: `fencepost_${name}`,
+    help,
+    registers: [registry],
+    async collect() {
+      const value = await attempt(read);
+      if (value === undefined) this.remove();
+      else this.set(value ?? 0);
+    },
+  });
+}
+
+type Read = () => Reading<number | null | undefined>;
 
 /** A gauge whose source fails must be missing, not zero: an alert on it would otherwise fall silent. */
 async function attempt<T>(read: () => Reading<T>): Promise<T | undefined> {
@@ -181,10 +225,18 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
   const labelOf = boundedLabel(METHOD_LABELS);
   const drift = createDriftGauge(instruments, checksum);
   const counting: Counting = {
-    "tx.transition": ({ ageMs, event }) => {
-      if (ageMs !== undefined) instruments.timeToFinality.observe(ageMs / 1000);
-      if (event === "stick") instruments.stuck.inc();
+    "tx.transition": (event) => countTransition(instruments, event),
+    alert: ({ code }) => instruments.alert.inc({ code }),
+    "lane.stopped": ({ lane }) => {
+      drift.forget(lane);
+      instruments.signerBalance.remove(labelsOf(lane, checksum));
     },
+    "chain.head": ({ chainId, number }) => {
+      instruments.chainHead.set({ chain_id: String(chainId) }, number);
+      instruments.chainUp.set({ chain_id: String(chainId) }, 1);
+    },
+    "chain.unreachable": ({ chainId }) => instruments.chainUp.set({ chain_id: String(chainId) }, 0),
+    "chain.reachable": ({ chainId }) => instruments.chainUp.set({ chain_id: String(chainId) }, 1),
     "lane.blocked": () => instruments.headOfLineBlocked.inc(),
     "submit.answered": (event) => countSubmission(instruments, event),
     "create.answered": ({ result }) => instruments.create.inc({ result }),
@@ -199,7 +251,11 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
       const labels = { chain_id: String(chainId), endpoint: String(endpoint + 1) };
       instruments.rpcEndpointUp.set(labels, state === "up" ? 1 : 0);
     },
-    "writer.flushed": ({ items }) => instruments.batchSize.observe(items),
+    "writer.flushed": ({ items, durationMs }) => {
+      instruments.batchSize.observe(items);
+      instruments.flushSeconds.observe(durationMs / 1000);
+    },
+    "writer.failed": () => instruments.writerFailed.inc(),
     "writer.busy": () => instruments.writerBusy.inc(),
     "receipt.checked": ({ result, count }) => instruments.receiptCheck.inc({ result }, count),
     "nonce.allocated": ({ lane, count }) => {
@@ -220,6 +276,15 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
   return (event) => (counting[event.type] as TelemetrySink | undefined)?.(event);
 }
 
+function countTransition(
+  instruments: Instruments,
+  { event, from, state, subState, ageMs }: EventOf<"tx.transition">,
+): void {
+  if (ageMs !== undefined) instruments.timeToFinality.observe(ageMs / 1000);
+  if (event === "stick") instruments.stuck.inc();
+  if (isFinal(state) && from !== state) instruments.outcome.inc({ state, sub_state: subState ?? "" });
+}
+
 function countSubmission(instruments: Instruments, event: EventOf<"submit.answered">): void {
   instruments.submit.inc({ result: event.answer });
   if (!event.first) instruments.resubmit.inc({ result: event.answer });
@@ -230,7 +295,8 @@ function countSubmission(instruments: Instruments, event: EventOf<"submit.answer
 
 /**
  * A drift is over when its proof moved the cursor, or when the lane allocates again: while a mined count above the
- * cursor awaits its proof, nothing is allocated. Only lanes that ever drifted have a series.
+ * cursor awaits its proof, nothing is allocated. Only lanes that ever drifted have a series, and only on the node that acts for
+ * them: what one node last knew of a lane that another has would stand there for ever.
  */
 function createDriftGauge(instruments: Instruments, checksum: (address: Address) => string) {
   const open = new Map<LaneKey, { readonly chain_id: string; readonly signer: string }>();
@@ -246,7 +312,11 @@ function createDriftGauge(instruments: Instruments, checksum: (address: Address)
     open.set(laneKey(lane), labels);
     instruments.nonceDrift.set(labels, chainCount - cursor);
   };
-  return { over, seen };
+  const forget = (lane: Lane) => {
+    open.delete(laneKey(lane));
+    instruments.nonceDrift.remove(labelsOf(lane, checksum));
+  };
+  return { over, seen, forget };
 }
 
 function labelsOf(lane: Lane, checksum: (address: Address) => string) {

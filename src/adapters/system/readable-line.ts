@@ -1,12 +1,15 @@
 const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 35 };
+const DIM = 2;
 const LEVEL_WIDTH = 5;
 /** A hash is recognised by its ends; the full one is in the JSON form. */
 const LONG_HEX = /^0x[0-9a-f]{24,}$/i;
 
 /** Turns one JSON log line into `12:00:03 info  message  key=value …` for a terminal. */
-export function readableLine(json: string): string {
+export function readableLine(json: string, colours: boolean): string {
   const { time, level, msg, ...fields } = parsed(json);
   const name = String(level);
+  const coloured = colours ? inColour : (text: string) => text;
+  const dim = (text: string): string => coloured(text, DIM);
   const clockTime = String(time).slice(11, 19);
   const pairs = Object.entries(fields)
     .filter(([, value]) => value !== null)
@@ -24,11 +27,7 @@ function oneLine(text: string): string {
   return text.replace(/\p{Cc}+/gu, " ");
 }
 
-function dim(text: string): string {
-  return coloured(text, 2);
-}
-
-function coloured(text: string, code: number): string {
+function inColour(text: string, code: number): string {
   return `\u001b[${code}m${text}\u001b[0m`;
 }
 

@@ -7,12 +7,16 @@ export type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
 
 /** One alert as it is told: what happened, where, and how often since it was last told. */
 export interface AlertMessage extends Pick<Alert, "severity" | "code" | "message" | "txId"> {
+  /** "resolved": what was told before under the same code, about the same thing, is over. */
+  readonly status: "firing" | "resolved";
   readonly nodeId: string;
   /** ISO 8601. */
   readonly at: string;
   /** Repeats that were not told one by one are counted here. */
   readonly count: number;
   readonly chainId?: number;
+  /** Its place in the configuration, from 1. */
+  readonly endpoint?: number;
   readonly signer?: string;
 }
 
@@ -50,11 +54,12 @@ export function refusalIn(format: AlertFormat, answer: string): string | null {
   }
 }
 
-function inWords({ severity, code, message, nodeId, count, chainId, signer, txId }: AlertMessage): string {
-  const lane = signer === undefined ? [] : [`lane ${chainId}:${signer}`];
+function inWords({ status, severity, code, message, nodeId, count, chainId, signer, txId }: AlertMessage): string {
+  const chain = chainId === undefined ? [] : [`chain ${chainId}`];
+  const lane = signer === undefined ? chain : [`lane ${chainId}:${signer}`];
   const tx = txId === undefined ? [] : [`transaction ${txId}`];
   const times = count > 1 ? [`${count} times`] : [];
-  return `[Fencepost ${severity}] ${code}: ${message}\n${[...lane, ...tx, ...times, `node ${nodeId}`].join(" · ")}`;
+  return `[Fencepost ${status === "resolved" ? "OVER" : severity}] ${code}: ${message}\n${[...lane, ...tx, ...times, `node ${nodeId}`].join(" · ")}`;
 }
 
 /** Slack takes three characters for its own: https://api.slack.com/reference/surfaces/formatting#escaping */

@@ -1,13 +1,14 @@
 /**
  * Tells alerts to a webhook, for those without an Alertmanager. The same alert about the same thing is told once in a
- * window and then, where it went on, once more with how often. Nothing here can hold the node up or bring it down: the
+ * window and then, where it went on, once more with how often; and once when it is over. Nothing here can hold the node up or bring it down: the
  * queue is bounded and a webhook that is away costs alerts, which the log still has.
  */
+import { alertKey } from "../../domain/alerts.ts";
 import type { Checksum } from "../../domain/checksum.ts";
 import { defined } from "../../domain/defined.ts";
 import { bounded } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
-import type { TelemetryEvent } from "../../ports/telemetry.ts";
+import type { AlertSeverity, TelemetryEvent } from "../../ports/telemetry.ts";
 import { type Alert, type AlertFormat, type AlertMessage, formatAlert, formatOf, refusalIn } from "./alert-formats.ts";
 import { type PostPorts, postJson } from "./post-json.ts";
 
@@ -31,6 +32,9 @@ interface Open {
   cancelTimer: () => void;
 }
 
+type Resolved = Extract<TelemetryEvent, { readonly type: "alert.resolved" }>;
+type Told = Omit<Alert, "type">;
+
 const WINDOW_MS = 300_000;
 const QUEUE_LIMIT = 100;
 const OPEN_LIMIT = 10_000;
@@ -46,6 +50,8 @@ class AlertSink {
   private readonly options: AlertSinkOptions;
   private readonly format: AlertFormat;
   private readonly open = new Map<string, Open>();
+  /** How grave what was said is, until it is said that it is over. Most are about a moment and stay: the oldest give way. */
+  private readonly unresolved = new Map<string, AlertSeverity>();
   private readonly queue: AlertMessage[] = [];
   private readonly stopping = new AbortController();
   private sending: Promise<void> | null = null;
@@ -57,11 +63,24 @@ class AlertSink {
   }
 
   readonly sink = (event: TelemetryEvent): void => {
-    if (event.type === "alert" && !this.closed) this.take(event);
+    if (this.closed) return;
+    if (event.type === "alert") this.take(event);
+    if (event.type === "alert.resolved") this.end(event);
   };
 
+  /** Said at once, with what was left to say; only of what was said before. */
+  private end(resolved: Resolved): void {
+    const key = alertKey(resolved);
+    const before = this.open.get(key);
+    before?.cancelTimer();
+    this.open.delete(key);
+    const severity = this.unresolved.get(key);
+    this.unresolved.delete(key);
+    if (severity !== undefined) this.enqueue({ ...resolved, severity }, Math.max(1, before?.repeats ?? 1), "resolved");
+  }
+
   private take(alert: Alert): void {
-    const key = keyOf(alert);
+    const key = alertKey(alert);
     const before = this.open.get(key);
     if (before !== undefined) {
       before.repeats++;
@@ -72,6 +91,10 @@ class AlertSink {
       return;
     }
     this.watch(key, alert);
+    this.unresolved.delete(key);
+    const [oldest] = this.unresolved.keys();
+    if (oldest !== undefined && this.unresolved.size >= OPEN_LIMIT) this.unresolved.delete(oldest);
+    this.unresolved.set(key, alert.severity);
     this.enqueue(alert, 1);
   }
 
@@ -103,12 +126,12 @@ class AlertSink {
     this.enqueue(over.alert, over.repeats);
   }
 
-  private enqueue(alert: Alert, count: number): void {
+  private enqueue(alert: Told, count: number, status: AlertMessage["status"] = "firing"): void {
     if (this.queue.length >= QUEUE_LIMIT) {
       this.queue.shift();
       this.options.onLost?.("the queue is full");
     }
-    this.queue.push(this.messageOf(alert, count));
+    this.queue.push(this.messageOf(alert, count, status));
     this.sending ??= this.sendAll().finally(() => {
       this.sending = null;
     });
@@ -137,15 +160,12 @@ class AlertSink {
     if (refusal !== null) throw new Error(`the webhook ${refusal}`);
   }
 
-  private messageOf({ severity, code, message, lane, txId }: Alert, count: number): AlertMessage {
+  private messageOf(alert: Told, count: number, status: AlertMessage["status"]): AlertMessage {
+    const { severity, code, message, lane, txId, chainId = lane?.chainId, endpoint } = alert;
     const { clock, nodeId, checksum } = this.options;
     const at = clock.now().toISOString();
     const signer = lane && (checksum?.(lane.signer) ?? lane.signer);
-    return defined({ severity, code, message, nodeId, at, count, chainId: lane?.chainId, signer, txId });
+    const place = { chainId, signer, txId, endpoint: endpoint === undefined ? undefined : endpoint + 1 };
+    return defined({ status, severity, code, message, nodeId, at, count, ...place });
   }
-}
-
-/** Who, what, where: the words may have numbers in them that change each time. */
-function keyOf({ code, lane, txId }: Alert): string {
-  return `${code} ${lane?.chainId ?? ""}:${lane?.signer ?? ""} ${txId ?? ""}`;
 }

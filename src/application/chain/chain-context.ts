@@ -14,6 +14,7 @@ import type { Chain, SecondOpinion } from "../../ports/chain.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { LaneIndex } from "../lane/owned-lane.ts";
 import type { ChainSettings } from "../settings.ts";
+import { StandingAlerts } from "../standing-alerts.ts";
 import { Answers } from "./answers.ts";
 import { Counts } from "./counts.ts";
 import { Disputes } from "./disputes.ts";
@@ -41,6 +42,10 @@ export class ChainContext {
   readonly hashes: LaneIndex["hashes"] = new Map();
   readonly onChain: LaneIndex["onChain"] = new Set();
   readonly disputes: Disputes;
+  /** What was said of this chain and its lanes, and is not over. */
+  readonly standing: StandingAlerts;
+  /** Lanes whose last comparison with the chain got no answer, and why. */
+  readonly uncompared = new Map<LaneKey, string>();
   reachable = true;
   /** Told where the next transaction of a lane can only be sent once the last is seen mined. Set by the chain's loop. */
   lookSoon: () => void = () => undefined;
@@ -68,6 +73,7 @@ export class ChainContext {
     this.settings = settings;
     this.ceilings = ceilingsOf(chain.chainId, settings);
     this.ports = ports;
+    this.standing = new StandingAlerts(ports.telemetry);
     this.markets = new Answers(ports.clock);
     this.balances = new Answers(ports.clock);
     this.opinions = new Answers(ports.clock);
@@ -91,12 +97,15 @@ export class ChainContext {
 
   /** A young chain has no such block yet; one that has none that can be gone by after a while may never have one. */
   noteTag(tag: "safe" | "finalized", known: boolean): void {
+    const { chainId } = this.chain;
+    const code = "FINALITY_TAG_MISSING";
+    if (known) this.standing.resolve({ code, chainId }, `chain ${chainId} has a ${tag} block that can be gone by`);
     const nowMs = this.ports.clock.monotonicMs();
     this.tagAlert = known ? null : (this.tagAlert ?? at(nowMs + TAG_PATIENCE_MS));
     if (this.tagAlert === null || !isDue(this.tagAlert, nowMs)) return;
     this.tagAlert = NEVER;
-    const message = `chain ${this.chain.chainId} has had no ${tag} block that its endpoints agree on for a minute, and finality goes by it: nothing is decided; check them, or use confirmations`;
-    this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "FINALITY_TAG_MISSING", message });
+    const message = `chain ${chainId} has had no ${tag} block that its endpoints agree on for a minute, and finality goes by it: nothing is decided; check them, or use confirmations`;
+    this.standing.raise({ severity: "ERROR", code, message, chainId });
   }
 
   /** What a first payload of this content offers: its caller's wishes, else the market's, never above the ceilings. */

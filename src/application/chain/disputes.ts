@@ -118,6 +118,6 @@ export class Disputes {
     const message = isLate
       ? `an endpoint that is up has not said for a minute what ${which} holds, and nothing is decided by it: ${said}`
       : `what is said of ${which} cannot all be true, and decides nothing: ${said}`;
-    telemetry.emit({ type: "alert", severity: isLate ? "WARNING" : "ERROR", code, message });
+    telemetry.emit({ type: "alert", severity: isLate ? "WARNING" : "ERROR", code, message, chainId });
   }
 }

@@ -33,9 +33,10 @@ export async function* stableBlocks(
   try {
     while (!options.signal.aborted) {
       const { stable, brokeStability, more } = await reader.next();
-      const message = `a reorg on chain ${context.chain.chainId} replaced blocks that had been streamed as stable`;
+      const { chainId } = context.chain;
+      const message = `a reorg on chain ${chainId} replaced blocks that had been streamed as stable`;
       const code = "STABLE_BLOCKS_REPLACED";
-      if (brokeStability) ports.telemetry.emit({ type: "alert", severity: "ERROR", code, message });
+      if (brokeStability) ports.telemetry.emit({ type: "alert", severity: "ERROR", code, message, chainId });
       yield* stable;
       if (!more) await ports.clock.sleep(settings.pollIntervalMs, options.signal).catch(() => undefined);
     }

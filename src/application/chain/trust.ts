@@ -91,8 +91,9 @@ async function lookAll(ports: TrustPorts, context: ChainContext, lanes: readonly
     note(error);
   }
   if (failures.length === 0) return;
-  const message = `whether chain ${context.chain.chainId} is still the one that was known could not be judged for ${failures.length} of ${lanes.length} lanes: ${String(failures[0])}`;
-  ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "PASS_FAILED", message });
+  const { chainId } = context.chain;
+  const message = `whether chain ${chainId} is still the one that was known could not be judged for ${failures.length} of ${lanes.length} lanes: ${String(failures[0])}`;
+  ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "PASS_FAILED", message, chainId });
 }
 
 /** Null: nothing shows that it is another chain than the one we know. */

@@ -67,7 +67,8 @@ async function expire(ports: HolePorts, lane: OwnedLane): Promise<void> {
   lane.nonces.askedAt(ports.clock.monotonicMs());
   for (const { nonce, reservationId, detail } of holes) {
     if (reservationId === null) continue;
-    ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state: "EXPIRED" });
+    const { token } = lane.fence;
+    ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, token, reservationId, nonce, state: "EXPIRED" });
     const message = `nonce ${nonce} of ${lane.lane.signer} is held by nothing: ${detail}`;
     ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "RESERVATION_EXPIRED", message, lane: lane.lane });
   }

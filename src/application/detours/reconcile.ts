@@ -15,7 +15,9 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 import { quietly } from "../lane/term.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 
-export type ReconcilePorts = TrustPorts;
+export interface ReconcilePorts extends TrustPorts {
+  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
+}
 
 /** Lanes whose turn has come, side by side: their questions leave together, and what is the same for all is asked once. */
 export async function reconcile(
@@ -30,6 +32,21 @@ export async function reconcile(
   await Promise.all(
     lanes.map((lane) => quietly(reconcileLane(ports, context, { lane, finalized, trusted: trusted.has(lane) }))),
   );
+  tellUncompared(ports, context);
+}
+
+/** One for the chain: an endpoint that fails does so for every lane, and a thousand alarms say no more than one. */
+function tellUncompared({ lanesOf }: ReconcilePorts, { chain: { chainId }, uncompared, standing }: ChainContext): void {
+  const held = new Set(uncompared.size === 0 ? [] : lanesOf(chainId).map(({ key }) => key));
+  for (const key of uncompared.keys()) if (!held.has(key)) uncompared.delete(key);
+  const [first] = uncompared.values();
+  const code = "RECONCILIATION_FAILED";
+  if (first === undefined) {
+    standing.resolve({ code, chainId }, `every lane of chain ${chainId} was compared with it`);
+    return;
+  }
+  const message = `${uncompared.size} lanes of chain ${chainId} could not be compared with it; the first: ${first}`;
+  standing.raise({ severity: "CRITICAL", code, message, chainId });
 }
 
 interface Turn {
@@ -52,9 +69,9 @@ async function reconcileLane(
   } catch (error) {
     if (!isUnanswered(error)) throw error;
     result = "unavailable";
-    const message = `${lane.lane.signer} could not be compared with the chain: ${error.message}`;
-    alert(ports, { code: "RECONCILIATION_FAILED", message, lane: lane.lane });
+    context.uncompared.set(lane.key, `${lane.lane.signer}: ${error.message}`);
   }
+  if (result !== "unavailable") context.uncompared.delete(lane.key);
   ports.telemetry.emit({ type: "lane.reconciled", lane: lane.lane, result });
 }
 
@@ -124,9 +141,11 @@ async function watchBalance(ports: ReconcilePorts, context: ChainContext, lane: 
   const { signer, chainId } = lane.lane;
   const balance = await lane.term.during(context.balance(signer));
   ports.telemetry.emit({ type: "signer.balance", lane: lane.lane, balance });
-  if (threshold === null || balance >= threshold) return;
-  const message = `${signer} holds ${balance} wei on chain ${chainId}, less than ${threshold}`;
-  alert(ports, { code: "LOW_BALANCE", message, lane: lane.lane });
+  const holds = `${signer} holds ${balance} wei on chain ${chainId}`;
+  const low = { code: "LOW_BALANCE", lane: lane.lane } as const;
+  const isLow = threshold !== null && balance < threshold;
+  if (isLow) context.standing.raise({ severity: "WARNING", ...low, message: `${holds}, less than ${threshold}` });
+  else context.standing.resolve(low, holds);
 }
 
 type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;

@@ -265,9 +265,15 @@ export class ChainLoop {
 
   private reportFailure(error: unknown): void {
     if (error instanceof ChainUnavailable) return;
-    const message = `a pass over chain ${this.context.chain.chainId} failed: ${String(error)}`;
-    this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "PASS_FAILED", message });
+    const { chainId } = this.context.chain;
+    const message = `a pass over chain ${chainId} failed: ${String(error)}`;
+    this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "PASS_FAILED", message, chainId });
   }
+}
+
+/** Blocks of all chains whose receipts are still owed. */
+export function backlogOf(loops: readonly ChainLoop[]): number {
+  return loops.reduce((sum, { backlog }) => sum + backlog, 0);
 }
 
 /** When the part of the interval comes next, by the clock: the same moment for all its lanes, whenever each was taken. */

@@ -2,6 +2,7 @@ import type { Policies } from "../../domain/policy/policy.ts";
 import type { Chain } from "../../ports/chain.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { StuckResolutionHook } from "../../ports/stuck-hook.ts";
+import type { Tracer } from "../../ports/tracer.ts";
 import type { RecentAlerts } from "../queries/recent-alerts.ts";
 import type { ChainSettings } from "../settings.ts";
 
@@ -12,6 +13,8 @@ export interface NodePorts extends Ports {
   readonly stuckHook?: StuckResolutionHook;
   /** Absent: nobody listens to alerts, and none are shown. */
   readonly alerts?: Pick<RecentAlerts, "firing">;
+  /** Absent: no traces are recorded. */
+  readonly tracer?: Tracer;
   /** Absent: nothing is limited. */
   readonly policies?: Policies | null;
 }
@@ -23,6 +26,7 @@ export interface NodeGauges {
   readonly pendingDepth: number;
   readonly noncesReserved: number;
   readonly oldestPendingAgeSeconds: number;
+  readonly signersAway: number;
   readonly receiptBacklog: number;
   readonly killsInForce: number;
 }

@@ -41,13 +41,15 @@ import type { PoolCreates } from "../stages/1-create/pools.ts";
 import { sign } from "../stages/3-sign/sign.ts";
 import { broadcast } from "../stages/4-broadcast/broadcast.ts";
 import { Committer } from "../writer/committer.ts";
-import { ChainLoop } from "./chain-loop.ts";
+import { backlogOf, ChainLoop } from "./chain-loop.ts";
 import type { NodeGauges, NodePorts } from "./node-ports.ts";
+import { NodeWatch } from "./node-watch.ts";
 import { openCreates } from "./open-creates.ts";
 import { DRAINING, Reception } from "./reception.ts";
 import { SettlingIn } from "./settling-in.ts";
 import { StuckWatch } from "./stuck-watch.ts";
 import { tendLane } from "./tend.ts";
+import { tracedCreates } from "./traced-creates.ts";
 import { tellingPauses, Wakefulness } from "./wakefulness.ts";
 
 const BEAT_MS = 100;
@@ -72,6 +74,7 @@ export class FencepostNode {
   private readonly hook: HookRunner;
   private readonly watch: StuckWatch;
   private readonly reports: NodeReports;
+  private readonly nodeWatch: NodeWatch;
   private readonly creates: PoolCreates;
   private readonly intakes: Intake;
   /** Not over: creates may still be refused because a dead node counts as the owner. */
@@ -87,7 +90,8 @@ export class FencepostNode {
   private claimAgainAtMs = 0;
 
   constructor(given: NodePorts, settings: NodeSettings) {
-    const ports = { ...given, clock: new DatabaseClock(given.clock) };
+    this.nodeWatch = new NodeWatch(given);
+    const ports = { ...given, telemetry: this.nodeWatch.telemetry, clock: new DatabaseClock(given.clock) };
     this.ports = ports;
     this.settings = settings;
     const { store, clock, telemetry } = ports;
@@ -212,7 +216,7 @@ export class FencepostNode {
     return {
       ...laneGauges(this.lanes.all(), this.ports.clock.now()),
       writerQueueDepth: this.writer.depth,
-      receiptBacklog: this.loops.reduce((sum, loop) => sum + loop.backlog, 0),
+      receiptBacklog: backlogOf(this.loops),
       killsInForce: this.kills.inForce,
     };
   }
@@ -262,6 +266,7 @@ export class FencepostNode {
         this.balancing.kick();
         if (this.lease.mayAct()) this.watch.look(this.lanes.all());
         if (this.lease.mayAct()) this.reports.look();
+        this.nodeWatch.look(this.chains, this.lanes, backlogOf(this.loops));
       }
       const nowMs = this.ports.clock.monotonicMs();
       kickTenth(this.lanes.all(), count, nowMs);
@@ -396,6 +401,7 @@ export class FencepostNode {
   async create(told: readonly Told[], by: Teller = "caller"): Promise<readonly (Created | FencepostError)[]> {
     const turnedAway = by === "caller" ? this.reception.turnedAway() : null;
     if (turnedAway !== null) return told.map(() => turnedAway);
-    return this.reception.counted(this.creates.create(told, by));
+    const create = (each: readonly Told[]) => this.creates.create(each, by);
+    return this.reception.counted(tracedCreates(this.ports.tracer, told, by, create));
   }
 }

@@ -1,6 +1,7 @@
 /**
  * Looks at every lane for what should not be: a head of line, or anything, that has grown old, too many that are not
- * final, payloads that are refused or were signed too often. Says so once while it lasts, and asks the hook what to do.
+ * final, payloads that are refused or were signed too often. Says so once while it lasts and when it is over, and asks the
+ * hook what to do.
  */
 import type { AlertCode } from "../../domain/alerts.ts";
 import type { LaneKey } from "../../domain/lane.ts";
@@ -26,12 +27,14 @@ interface Finding {
   readonly message: string;
 }
 
+type OfHead = { readonly txId?: string };
+
 /** A hook that hangs must not make the others wait for long, nor be asked by all lanes at once. */
 const ASK_AT_ONCE = 8;
 
 export class StuckWatch {
   private readonly ports: StuckWatchPorts;
-  private readonly told = new Map<LaneKey, ReadonlySet<string>>();
+  private readonly told = new Map<LaneKey, ReadonlySet<AlertCode>>();
   private asking: Promise<void> | null = null;
 
   constructor(ports: StuckWatchPorts) {
@@ -39,6 +42,7 @@ export class StuckWatch {
   }
 
   look(lanes: readonly OwnedLane[]): void {
+    if (this.told.size > 0) this.forgetOthers(lanes);
     const restless = lanes.filter((lane) => lane.hasUnmined() || this.told.has(lane.key));
     const questions = restless.flatMap((lane) => this.lookAt(lane));
     if (this.asking !== null || questions.length === 0 || !this.ports.hook.isConfigured) return;
@@ -62,7 +66,7 @@ export class StuckWatch {
     const head = lane.unmined.get(lane.headOfLine() ?? -1);
     if (context === undefined) return [];
     const findings = lane.hasUnmined() ? this.findings(context, lane, head) : [];
-    this.tell(lane, head, findings);
+    this.tell(context, lane, findings, head === undefined ? {} : { txId: head.txId });
     // An operator or the node has suspended it: that is a decision already.
     if (lane.suspended) return [];
     const [first] = findings;
@@ -94,16 +98,25 @@ export class StuckWatch {
     return found;
   }
 
-  /** Each once, until it is over. */
-  private tell(lane: OwnedLane, head: Tracked | undefined, findings: readonly Finding[]): void {
-    const before = this.told.get(lane.key);
-    for (const { code, message } of findings) {
-      if (before?.has(code)) continue;
-      const about = head === undefined ? {} : { txId: head.txId };
-      this.ports.telemetry.emit({ type: "alert", severity: "WARNING", code, message, lane: lane.lane, ...about });
+  /** Each once, and once more when it is over. */
+  private tell(
+    { standing }: ChainContext,
+    { key, lane }: OwnedLane,
+    findings: readonly Finding[],
+    about: OfHead,
+  ): void {
+    const found = new Set<AlertCode>(findings.map(({ code }) => code));
+    for (const { code, message } of findings) standing.raise({ severity: "WARNING", code, message, lane, ...about });
+    for (const code of this.told.get(key) ?? []) {
+      if (!found.has(code)) standing.resolve({ code, lane }, `${lane.signer} is below the threshold again`);
     }
-    if (findings.length > 0) this.told.set(lane.key, new Set(findings.map(({ code }) => code)));
-    else this.told.delete(lane.key);
+    if (found.size > 0) this.told.set(key, found);
+    else this.told.delete(key);
+  }
+
+  private forgetOthers(lanes: readonly OwnedLane[]): void {
+    const held = new Set(lanes.map(({ key }) => key));
+    for (const key of this.told.keys()) if (!held.has(key)) this.told.delete(key);
   }
 }
 

@@ -66,7 +66,7 @@ async function setSuspended(ports: LaneActionPorts, lane: OwnedLane, asked: Aske
     if (suspended) lane.count("suspending", -1);
   }
   const { reason, actor } = asked;
-  ports.telemetry.emit({ type: "lane.suspended", lane: lane.lane, suspended, reason, actor });
+  ports.telemetry.emit({ type: "lane.suspended", lane: lane.lane, token: lane.fence.token, suspended, reason, actor });
   if (suspended) await lastSends(ports.clock, lane);
   lane.signing?.kick();
   lane.broadcasting?.kick();
@@ -98,6 +98,8 @@ async function realign(ports: LaneActionPorts, lane: OwnedLane, task: Asked): Pr
   const { cursor } = await lane.term.write({ kind: "realign", floor, decision }).catch((error) => {
     throw error instanceof TermOver ? error : unsaid(error);
   });
+  const { reason, actor } = task;
+  ports.telemetry.emit({ type: "lane.realigned", lane: lane.lane, token: lane.fence.token, cursor, reason, actor });
   lane.term.readAgain(`an operator set the cursor to ${cursor}`);
 }
 

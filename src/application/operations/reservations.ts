@@ -69,7 +69,8 @@ export const releaseNonce: Operation<ReservationPorts, Named, Reservation, void,
     if (hole === null) return;
     await ports.failpoint("release.committed");
     const { nonce } = hole;
-    ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state: "RELEASED" });
+    const { token } = lane.fence;
+    ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, token, reservationId, nonce, state: "RELEASED" });
     // What waits above may move down into it.
     lane.signing?.kick();
   },
@@ -106,7 +107,8 @@ async function reserveOn(
   const { telemetry } = ports;
   const { reservationId, nonce, state } = fate.reservation;
   lane.nonces.keptFor(nonce, wanted.ttlMs);
-  telemetry.emit({ type: "nonce.reserved", lane: lane.lane, reservationId, nonce, state });
+  const { token } = lane.fence;
+  telemetry.emit({ type: "nonce.reserved", lane: lane.lane, token, reservationId, nonce, state });
   if (fate.recycled) telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: 1 });
   notePile(ports, context, lane);
   return fate;
@@ -228,7 +230,8 @@ async function settle(ports: ReservationPorts, owned: OwnedLane, use: Use): Prom
   if (forbidden !== undefined) throw forbiddenBy(forbidden);
   if (fate === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
   if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
-  ports.telemetry.emit({ type: "nonce.reserved", lane, reservationId, nonce, state: becomes });
+  const { token } = owned.fence;
+  ports.telemetry.emit({ type: "nonce.reserved", lane, token, reservationId, nonce, state: becomes });
   return { outcome: "created", txId: intent.txId, lane, requestId, nonce, state: "TRACKING" };
 }
 

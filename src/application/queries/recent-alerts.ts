@@ -1,11 +1,10 @@
 /**
  * Alerts that were raised a while ago, for people who were not listening. An alert is an event, and most have no end: it is
- * shown for a quarter of an hour after it was raised last. What still stands when that is over is told by what it is about
+ * shown until it is said to be over, and else for a quarter of an hour after it was raised last. What still stands when that is over is told by what it is about
  * (a lane, a transaction, an endpoint), and those alerts are not repeated here.
  */
-import type { AlertCode } from "../../domain/alerts.ts";
+import { type AlertCode, type AlertSubject, alertKey } from "../../domain/alerts.ts";
 import { NOWHERE, type Trouble } from "../../domain/attention/troubles.ts";
-import { laneKey } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
 
@@ -54,6 +53,7 @@ export class RecentAlerts {
   }
 
   hear(event: TelemetryEvent): void {
+    if (event.type === "alert.resolved") this.raised.delete(idOf(event));
     if (event.type !== "alert" || TOLD_BY_STATE.has(event.code)) return;
     const trouble = troubleOf(event, this.clock.now());
     const before = this.raised.get(trouble.id);
@@ -72,11 +72,13 @@ export class RecentAlerts {
   }
 }
 
-function troubleOf({ severity, code, message, lane, txId }: Alert, since: Date): Trouble {
-  const about = txId ?? (lane === undefined ? "" : laneKey(lane));
+const idOf = (subject: AlertSubject) => `alert:${alertKey(subject)}`;
+
+function troubleOf(alert: Alert, since: Date): Trouble {
+  const { severity, code, message, lane, txId, chainId } = alert;
   const sentence = /[.!?]$/.test(message) ? message : `${message}.`;
-  const where = { ...NOWHERE, ...lane, ...(txId !== undefined && { txId }) };
-  return { ...where, id: `alert:${code}:${about}`, severity, code, sentence: capital(sentence), since };
+  const where = { ...NOWHERE, ...(chainId !== undefined && { chainId }), ...lane, ...(txId !== undefined && { txId }) };
+  return { ...where, id: idOf(alert), severity, code, sentence: capital(sentence), since };
 }
 
 function capital(text: string): string {

@@ -78,7 +78,6 @@ describe("statements", () => {
  * few of the newest rows: rare, and for people. What they read is measured on a large table: see reads.test.ts, sights.test.ts.
  */
 const SURVEYS = [
-  "count-live-states",
   "count-troubles",
   "end-instances",
   "end-kills",
@@ -103,6 +102,7 @@ const SURVEYS = [
   "purge-reports",
   "purge-takeovers",
   "read-api-keys",
+  "read-census",
   "read-database-history",
   "read-kills",
   "read-pulse",

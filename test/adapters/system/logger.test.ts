@@ -145,6 +145,17 @@ describe("readable lines", () => {
     );
   });
 
+  it("have no colours where there are to be none, and are the same otherwise", () => {
+    const [bright, bare] = [true, false].map((colours) => {
+      const { log, lines } = capture({ format: "readable", colours });
+      log.log("warn", { nonce: 3 }, "mine");
+      return lines[0] ?? "";
+    });
+    expect(bare).not.toContain("\u001b");
+    expect(bright).toContain("\u001b[33m");
+    expect(bare?.slice(8)).toBe(plain(bright).slice(8));
+  });
+
   it("show members that were JSON already the same way", () => {
     const { log, lines } = capture({ format: "readable" });
     log.logMembers("info", '"nonce":3,"subState":null', "mine");

@@ -1,7 +1,13 @@
 import { readFileSync } from "node:fs";
 import perfHooks from "node:perf_hooks";
 import { describe, expect, it, vi } from "vitest";
-import { createMetrics, type GaugeSources, type Metrics } from "../../../src/adapters/system/metrics.ts";
+import {
+  type ClusterReading,
+  createMetrics,
+  type GaugeSources,
+  type Metrics,
+} from "../../../src/adapters/system/metrics.ts";
+import { ALERT_CODES } from "../../../src/domain/alerts.ts";
 import { SUBMIT_ANSWERS } from "../../../src/domain/answers.ts";
 import type { DeathEvidence } from "../../../src/ports/lease-store.ts";
 import type {
@@ -111,6 +117,26 @@ function everyLabel(): TelemetryEvent[] {
   ];
 }
 
+function aReading(states: Record<string, number>): ClusterReading {
+  const pendingDepth = states.TRACKING ?? 0;
+  return { states, pendingDepth, oldestPendingAgeSeconds: 2.5, unownedLanes: 0, suspendedLanes: 0 };
+}
+
+/** What only shows with labels once there is something to show. */
+function everyGauge(metrics: Metrics): void {
+  const tx = { type: "tx.transition", lane, txId: "t", nonce: 1, txHash, nodeId: "n", token: 1 } as const;
+  metrics.sink({ ...tx, event: "confirm", from: "TRACKING", state: "CONFIRMED", subState: null, ageMs: 1 });
+  metrics.sink({ type: "nonce.drift", lane, cursor: 1, chainCount: 2, proved: false });
+  metrics.sink({ type: "signer.balance", lane, balance: 1n });
+  metrics.sink({ type: "rpc.endpoint", chainId: 1, endpoint: 0, state: "up" });
+  metrics.sink({ type: "chain.head", chainId: 1, number: 7, hash: txHash });
+  metrics.sink({ type: "alert", severity: "WARNING", code: "LOW_BALANCE", message: "m", lane });
+  metrics.httpRequest({ method: "GET", route: "/", status: 200, durationMs: 1 });
+  metrics.refused({ rule: "scope:operate" });
+  metrics.introduce({ nodeId: "n", version: "1.0.0" });
+  metrics.connect({ gauge: () => 1, cluster: () => aReading({ TRACKING: 1 }) });
+}
+
 async function scrape(metrics: Metrics): Promise<Sample[]> {
   return parseExposition((await metrics.expose()).body).samples;
 }
@@ -204,6 +230,23 @@ describe("metrics", () => {
     expect(await value(metrics, "signer_balance_wei", labels)).toBe(1e18);
   });
 
+  it("forgets what it knew of a lane that it no longer acts for", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    metrics.sink({ type: "signer.balance", lane, balance: 5n });
+    metrics.sink({ type: "nonce.drift", lane, cursor: 5, chainCount: 10, proved: false });
+    metrics.sink({ type: "lane.stopped", lane, reason: "released" });
+    expect(await value(metrics, "signer_balance_wei")).toBeUndefined();
+    expect(await value(metrics, "nonce_drift")).toBeUndefined();
+  });
+
+  it("has every alert from zero, so that the first is seen as an increase", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    const codes = (await scrape(metrics)).filter(({ name }) => name === "fencepost_alert_total");
+    expect(codes.map(({ labels }) => labels.code)).toEqual([...ALERT_CODES]);
+    metrics.sink({ type: "alert", severity: "CRITICAL", code: "CHAIN_DOWN", message: "m", chainId: 1 });
+    expect(await value(metrics, "alert_total", { code: "CHAIN_DOWN" })).toBe(1);
+  });
+
   it("shows a drift until it is proved or the lane allocates again", async () => {
     const metrics = createMetrics({ processMetrics: false, checksum: (address) => address.toUpperCase() });
     const drift = { type: "nonce.drift", cursor: 5, chainCount: 10, proved: false } as const;
@@ -275,11 +318,8 @@ describe("gauges read at the scrape", () => {
   it("ask their source each time", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let held = 1;
-    const gauges: Gauges = { lanesHeld: () => held, oldestPendingAgeSeconds: async () => 2.5 };
-    metrics.connect({
-      gauge: (name) => gauges[name]?.(),
-      transactionStates: async () => new Map([["TRACKING", 4]]),
-    });
+    const gauges: Gauges = { lanesHeld: () => held };
+    metrics.connect({ gauge: (name) => gauges[name]?.(), cluster: async () => aReading({ TRACKING: 4 }) });
     expect(await value(metrics, "lease_held")).toBe(1);
     held = 3;
     expect(await value(metrics, "lease_held")).toBe(3);
@@ -289,11 +329,11 @@ describe("gauges read at the scrape", () => {
 
   it("say zero where nothing is pending, and forget a state that emptied", async () => {
     const metrics = createMetrics({ processMetrics: false });
-    let states = new Map([["STUCK", 1]]);
-    metrics.connect({ gauge: () => null, transactionStates: () => states });
-    expect(await value(metrics, "pending_oldest_age_seconds")).toBe(0);
+    let states: Record<string, number> = { STUCK: 1 };
+    metrics.connect({ gauge: () => null, cluster: () => aReading(states) });
+    expect(await value(metrics, "held_pending_oldest_age_seconds")).toBe(0);
     expect(await value(metrics, "tx_state", { state: "STUCK" })).toBe(1);
-    states = new Map();
+    states = {};
     expect(await value(metrics, "tx_state", { state: "STUCK" })).toBeUndefined();
   });
 
@@ -304,18 +344,62 @@ describe("gauges read at the scrape", () => {
       if (!up) throw new Error("database down");
       return answer;
     };
-    const gauges: Gauges = { lanesHeld: () => 2, pendingDepth: () => database(9) };
-    metrics.connect({
-      gauge: (name) => gauges[name]?.(),
-      transactionStates: () => database(new Map([["TRACKING", 9]])),
-    });
+    const gauges: Gauges = { lanesHeld: () => 2 };
+    metrics.connect({ gauge: (name) => gauges[name]?.(), cluster: () => database(aReading({ TRACKING: 9 })) });
     expect(await value(metrics, "pending_depth")).toBe(9);
+    expect(await value(metrics, "database_up")).toBe(1);
     up = false;
+    expect(await value(metrics, "database_up")).toBe(0);
     expect(await value(metrics, "pending_depth")).toBeUndefined();
     expect(await value(metrics, "tx_state")).toBeUndefined();
     expect(await value(metrics, "receipt_backlog")).toBeUndefined();
     expect(await value(metrics, "lease_held")).toBe(2);
   });
+});
+
+it("counts each entry into a final state by its outcome, and nothing that stays in one", async () => {
+  const metrics = createMetrics({ processMetrics: false });
+  const tx = { type: "tx.transition", lane, txId: "t", nonce: 1, txHash, nodeId: "n", token: 1 } as const;
+  const outcome = (state: string, sub_state: string) => value(metrics, "tx_outcome_total", { state, sub_state });
+  metrics.sink({ ...tx, event: "mine", from: "TRACKING", state: "TRACKING", subState: "MINED" });
+  metrics.sink({ ...tx, event: "stick", from: "TRACKING", state: "STUCK", subState: null, ageMs: 5 });
+  metrics.sink({ ...tx, event: "decide", from: "STUCK", state: "STUCK", subState: null });
+  metrics.sink({ ...tx, event: "confirm", from: "STUCK", state: "CONFIRMED", subState: null, ageMs: 9 });
+  metrics.sink({ ...tx, event: "revert", from: "TRACKING", state: "FAILED_FINAL", subState: "REVERTED", ageMs: 9 });
+  expect(await outcome("STUCK", "")).toBe(1);
+  expect(await outcome("CONFIRMED", "")).toBe(1);
+  expect(await outcome("FAILED_FINAL", "REVERTED")).toBe(1);
+  expect(await outcome("TRACKING", "MINED")).toBeUndefined();
+});
+
+it("shows whether a chain answers, and how high it is", async () => {
+  const metrics = createMetrics({ processMetrics: false });
+  const up = () => value(metrics, "chain_up", { chain_id: "1" });
+  metrics.sink({ type: "chain.head", chainId: 1, number: 7, hash: txHash });
+  expect([await up(), await value(metrics, "chain_head_block", { chain_id: "1" })]).toEqual([1, 7]);
+  metrics.sink({ type: "chain.unreachable", chainId: 1, reason: "r" });
+  expect(await up()).toBe(0);
+  metrics.sink({ type: "chain.reachable", chainId: 1 });
+  expect(await up()).toBe(1);
+});
+
+it.each([
+  [
+    "time_to_finality_seconds",
+    "one block of 250 ms, two confirmations at 2 s, twenty at 12 s, a finalized tag",
+    [0.25, 4, 240, 900],
+  ],
+  ["time_to_broadcast_seconds", "what is promised under load, and one block of 12 s", [0.02, 0.15, 12]],
+  ["rpc_duration_seconds", "a node on the same machine, and one that is given up on", [0.001, 30]],
+  ["http_request_duration_seconds", "a read, and a long poll that ends with its time", [0.001, 30]],
+])("%s has a bucket for %s", async (name, _, edges) => {
+  const metrics = createMetrics({ processMetrics: false });
+  everyGauge(metrics);
+  for (const event of everyLabel()) metrics.sink(event);
+  const bounds = (await scrape(metrics)).flatMap((sample) =>
+    sample.name === `fencepost_${name}_bucket` ? [Number(sample.labels.le)] : [],
+  );
+  expect(bounds).toEqual(expect.arrayContaining(edges));
 });
 
 it("counts heads that hold up their lanes, and those that are reported as STUCK", async () => {
@@ -340,15 +424,7 @@ describe("docs/metrics.md", () => {
   it("lists every metric with its type and labels, and no other", async () => {
     const metrics = createMetrics({ processMetrics: false });
     for (const event of everyLabel()) metrics.sink(event);
-    metrics.sink({ type: "nonce.drift", lane, cursor: 1, chainCount: 2, proved: false });
-    metrics.sink({ type: "signer.balance", lane, balance: 1n });
-    metrics.sink({ type: "rpc.endpoint", chainId: 1, endpoint: 0, state: "up" });
-    metrics.httpRequest({ method: "GET", route: "/", status: 200, durationMs: 1 });
-    metrics.refused({ rule: "scope:operate" });
-    metrics.connect({
-      gauge: () => 1,
-      transactionStates: () => new Map([["TRACKING", 1]]),
-    });
+    everyGauge(metrics);
     const { types, samples } = parseExposition((await metrics.expose()).body);
     const actual = [...types].map(([name, type]) => {
       const sample = samples.find((one) => one.name === name || one.name === `${name}_count`);
@@ -362,6 +438,24 @@ describe("docs/metrics.md", () => {
     const byName = (a: { name?: string | undefined }, b: { name?: string | undefined }) =>
       String(a.name).localeCompare(String(b.name));
     expect(documented.sort(byName)).toEqual(actual.sort(byName));
+  });
+
+  it("says of each whether it is about the node or the cluster", () => {
+    const lines = metricsPart.split("\n").filter((line) => line.startsWith("| `fencepost_"));
+    const unclear = lines.filter((line) => !/^\| `\w+` \| \w+ \|( (`\w+` ?)+)? \| (node|cluster) \| \S/.test(line));
+    expect(unclear).toEqual([]);
+    expect(
+      lines
+        .filter((line) => line.includes(" | cluster | "))
+        .map((line) => names(line)[0])
+        .sort(),
+    ).toEqual([
+      "fencepost_lanes_suspended",
+      "fencepost_lanes_unowned",
+      "fencepost_pending_depth",
+      "fencepost_pending_oldest_age_seconds",
+      "fencepost_tx_state",
+    ]);
   });
 
   it("lists every value of every result label, and no other", async () => {

@@ -29,6 +29,7 @@ function anAlert(overrides: Partial<Alert> = {}): Alert {
 }
 
 const message: AlertMessage = {
+  status: "firing",
   severity: "CRITICAL",
   code: "DEEP_REORG",
   message: "a < b & c",
@@ -102,7 +103,8 @@ describe("what is told", () => {
     alerts.sink(anAlert());
     alerts.sink({ type: "alert", severity: "WARNING", code: "SLOW_SIGNING", message: "m" });
     await alerts.close();
-    expect(sent).toEqual([
+    expect(sent).toMatchObject([{ status: "firing" }, { status: "firing" }]);
+    expect(sent.map(({ status: _, ...rest }) => rest)).toEqual([
       {
         severity: "ERROR",
         code: "TX_STUCK",
@@ -140,6 +142,45 @@ describe("what is told", () => {
     alerts.sink(anAlert({ lane: { chainId: 2, signer: SIGNER } }));
     await clock.advance(1);
     expect(sent).toHaveLength(4);
+  });
+
+  it("another chain or endpoint is another alert, and named", async () => {
+    const { alerts, clock, sent } = quietSink();
+    const down = { type: "alert", severity: "WARNING", code: "RPC_ENDPOINT_DOWN", message: "m" } as const;
+    alerts.sink({ ...down, chainId: 1, endpoint: 0 });
+    alerts.sink({ ...down, chainId: 1, endpoint: 1 });
+    alerts.sink({ ...down, chainId: 10, endpoint: 0 });
+    await clock.advance(1);
+    expect(sent.map(({ chainId, endpoint }) => [chainId, endpoint])).toEqual([
+      [1, 1],
+      [1, 2],
+      [10, 1],
+    ]);
+  });
+
+  it("the end of what was told, at once and once, as grave as it was; never of what was not told", async () => {
+    const { alerts, clock, sent } = quietSink({ windowMs: 60_000 });
+    const over = { type: "alert.resolved", code: "CHAIN_DOWN", message: "chain 1 answers again", chainId: 1 } as const;
+    alerts.sink(over);
+    await clock.advance(1);
+    expect(sent).toEqual([]);
+    const down = { type: "alert", severity: "CRITICAL", code: "CHAIN_DOWN", message: "m", chainId: 1 } as const;
+    alerts.sink(down);
+    // Longer than the window: what was told stays known until it is over.
+    await clock.advance(600_000);
+    alerts.sink(over);
+    alerts.sink(over);
+    await clock.advance(1);
+    expect(sent.map(({ status, severity, count }) => [status, severity, count])).toEqual([
+      ["firing", "CRITICAL", 1],
+      ["resolved", "CRITICAL", 1],
+    ]);
+    alerts.sink(down);
+    await clock.advance(1);
+    expect(sent).toHaveLength(3);
+    expect((formatAlert("slack", sent[1] as AlertMessage) as { text: string }).text).toMatch(
+      /^\[Fencepost OVER\] CHAIN_DOWN/,
+    );
   });
 
   it("repeats that were not reported yet are reported at the end", async () => {

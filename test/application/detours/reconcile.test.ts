@@ -28,6 +28,10 @@ function alerts(entry: WorldNode, code: string) {
   return entry.events.filter((event) => event.type === "alert" && event.code === code);
 }
 
+function resolved(entry: WorldNode): readonly string[] {
+  return entry.events.flatMap((event) => (event.type === "alert.resolved" ? [event.code] : []));
+}
+
 function results(entry: WorldNode): readonly string[] {
   return entry.events.flatMap((event) => (event.type === "lane.reconciled" ? [event.result] : []));
 }
@@ -148,6 +152,10 @@ describe("a lane that is compared with the chain", () => {
     world.chain.setBalance(SIGNER, 10n ** 17n);
     await world.until(() => alerts(entry, "LOW_BALANCE").length > 0);
     expect(alerts(entry, "LOW_BALANCE")[0]).toMatchObject({ lane: { signer: SIGNER } });
+    await world.clock.advance(60_000);
+    expect(alerts(entry, "LOW_BALANCE")).toHaveLength(1);
+    world.chain.setBalance(SIGNER, 10n ** 19n);
+    await world.until(() => resolved(entry).includes("LOW_BALANCE"));
   });
 
   it("says so where the chain cannot be asked, and changes nothing", async () => {
@@ -155,10 +163,14 @@ describe("a lane that is compared with the chain", () => {
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
     world.chain.mineForeign(SIGNER, 3);
     await world.until(() => results(entry).includes("unavailable"));
-    expect(alerts(entry, "RECONCILIATION_FAILED")).toHaveLength(1);
+    await world.until(() => alerts(entry, "RECONCILIATION_FAILED").length > 0);
+    expect(alerts(entry, "RECONCILIATION_FAILED")).toMatchObject([
+      { severity: "CRITICAL", chainId: world.chain.chainId, message: expect.stringContaining(SIGNER) },
+    ]);
     expect(cursor()).toBe(1);
     entry.faults.heal();
     await world.until(() => cursor() === 4);
+    await world.until(() => resolved(entry).includes("RECONCILIATION_FAILED"));
   });
 
   it("finds a nonce that was taken while nothing of the lane moved", async () => {

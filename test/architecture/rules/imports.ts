@@ -103,6 +103,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/adapters/postgres": { ...DRIVEN, packages: ["node:*", "pg"] },
   "src/adapters/evm": { ...DRIVEN, packages: ["node:*", "viem", "undici", "@bitauth/libauth", "hash-wasm"] },
   "src/adapters/system": { ...DRIVEN, packages: ["node:*", "pino", "prom-client"] },
+  "src/adapters/telemetry": { ...DRIVEN, packages: ["node:*", "@opentelemetry/api"] },
   "src/adapters/webhooks": { ...DRIVEN, packages: ["node:*", "undici"] },
   // Both ends of the wire between nodes are ours: they share its names.
   "src/adapters/peers": { imports: [...CORE, "src/contract"], packages: ["node:*", "undici"] },

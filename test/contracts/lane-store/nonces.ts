@@ -493,7 +493,7 @@ export function nonceContract(context: LaneStoreContext): void {
 
   it("gives a nonce up with the transaction: final at once, the nonce free, the feed told", async () => {
     const fence = await hold();
-    const failedAndLive = async () => (await context.store.liveStates()).get("FAILED_FINAL") ?? 0;
+    const failedAndLive = async () => (await context.store.census()).watched.FAILED_FINAL;
     const before = await failedAndLive();
     const { txId, nonce } = await givenUp(fence, 6);
     expect(await context.store.transaction(txId)).toMatchObject({

@@ -5,7 +5,7 @@ import type { Ledger, PolicyUse } from "../../../src/domain/ledger/index.ts";
 import { standing } from "../../../src/domain/policy/charges.ts";
 import { UNUSED, within } from "../../../src/domain/policy/use.ts";
 import type { Attempt } from "../../../src/domain/transaction.ts";
-import { isSettled, type State } from "../../../src/domain/transitions.ts";
+import { isSettled } from "../../../src/domain/transitions.ts";
 import type { Became } from "../../../src/ports/intake-store.ts";
 import type {
   AllocatedRecord,
@@ -295,14 +295,6 @@ function byKey(state: DatabaseState): readonly LaneRow[] {
 
 function compareKeys(a: Lane, b: Lane): number {
   return compare(a.signer, b.signer) || a.chainId - b.chainId;
-}
-
-export function liveStates(state: DatabaseState): ReadonlyMap<State, number> {
-  const counts = new Map<State, number>();
-  const add = (of: State) => counts.set(of, (counts.get(of) ?? 0) + 1);
-  for (const { lane } of state.lanes.values()) for (const row of liveRows(state, lane)) add(row.state);
-  for (const _ of waitingIntake(state)) add("CREATED");
-  return counts;
 }
 
 function laneRecord(state: DatabaseState, row: LaneRow, now: Date): LaneRecord {

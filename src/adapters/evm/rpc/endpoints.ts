@@ -57,6 +57,8 @@ export class Endpoint {
   probing = false;
   /** As it was last told of; null: never. */
   told: EndpointState | null = null;
+  /** What was said of it and is not over. */
+  readonly alerts = new Set<AlertCode>();
   /** Its head stands still, or lies far behind, while another's moves on; kept by `HeadWatch`. */
   behind = false;
   /** Its head when heads were last compared; null: it was not asked, or did not answer. */
@@ -111,9 +113,9 @@ export class Endpoints {
         return endpoint.head;
       },
       headers: (endpoint, numbers) => this.askOne(endpoint, (rpc) => fetchBlocks(rpc, numbers)).catch(() => null),
-      onBehind: ({ rpc }, { head, ahead }) => {
-        const message = `${rpc.label} stands at block ${head}, and others have had block ${ahead} for a minute: it is skipped until it has caught up`;
-        this.#alert("WARNING", "RPC_BEHIND", message);
+      onBehind: (endpoint, { head, ahead }) => {
+        const message = `${endpoint.rpc.label} stands at block ${head}, and others have had block ${ahead} for a minute: it is skipped until it has caught up`;
+        this.#alert(endpoint, { severity: "WARNING", code: "RPC_BEHIND", message });
       },
     });
     this.#all = options.urls.map((url, index) => {
@@ -270,7 +272,9 @@ export class Endpoints {
     }
     const found = sameStart ? `chain ${chainId}` : `another chain ${chainId}, which begins with ${genesisHash}`;
     const message = `${endpoint.rpc.label} serves ${found}, not ${this.#options.chainId}: it is not used`;
-    if (endpoint.chain !== "foreign") this.#alert("CRITICAL", "RPC_WRONG_CHAIN", message);
+    if (endpoint.chain !== "foreign") {
+      this.#alert(endpoint, { severity: "CRITICAL", code: "RPC_WRONG_CHAIN", message });
+    }
     endpoint.chain = "foreign";
     throw new BadAnswer(`it serves ${found}`);
   }
@@ -304,7 +308,8 @@ export class Endpoints {
     const jitteredMs = backoffMs * (0.5 + this.#options.entropy.random() / 2);
     endpoint.probeAtMs = this.#options.clock.monotonicMs() + jitteredMs;
     const message = `${describe(endpoint, error)}: it is skipped until it answers a probe`;
-    if (endpoint.failures === FAILURES_BEFORE_SKIPPED) this.#alert("WARNING", "RPC_ENDPOINT_DOWN", message);
+    if (endpoint.failures !== FAILURES_BEFORE_SKIPPED) return;
+    this.#alert(endpoint, { severity: "WARNING", code: "RPC_ENDPOINT_DOWN", message });
   }
 
   #probeIsDue(endpoint: Endpoint): boolean {
@@ -334,12 +339,36 @@ export class Endpoints {
     const { index, state } = endpoint;
     if (endpoint.told === state) return;
     endpoint.told = state;
-    this.#options.telemetry.emit({ type: "rpc.endpoint", chainId: this.#options.chainId, endpoint: index, state });
+    const { chainId, telemetry } = this.#options;
+    telemetry.emit({ type: "rpc.endpoint", chainId, endpoint: index, state });
+    if (state === "up") this.#resolve(endpoint);
   }
 
-  #alert(severity: AlertSeverity, code: AlertCode, message: string): void {
-    this.#options.telemetry.emit({ type: "alert", severity, code, message: `RPC endpoint ${message}` });
+  #alert(endpoint: Endpoint, { code, severity, message }: EndpointAlert): void {
+    const { chainId, telemetry } = this.#options;
+    endpoint.alerts.add(code);
+    telemetry.emit({
+      type: "alert",
+      severity,
+      code,
+      message: `RPC endpoint ${message}`,
+      chainId,
+      endpoint: endpoint.index,
+    });
   }
+
+  #resolve({ alerts, rpc, index }: Endpoint): void {
+    const { chainId, telemetry } = this.#options;
+    const message = `RPC endpoint ${rpc.label} is used again`;
+    for (const code of alerts) telemetry.emit({ type: "alert.resolved", code, message, chainId, endpoint: index });
+    alerts.clear();
+  }
+}
+
+interface EndpointAlert {
+  readonly code: AlertCode;
+  readonly severity: AlertSeverity;
+  readonly message: string;
 }
 
 type EndpointTrouble = RpcUnreachable | RpcErrorAnswer | BadAnswer;

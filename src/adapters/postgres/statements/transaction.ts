@@ -1,6 +1,5 @@
 import type { Hex, Lane } from "../../../domain/lane.ts";
 import type { LedgerTransaction, Watched } from "../../../domain/ledger/index.ts";
-import type { State } from "../../../domain/transitions.ts";
 import type { ExistingTransaction, ExpiringRecord, OpenTransaction, TrackedRecord } from "../../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../../ports/query-store.ts";
 import { type Flat, lists, OUT_OF_THE_WAY, type PayloadColumns, payloadOf } from "../columns.ts";
@@ -301,9 +300,3 @@ export const findWatched = statement<TrackedRow>("find-watched")`
   WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('CONFIRMED', 'FAILED_FINAL')
     AND (SELECT r.block_hash FROM fencepost.receipt AS r WHERE r.tx_id = t.tx_id) = ANY ($3::text[])
   ORDER BY t.nonce`;
-
-/** Live transactions by state, as kept; what waits in the intake table is CREATED, and counted. */
-export const countLiveStates = statement<{ readonly state: State; readonly count: number }>("count-live-states")`
-  SELECT c.state, sum(c.count)::bigint AS count FROM fencepost.live_count AS c GROUP BY c.state HAVING sum(c.count) > 0
-  UNION ALL
-  SELECT 'CREATED', count(*) FROM fencepost.intake AS i WHERE i.alias_of IS NULL HAVING count(*) > 0`;

@@ -8,6 +8,7 @@
  */
 import { DatabaseSilent } from "../../../domain/errors.ts";
 import { isLimited, type Policies } from "../../../domain/policy/policy.ts";
+import { traceparentIn } from "../../../domain/trace-context.ts";
 import {
   type AllocatedRecord,
   type AllocateFate,
@@ -40,7 +41,7 @@ export async function allocate(
   const recycled = recycle(ports, lane, outcome.items);
   // Committed under our term: told also where the lane was handed over meanwhile. The next owner finds the rows.
   if (records.length > 0) {
-    report(ports, lane, records);
+    report(ports, lane, records, items);
     lane.term.begin(() => {
       queueUp(lane, records, recycled);
       for (const record of records) noteTime(lane, record, ports.clock);
@@ -94,11 +95,28 @@ function recordsOf(
   return records;
 }
 
-function report(ports: LaneWriterPorts, lane: OwnedLane, records: readonly AllocatedRecord[]): void {
+function report(
+  ports: LaneWriterPorts,
+  lane: OwnedLane,
+  records: readonly AllocatedRecord[],
+  items: readonly NewTransaction[],
+): void {
+  const traces = tracesOf(items);
   const first = records[0] as AllocatedRecord;
   ports.telemetry.emit({ type: "nonce.allocated", lane: lane.lane, first: first.nonce, count: records.length });
   for (const { txId, nonce } of records) {
     const state = { from: null, state: "ALLOCATED", subState: null, txHash: null } as const;
-    reportMove(ports, lane, { txId, nonce, event: "allocate", ...state });
+    const traceparent = traces.get(txId);
+    const trace = traceparent === undefined ? {} : { traceparent };
+    reportMove(ports, lane, { txId, nonce, event: "allocate", ...state, ...trace });
   }
+}
+
+function tracesOf(items: readonly NewTransaction[]): ReadonlyMap<string, string> {
+  const traces = new Map<string, string>();
+  for (const { intent } of items) {
+    const traceparent = intent.metadata === null ? null : traceparentIn(intent.metadata);
+    if (traceparent !== null) traces.set(intent.txId, traceparent);
+  }
+  return traces;
 }

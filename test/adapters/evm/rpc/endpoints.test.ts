@@ -132,6 +132,9 @@ describe("health", () => {
     await server(b, 0).arrived(4);
     await expect.poll(() => b.endpoints.read(who)).toBe(0);
     expect(alerts(b.telemetry)).toEqual(["WARNING RPC_ENDPOINT_DOWN"]);
+    const about = { code: "RPC_ENDPOINT_DOWN", chainId: CHAIN, endpoint: 0 };
+    expect(b.telemetry.of("alert")).toMatchObject([about]);
+    expect(b.telemetry.of("alert.resolved")).toMatchObject([about]);
   });
 
   it("probes in the background: no call waits for an endpoint that hangs", async () => {

@@ -1,0 +1,53 @@
+import { statement } from "./statement.ts";
+
+export interface CensusRow {
+  readonly created: number;
+  readonly allocated: number;
+  readonly tracking: number;
+  readonly stuck: number;
+  readonly confirmed: number;
+  readonly failed: number;
+  readonly liveConfirmed: number;
+  readonly liveFailed: number;
+  readonly unowned: number;
+  readonly suspended: number;
+  readonly oldestAgeMs: number | null;
+}
+
+/**
+ * What the whole database holds: the counts as kept on the lanes, so that a million settled rows cost nothing. The oldest that
+ * waits is looked for on lanes alone that have something pending: the one of the lowest nonce there. What is open has the highest
+ * nonces, but for those that are reserved or that nothing holds, of which there are a thousand at most: below them is what is
+ * settled and still watched, tens of thousands on a busy lane of a slow chain. A lane is unowned where something of it is open and
+ * nobody who is alive holds it.
+ */
+export const readCensus = statement<CensusRow>("read-census")`
+  SELECT waiting.created,
+    coalesce(sum(l.live_allocated), 0)::bigint AS allocated,
+    coalesce(sum(l.live_tracking), 0)::bigint AS tracking,
+    coalesce(sum(l.live_stuck), 0)::bigint AS stuck,
+    coalesce(sum(l.confirmed_total), 0)::bigint AS confirmed,
+    coalesce(sum(l.failed_total), 0)::bigint AS failed,
+    coalesce(sum(l.live_confirmed), 0)::bigint AS live_confirmed,
+    coalesce(sum(l.live_failed), 0)::bigint AS live_failed,
+    count(*) FILTER (
+      WHERE l.live_allocated + l.live_tracking + l.live_stuck > 0 AND (o.instance_id IS NULL OR o.expires_at < clock_timestamp())
+    ) AS unowned,
+    count(*) FILTER (WHERE l.suspended) AS suspended,
+    floor(extract(epoch FROM clock_timestamp() - least(waiting.oldest, min(head.created_at))) * 1000)::bigint AS oldest_age_ms
+  FROM (
+    SELECT count(*) AS created,
+      min(i.created_at) FILTER (WHERE i.awaits IS NULL OR i.approved_at IS NOT NULL) AS oldest
+    FROM fencepost.intake AS i
+    WHERE i.alias_of IS NULL
+  ) AS waiting
+  LEFT JOIN fencepost.lane AS l ON true
+  LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance AND NOT o.dead
+  LEFT JOIN LATERAL (
+    SELECT t.created_at FROM fencepost.transaction AS t
+    WHERE l.live_allocated + l.live_tracking > 0 AND t.chain_id = l.chain_id AND t.signer = l.signer AND t.live
+      AND t.state IN ('ALLOCATED', 'TRACKING')
+      AND t.nonce >= l.next_nonce - (l.live_allocated + l.live_tracking + l.live_stuck) - 1000
+    ORDER BY t.nonce LIMIT 1
+  ) AS head ON true
+  GROUP BY waiting.created, waiting.oldest`;

@@ -1,0 +1,94 @@
+/**
+ * Traces through OpenTelemetry's API package, which its user brings: where it is not installed, or no SDK was registered with
+ * it, nothing is recorded, kept or asked. The exporter is the user's (docs/traces.md).
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { formatTraceparent, parseTraceparent, type TraceContext } from "../../domain/trace-context.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { TelemetryEvent } from "../../ports/telemetry.ts";
+import type { Tracer } from "../../ports/tracer.ts";
+import { type SpanReport, StageSpans } from "./stage-spans.ts";
+
+type Api = typeof import("@opentelemetry/api");
+
+export interface TracingOptions {
+  readonly clock: Pick<Clock, "now">;
+  readonly version: string;
+  /** Null: the package is not installed. */
+  readonly api?: Api | null;
+}
+
+export interface Tracing {
+  readonly tracer: Tracer;
+  readonly sink: (event: TelemetryEvent) => void;
+  /** What is done in `work` belongs to this trace, unless something is active already. */
+  within(traceparent: unknown, work: () => void): void;
+  /** Where the context of a transaction is read that this process did not see created. */
+  connect(read: (txId: string) => Promise<string | null>): void;
+}
+
+/** Null: it is not to be had. */
+export async function openTracing(options: TracingOptions): Promise<Tracing | null> {
+  const api = options.api === undefined ? await loadApi() : options.api;
+  return api === null ? null : tracingWith(api, options);
+}
+
+async function loadApi(): Promise<Api | null> {
+  try {
+    return await import("@opentelemetry/api");
+  } catch {
+    return null;
+  }
+}
+
+function tracingWith(api: Api, { clock, version }: TracingOptions): Tracing {
+  const heard = new AsyncLocalStorage<TraceContext>();
+  // Asked for each time: an SDK may be registered after the node was made.
+  const tracerOf = () => api.trace.getTracer("fencepost", version);
+  const beneath = (parent: TraceContext) => {
+    const { traceId, spanId, sampled } = parent;
+    const traceFlags = sampled ? api.TraceFlags.SAMPLED : api.TraceFlags.NONE;
+    return api.trace.setSpanContext(api.ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true });
+  };
+  const report = ({ name, parent, sinceMs, untilMs, attributes, failure }: SpanReport): void => {
+    const span = tracerOf().startSpan(name, { startTime: sinceMs, attributes: { ...attributes } }, beneath(parent));
+    if (failure !== null) span.setStatus({ code: api.SpanStatusCode.ERROR, message: failure });
+    span.end(untilMs);
+  };
+  const stages = new StageSpans({ clock, report, isOn: () => isRegistered(api) });
+  const tracer: Tracer = {
+    begin(name, count) {
+      if (!isRegistered(api)) return null;
+      const active = api.context.active();
+      const came = heard.getStore();
+      const isActive = api.trace.getSpanContext(active) !== undefined;
+      const parent = isActive || came === undefined ? active : beneath(came);
+      const span = tracerOf().startSpan(name, { attributes: { "fencepost.count": count } }, parent);
+      const { traceId, spanId, traceFlags } = span.spanContext();
+      const sampled = (traceFlags & api.TraceFlags.SAMPLED) !== 0;
+      return {
+        traceparent: formatTraceparent({ traceId, spanId, sampled }),
+        end(failure) {
+          if (failure !== null) span.setStatus({ code: api.SpanStatusCode.ERROR, message: failure });
+          span.end();
+        },
+      };
+    },
+  };
+  return {
+    tracer,
+    sink: (event) => stages.hear(event),
+    connect: (read) => stages.connect(read),
+    within(traceparent, work) {
+      const came = parseTraceparent(traceparent);
+      if (came === null) work();
+      else heard.run(came, work);
+    },
+  };
+}
+
+/** The API's own provider has no tracer behind it until an SDK is registered. */
+function isRegistered(api: Api): boolean {
+  const provider = api.trace.getTracerProvider();
+  return !(provider instanceof api.ProxyTracerProvider) || provider.getDelegateTracer("fencepost") !== undefined;
+}

@@ -1,0 +1,42 @@
+/**
+ * Whether a backlog grows: not by its size, which a slow endpoint makes large for a moment, but by what was left over at its
+ * best in each stretch. Where that rose in every one of the last stretches, work comes faster than it is done.
+ */
+const STRETCHES = 5;
+
+export class Growth {
+  private readonly stretchMs: number;
+  private readonly lows: number[] = [];
+  private low = Number.POSITIVE_INFINITY;
+  private endsMs: number | null = null;
+
+  constructor(stretchMs: number) {
+    this.stretchMs = stretchMs;
+  }
+
+  see(nowMs: number, size: number): void {
+    this.endsMs ??= nowMs + this.stretchMs;
+    if (nowMs >= this.endsMs) {
+      this.lows.push(this.low);
+      if (this.lows.length > STRETCHES) this.lows.shift();
+      this.low = Number.POSITIVE_INFINITY;
+      this.endsMs = nowMs + this.stretchMs;
+    }
+    this.low = Math.min(this.low, size);
+  }
+
+  /** Null while it does not: else the best of the first and of the last stretch. */
+  get grown(): { readonly from: number; readonly to: number } | null {
+    const [from] = this.lows;
+    const to = this.lows.at(-1);
+    if (from === undefined || to === undefined || this.lows.length < STRETCHES) return null;
+    const isRising = this.lows.every((low, index) => index === 0 || low > (this.lows[index - 1] ?? low));
+    return isRising ? { from, to } : null;
+  }
+
+  /** What is left over has not risen in the last stretch. */
+  get stopped(): boolean {
+    const last = this.lows.at(-1);
+    return last === undefined || last <= (this.lows.at(-2) ?? Number.POSITIVE_INFINITY);
+  }
+}

@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import { Growth } from "../../src/domain/growth.ts";
+
+const STRETCH_MS = 60_000;
+
+/** One look a second; what is there at each second of each minute. */
+function seen(minutes: number, sizeAt: (minute: number, second: number) => number): Growth {
+  const growth = new Growth(STRETCH_MS);
+  for (let second = 0; second <= minutes * 60; second++) {
+    growth.see(second * 1_000, sizeAt(Math.floor(second / 60), second % 60));
+  }
+  return growth;
+}
+
+describe("growth of a backlog", () => {
+  it("is what is left over at best, and rises minute after minute", () => {
+    expect(seen(5, (minute) => 10 * (minute + 1)).grown).toEqual({ from: 10, to: 50 });
+  });
+
+  it("is not a backlog that is worked off once in each minute, however high it was between", () => {
+    expect(seen(10, (minute, second) => (second === 30 ? 0 : 1_000 * minute)).grown).toBeNull();
+  });
+
+  it("is not a backlog that is large and stays so", () => {
+    expect(seen(10, () => 5_000).grown).toBeNull();
+    expect(seen(10, () => 5_000).stopped).toBe(true);
+  });
+
+  it("is not said before five minutes are over, and has not stopped while it goes on", () => {
+    expect(seen(4, (minute) => 10 * (minute + 1)).grown).toBeNull();
+    expect(seen(7, (minute) => 10 * (minute + 1)).stopped).toBe(false);
+  });
+});

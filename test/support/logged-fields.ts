@@ -1,0 +1,40 @@
+import { readFileSync } from "node:fs";
+
+/** What the named parts of an event bring, as a log line calls them. */
+const SHARED: Readonly<Record<string, readonly string[]>> = {
+  OfLane: ["chainId", "signer"],
+  OfTerm: ["chainId", "signer", "fencingToken"],
+  OfTransaction: ["chainId", "signer", "txId", "nonce"],
+  OfChain: ["chainId"],
+  OfEndpoint: ["chainId", "endpoint"],
+  AlertSubject: ["code", "chainId", "signer", "txId", "endpoint"],
+};
+
+/** The transition and a message are the line's own `msg`; a trace is told to who records it. */
+const RENAMED: Readonly<Record<string, string | null>> = {
+  event: null,
+  message: null,
+  traceparent: null,
+  token: "fencingToken",
+  from: "fromState",
+};
+
+/** Every event and the fields of its line, as the port declares them: names alone, so that the source is read as text. */
+export function loggedFields(): ReadonlyMap<string, readonly string[]> {
+  const source = readFileSync("src/ports/telemetry.ts", "utf8")
+    .replace(/\/\*\*[\s\S]*?\*\//g, "")
+    .replace(/^\s*\n/gm, "");
+  const [, body = ""] = /interface Events \{([\s\S]*?)\n\}/.exec(source) ?? [];
+  const events = `${body}\n`.matchAll(/^ {2}"?([\w.]+)"?: ([\s\S]*?);\n(?= {2}"?\w|$)/gm);
+  return new Map([...events].map(([, name = "", type = ""]) => [name, fieldsOf(name, type)]));
+}
+
+function fieldsOf(name: string, type: string): readonly string[] {
+  const shared = (type.match(/\b(Of\w+|AlertSubject)\b/g) ?? []).flatMap((each) => SHARED[each] ?? []);
+  const own = [...type.matchAll(/[{;\n]\s*(\w+)\??:/g)].map(([, field = ""]) => field);
+  const said = own.flatMap((field) => {
+    if (field === "from" && name !== "tx.transition") return [field];
+    return RENAMED[field] === undefined ? [field] : (RENAMED[field] ?? []);
+  });
+  return [...new Set([...shared, ...said])];
+}

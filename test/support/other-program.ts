@@ -1,0 +1,35 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+
+/** The first of these that is installed, with what goes before its arguments; null: none is. */
+export function installed(...commands: readonly (readonly string[])[]): readonly string[] | null {
+  return commands.find(([program = ""]) => spawnSync(program, ["--version"]).error === undefined) ?? null;
+}
+
+/** A program of other people's, run for a test and ended with it. */
+export class OtherProgram {
+  private readonly child: ChildProcess;
+  private said = "";
+
+  constructor(command: readonly string[], args: readonly string[], cwd: string) {
+    const [program = "", ...before] = command;
+    this.child = spawn(program, [...before, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream?.on("data", (data: Buffer) => {
+        this.said = `${this.said}${data.toString()}`.slice(-20_000);
+      });
+    }
+  }
+
+  /** What it said last, for whoever has to find out why it does not do its work. */
+  get output(): string {
+    return this.said;
+  }
+
+  async end(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    const ended = once(this.child, "exit");
+    this.child.kill("SIGTERM");
+    await ended;
+  }
+}
