@@ -86,25 +86,7 @@ describe("a send at a replica that does not own the lane", () => {
   });
 });
 
-describe("what only the owner can do", () => {
-  it("is refused at once with the name of its node, and what to do", async () => {
-    const { owner, other, signer } = await pair();
-    const { txId } = await world.settle(send(owner, transfer({ signer })));
-    const order = { action: "cancel", txId, request: { reason: "no" }, actor: "operator:me" } as const;
-    const asked = [
-      () => other.node.api.act(order),
-      () => other.node.api.actOnLane({ action: "suspend", signer, request: { reason: "no" }, actor: "operator:me" }),
-      () => other.node.api.reserveNonce({ signer }),
-    ];
-    for (const each of asked) {
-      const refused = await world.refusal(each());
-      expect(refused).toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: null } });
-      expect(refused.message).toMatch(
-        /^node-1 acts for this signer inside another process.*ask it there.*fencepost start/,
-      );
-    }
-  });
-
+describe("a lane of another replica", () => {
   it("is not fought for with each send: the owner's commits would wait", async () => {
     const { other, signer } = await pair({ hints: true });
     const { acquireLane } = other.store;

@@ -5,6 +5,7 @@ import type { KeyStore } from "../../ports/key-store.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
+import type { LeftRequestStore } from "../../ports/left-request-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import { keysIn } from "./api-keys.ts";
 import { type CommitRuntime, commitWrites } from "./commit/commit.ts";
@@ -12,6 +13,7 @@ import { RememberedLanes } from "./commit/remembered-lanes.ts";
 import { killsIn } from "./kills.ts";
 import { leasesIn } from "./leases.ts";
 import { leftIntentsIn } from "./left-intents.ts";
+import { leftRequestsIn } from "./left-requests.ts";
 import { loadsFrom } from "./loads.ts";
 import { newestMigration } from "./migrate.ts";
 import { queriesFrom } from "./queries.ts";
@@ -111,7 +113,8 @@ export type PostgresStore = LaneStore &
   QueryStore &
   KeyStore &
   KillStore &
-  IntakeStore & { close(): Promise<void> };
+  IntakeStore &
+  LeftRequestStore & { close(): Promise<void> };
 
 function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts): PostgresStore {
   const loads = loadsFrom(reading, writing.policies);
@@ -126,6 +129,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     ...queries,
     ...killsIn(leasing),
     ...leftIntentsIn(reading, leasing),
+    ...leftRequestsIn(leasing),
     commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),
     loadLane: async (fence) => {
       // Not before every earlier commit of this process is over: one that came late would be missing in memory.

@@ -268,6 +268,7 @@ export class FencepostNode {
   private async takeIntake(): Promise<void> {
     if (this.reception.draining || !this.lease.mayAct()) return;
     await this.intakes.look(() => this.lanes.all().filter((lane) => !lane.heldByHistory));
+    await this.cluster.leftRequests.look(() => this.lanes.all());
   }
 
   private async balance(): Promise<void> {
@@ -309,7 +310,7 @@ export class FencepostNode {
   private wake(wakeUp: WakeUp): void {
     if (wakeUp === "completions") this.feed.grew();
     if (wakeUp === "intake") this.intakes.expectRows();
-    if (wakeUp === "taken") this.cluster.throughIntake?.look();
+    if (wakeUp === "taken") this.cluster.answersCame();
     if (wakeUp !== "lanes") return;
     this.lease.look();
     this.claiming.kick();
@@ -350,7 +351,8 @@ export class FencepostNode {
     for (const lane of lanes) lane.stop();
     await Promise.all(lanes.map((lane) => lane.settled()));
     const { intake, intakes, claiming, balancing, reconciling, watch } = this;
-    for (const each of [intake, intakes, claiming, balancing, reconciling, watch]) await each.settled();
+    const { leftRequests } = this.cluster;
+    for (const each of [intake, intakes, leftRequests, claiming, balancing, reconciling, watch]) await each.settled();
   }
 
   private makeApi(operationPorts: OperationPorts & PolicyPorts): FencepostApi {

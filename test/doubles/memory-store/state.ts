@@ -17,6 +17,7 @@ import type { KillRecord } from "../../../src/ports/kill-store.ts";
 import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../../src/ports/query-store.ts";
 
+import type { LeftRequestRow } from "./left-requests.ts";
 import type { PoolChoiceRow } from "./pools.ts";
 
 export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs" | "chains" | "standsBack"> {
@@ -171,6 +172,8 @@ export class DatabaseState {
   poolChoices = new Map<string, PoolChoiceRow>();
   /** Why intents are gone, for those who left them. */
   declined = new Map<string, Problem>();
+  /** What nodes left for owners that they cannot ask. */
+  leftRequests = new Map<string, LeftRequestRow>();
   confirmations = new Map<number, ReadonlyMap<number, Hash>>();
   geneses = new Map<number, Hash>();
   /** Where lanes stood when the feed's epoch began. */
@@ -202,6 +205,7 @@ export class DatabaseState {
       intake: new Map(this.intake),
       poolChoices: new Map(this.poolChoices),
       declined: new Map(this.declined),
+      leftRequests: new Map(this.leftRequests),
       confirmations: new Map(this.confirmations),
       geneses: new Map(this.geneses),
       epochFloors: new Map(this.epochFloors),

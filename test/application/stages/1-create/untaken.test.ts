@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { NobodyActs } from "../../../../src/application/cluster/journey.ts";
+import { OutOfReach } from "../../../../src/application/cluster/route.ts";
+import { isUnasked } from "../../../../src/application/cluster/unasked.ts";
 import { BetweenOwners, LeftInDoubt } from "../../../../src/application/lane/between-owners.ts";
 import type { Fate } from "../../../../src/application/stages/1-create/answer-existing.ts";
 import type { RequestIds } from "../../../../src/application/stages/1-create/request-ids.ts";
@@ -11,9 +13,11 @@ const intent = anIntent(aLane());
 const requestIds = { find: async () => new Map() } as unknown as RequestIds;
 const LEFT: Fate = { outcome: "created", ...intent, nonce: 1, state: "ALLOCATED" };
 
+const throughIntake = { leave: async () => [LEFT] };
+
 async function afterwards(fate: Fate, isEmbedded = true) {
-  const throughIntake = isEmbedded ? { leave: async () => [LEFT] } : null;
-  return (await leaveUntaken({ requestIds, throughIntake }, [intent], [fate]))[0];
+  const unasked = (each: unknown) => isUnasked(each, isEmbedded);
+  return (await leaveUntaken({ requestIds, throughIntake, isUnasked: unasked }, [intent], [fate]))[0];
 }
 
 describe("a create is left for the lane's owner", () => {
@@ -24,6 +28,12 @@ describe("a create is left for the lane's owner", () => {
   ])("where %s", async (_, fate) => {
     expect(await afterwards(fate)).toBe(LEFT);
     expect(await afterwards(fate, false), "not by a node that can be asked itself").toBe(fate);
+  });
+
+  it("where its owner is embedded, by any node", async () => {
+    const fate = new OutOfReach({ nodeId: "node-1" });
+    expect(await afterwards(fate)).toBe(LEFT);
+    expect(await afterwards(fate, false)).toBe(LEFT);
   });
 
   it.each([
@@ -40,8 +50,11 @@ describe("a create is left for the lane's owner", () => {
   it("and told as nothing accepted where its request id cannot be looked up", async () => {
     const named = anIntent(aLane(), { requestId: "named" });
     const away = { find: () => Promise.reject(new Error("away")) } as unknown as RequestIds;
-    const throughIntake = { leave: async () => [LEFT] };
-    const [fate] = await leaveUntaken({ requestIds: away, throughIntake }, [named], [notLeader("no")]);
+    const [fate] = await leaveUntaken(
+      { requestIds: away, throughIntake, isUnasked: () => true },
+      [named],
+      [notLeader("no")],
+    );
     expect(fate).toMatchObject({ code: "UNAVAILABLE" });
     expect((fate as FencepostError).extras.outcome).toBeUndefined();
   });
