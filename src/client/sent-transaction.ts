@@ -9,7 +9,10 @@ import { isSettled, lookUntil, type WaitOptions } from "./follow.ts";
 
 type Calls = Pick<FencepostFace, "get" | "explain" | "resubmit" | "reprice" | "cancel" | "replace">;
 
-/** Members of the create's answer; `nonce` and `state` are as they were last seen. */
+/**
+ * Members of the create's answer; `nonce` and `state` are as they were last seen. So is `txId`: where another request of the
+ * same id came first, the one that was answered is another name of its transaction.
+ */
 export interface SentTransaction extends CreatedTransaction {}
 
 /** A transaction that was sent. Nothing depends on keeping it: `handle(txId)` makes another. */
@@ -94,8 +97,8 @@ export class SentTransaction implements AsyncIterable<Transaction> {
   }
 
   #seen(transaction: Transaction): Transaction {
-    const { nonce, state } = transaction;
-    Object.assign(this, { nonce, state });
+    const { txId, nonce, state } = transaction;
+    Object.assign(this, { txId, nonce, state });
     return transaction;
   }
 }

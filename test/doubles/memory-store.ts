@@ -434,8 +434,9 @@ export class MemoryStore
   async firstHashes(txIds: readonly string[]) {
     await this.reach();
     return txIds.flatMap((txId) => {
-      const row = this.state.transactions.get(txId);
-      return row === undefined ? [] : [{ txId, state: row.state, txHash: row.attempts[0]?.txHash ?? null }];
+      const found = queries.findTransaction(this.state, txId);
+      if (found === null || !this.state.transactions.has(found.txId)) return [];
+      return [{ txId, state: found.state, txHash: found.attempts[0]?.txHash ?? null }];
     });
   }
 

@@ -125,16 +125,31 @@ describe("replicas that embed the library", () => {
   it("accept what a silent one owns, and send it once it is somebody's", async ({ replicas, edr, database }) => {
     const child = await replicas.apart(edr.url, 0);
     const here = await replicas.here(edr.url);
+    const beside = await replicas.here(edr.url);
     const owners = "SELECT DISTINCT owner_instance FROM fencepost.lane WHERE owner_instance IS NOT NULL";
-    await waitUntil(async () => (await database.query(owners)).length === 2, "each of them owns a lane");
+    await waitUntil(async () => (await database.query(owners)).length === 3, "each of them owns a lane");
     child.signal("SIGSTOP");
     const created = await Promise.all(range(12).map((index) => here.send(to(index, "silent"))));
+    const both = await Promise.all(range(3).flatMap((index) => [here, beside].map((face) => face.send(to(index, "both")))));
     const repeated = await Promise.all(range(12).map((index) => here.send(to(index, "silent"))));
     expect(repeated.map(({ txId }) => txId)).toEqual(created.map(({ txId }) => txId));
     child.signal("SIGCONT");
     const outcomes = await Promise.all(created.map(({ txId }) => here.waitFor(txId, { timeoutMs: 60_000 })));
     expect(new Set(outcomes.map(({ state }) => state))).toEqual(new Set(["CONFIRMED"]));
-    await untilSettled(database, 12);
+    // Whichever id was answered names the one transaction, and a handle learns its own.
+    for (const sent of both) {
+      const answered = sent.txId;
+      const { txId } = await sent.final({ timeoutMs: 60_000 });
+      expect(await beside.getByRequest({ signer: sent.signer, requestId: `${sent.requestId}` })).toMatchObject({ txId });
+      for (const face of [here, beside]) {
+        expect(await face.get(answered)).toMatchObject({ txId });
+        expect(await face.explain(answered)).toMatchObject({ txId });
+        const late = face.cancel(answered, { reason: "too late" });
+        await expect(late).rejects.toMatchObject({ code: "CONFLICT", txId });
+      }
+      expect(sent.id).toBe(txId);
+    }
+    await untilSettled(database, 15);
     await audit({ database, rpcUrl: edr.url });
   });
 });
