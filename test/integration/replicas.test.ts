@@ -127,7 +127,7 @@ describe("replicas that embed the library", () => {
     const here = await replicas.here(edr.url);
     const beside = await replicas.here(edr.url);
     const owners = "SELECT DISTINCT owner_instance FROM fencepost.lane WHERE owner_instance IS NOT NULL";
-    await waitUntil(async () => (await database.query(owners)).length === 3, "each of them owns a lane");
+    await waitUntil(async () => (await database.query(owners)).length >= 2, "several of them own lanes");
     child.signal("SIGSTOP");
     const created = await Promise.all(range(12).map((index) => here.send(to(index, "silent"))));
     const both = await Promise.all(range(3).flatMap((index) => [here, beside].map((face) => face.send(to(index, "both")))));

@@ -246,6 +246,20 @@ describe("a nonce that the caller names", () => {
     expect((await rpc.send({ nonce: "0x0", value: "0x9" })).error?.message).toMatch(/^nonce too low/);
   });
 
+  it("is not moved by the lane's next owner either", async () => {
+    await start();
+    const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
+    await lane("suspend");
+    await world.settle(rpc.post(call("eth_sendTransaction", [transaction({ nonce: "0x1" })])));
+    world.crash(entry);
+    entry = await world.startNode();
+    await world.until(() => world.ownerOf(SIGNER) === entry.nodeId, 30_000);
+    await world.settle(entry.node.api.releaseNonce(reservation.reservationId));
+    await lane("resume");
+    await world.until(() => (world.rows()[0]?.attempts.length ?? 0) > 0);
+    expect(world.rows().map(({ nonce }) => nonce)).toEqual([1]);
+  });
+
   it("is passed over where the caller asks for that, and nowhere else", async () => {
     await start();
     await rpc.send({ nonce: "0x63" }, { url: "/rpc?nonce=ignore" });

@@ -89,6 +89,8 @@ export interface Document {
   /** Of each attempt. */
   readonly bytes: readonly Pick<StoredAttempt, "rawTransaction" | "createdAt">[];
   readonly claim: { readonly token: number; readonly ordinal: number } | null;
+  /** Its caller named its nonce. */
+  readonly pinned: boolean;
   readonly updatedAt: Date;
   readonly confirmedAt: Date | null;
 }
@@ -137,6 +139,7 @@ export function rowOf(tx: LedgerTransaction, document: Document): TransactionRow
     history: document.history,
     bytes: document.bytes,
     claim: document.claim,
+    pinned: document.pinned,
     updatedAt: document.updatedAt,
     confirmedAt: document.confirmedAt,
   };
