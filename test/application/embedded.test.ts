@@ -79,7 +79,7 @@ describe("an embedded node beside one that can be reached", () => {
     await world.until(() => lanesOf(embedded) === 1, 30_000);
     await world.clock.advance(1_000);
     const request = { ...transfer(), nonce: 0 };
-    const [fate] = await world.settle(reachable.node.create([{ request, owner: null, mayNameNonce: true }]));
+    const [fate] = await world.settle(reachable.node.create([{ request, owner: null }]));
     expect(fate).toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: null } });
     expect((fate as FencepostError).message).toMatch(/^node-1 acts for this signer inside another process.*ask it there/);
     expect(world.database.state.intake.size).toBe(0);

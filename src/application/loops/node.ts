@@ -24,6 +24,7 @@ import { laneGauges } from "../lane/lane-gauges.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { createCalls } from "../operations/create-calls.ts";
 import { createJsonRpc } from "../operations/json-rpc.ts";
 import { createKeyOperations } from "../operations/keys.ts";
 import { killOperations } from "../operations/kill.ts";
@@ -362,13 +363,8 @@ export class FencepostNode {
       ...createOperations(operationPorts, this.cluster.actions),
       ...createPolicyReads(operationPorts),
       ...createKeyOperations(this.ports),
-      ...createJsonRpc(operationPorts, (told) => this.create(told)),
-      create: async (request, owner, limits) => {
-        const [fate] = await this.create([{ request, owner, limits }]);
-        if (fate instanceof FencepostError) throw fate;
-        return fate as Created;
-      },
-      createBatch: (requests, owner, limits) => this.create(requests.map((request) => ({ request, owner, limits }))),
+      ...createJsonRpc(operationPorts),
+      ...createCalls(operationPorts, (told) => this.create(told)),
       readiness: (chainId) => {
         const { draining } = this.reception;
         const node = { ...this.stagePorts(), lease: this.lease, chains: [...this.chains.values()] };

@@ -253,7 +253,7 @@ describe("a nonce that the caller names", () => {
     await world.settle(rpc.post(call("eth_sendTransaction", [transaction({ nonce: "0x1" })])));
     world.crash(entry);
     entry = await world.startNode();
-    await world.until(() => world.ownerOf(SIGNER) === entry.nodeId, 30_000);
+    await world.until(() => world.ownerOf(SIGNER) === "node-2", 30_000);
     await world.settle(entry.node.api.releaseNonce(reservation.reservationId));
     await lane("resume");
     await world.until(() => (world.rows()[0]?.attempts.length ?? 0) > 0);
@@ -278,10 +278,19 @@ describe("a nonce that the caller names", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
-  it("is no field of POST /tx, nor of the library's send", async () => {
+  it("is honoured just so in POST /tx and in the library's send", async () => {
     await start();
-    const refused = await world.refusal(entry.node.api.create({ signer: SIGNER, payload: { to: TO }, nonce: 0 }));
-    expect(refused).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "nonce" } });
+    const send = (request: object) => entry.node.api.create({ signer: SIGNER, payload: { to: TO, value: 1 }, ...request });
+    const refused = await world.refusal(send({ nonce: 1 }));
+    expect(refused).toMatchObject({ code: "CONFLICT", extras: { nextNonce: 0 } });
+    const created = await world.settle(send({ nonce: 0 }));
+    expect(created).toMatchObject({ outcome: "created", nonce: 0 });
+    expect(await world.settle(send({ nonce: 0 }))).toMatchObject({ outcome: "existing", txId: created.txId });
+    const other = await world.refusal(send({ nonce: 0, payload: { to: TO, value: 2 } }));
+    expect(other.message).toBe("nonce too low: next nonce 1, tx nonce 0");
+    const pooled = await world.refusal(send({ nonce: 1, signer: { pool: "payouts" } }));
+    expect(pooled.code).toBe("INVALID_REQUEST");
+    expect(world.rows()).toHaveLength(1);
   });
 });
 

@@ -106,7 +106,7 @@ export class Creates {
     const heard: Heard[] = [];
     told.forEach((each, place) => {
       const { request } = each;
-      const intent = each.heard ?? hear(intents, request, by === "caller" ? each : { ...each, mayNameNonce: true });
+      const intent = each.heard ?? hear(intents, request, each);
       if (intent instanceof FencepostError || "outcome" in intent) fates[place] = intent;
       else heard.push({ place, intent, request, queueShare: each.limits?.queueShare ?? each.queueShare ?? null });
     });
