@@ -10,19 +10,6 @@ afterEach(() => world.close());
 
 const lanesOf = ({ node }: WorldNode): number => node.gauges().lanesHeld;
 
-/** The refusal, and how long it took. */
-async function refusalOf(create: Promise<unknown>): Promise<{ error: FencepostError; tookMs: number }> {
-  const startedMs = world.clock.monotonicMs();
-  const error = await world.settle(
-    create.then(
-      () => null,
-      (reason: unknown) => reason,
-    ),
-  );
-  expect(error).toBeInstanceOf(FencepostError);
-  return { error: error as FencepostError, tookMs: world.clock.monotonicMs() - startedMs };
-}
-
 describe("an embedded node beside one that can be reached", () => {
   it("holds no lane of those that both serve, and takes its creates there", async () => {
     world = new World();

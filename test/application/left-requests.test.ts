@@ -58,11 +58,11 @@ describe("an order at a replica that does not own the lane", () => {
     const { other, signer } = await pair();
     const { api } = other.node;
     const [suspended] = await world.settle(api.actOnLane(laneOrder("suspend", signer)));
-    expect(suspended).toMatchObject({ suspended: true });
+    expect(suspended).toMatchObject({ suspendedBy: "OPERATOR" });
     const { txId } = await world.settle(api.create(transfer({ signer })));
     await world.settle(api.act(order("suspend", txId)));
     const [resumed] = await world.settle(api.actOnLane(laneOrder("resume", signer)));
-    expect(resumed).toMatchObject({ suspended: false });
+    expect(resumed).toMatchObject({ suspendedBy: null });
     expect(world.rows()[0]?.heldSince).toBeInstanceOf(Date);
     await world.settle(api.act(order("resume", txId)));
     await world.allSettled(1);
@@ -121,7 +121,7 @@ describe("an owner that does not take it up", () => {
     owner.store.resume();
     await world.clock.advance(5_000);
     expect(left()).toEqual([]);
-    expect(world.database.state.lanes.values().find(({ lane }) => lane.signer === signer)?.suspendedBy).toBeNull();
+    expect([...world.database.state.lanes.values()].find(({ lane }) => lane.signer === signer)?.suspendedBy).toBeNull();
   });
 
   it("because its sender died before it could withdraw it, leaves it: its time is over", async () => {
@@ -168,7 +168,7 @@ describe("an owner that ends after it began", () => {
 
   it("has an order with a key finished, too", async () => {
     const { answer } = await begunAndCrashed({ action: "suspend", key: "once" });
-    expect(await world.settle(answer)).toMatchObject([{ suspended: true }]);
+    expect(await world.settle(answer)).toMatchObject([{ suspendedBy: "OPERATOR" }]);
     expect(left()).toMatchObject([{ begunBy: expect.any(String), answer: expect.any(String) }]);
   });
 

@@ -120,7 +120,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       await subject.intake(named);
       const rows = await store.loadIntake([fence.lane], 100);
       const intakeId = rows.find(({ intent }) => intent.txId === named.txId)?.intakeId as number;
-      await commitOne(store, fence, { kind: "settleIntake", fates: [{ intakeId, fate: "alias", of: signed }] });
+      await commitOne(store, { kind: "settleIntake", fence, fates: [{ intakeId, fate: "alias", of: signed }] });
       expect(await store.firstHashes([named.txId])).toEqual([
         { txId: named.txId, state: "TRACKING", txHash: attempts[0].txHash },
       ]);

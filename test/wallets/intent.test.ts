@@ -32,7 +32,7 @@ describe("a transaction as wallet libraries ask for it", () => {
   });
 
   it.each([
-    ["a nonce that is none", { from, to: RECIPIENT, nonce: "0x1f".repeat(9) }, /is no nonce/],
+    ["a nonce that is none", { from, to: RECIPIENT, nonce: "0x1fffffffffffffffff" }, /is no nonce/],
     [
       "blobs",
       { from, to: RECIPIENT, blobs: [], maxFeePerBlobGas: "0x1" },

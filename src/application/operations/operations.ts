@@ -52,7 +52,7 @@ export function createOperations(
       if ((await isDone?.(ports, asked)) === true) return answer(ports, asked, undefined as Done);
       const told = travels?.(body, asked) ?? body;
       const words = { action, body: told as Readonly<Record<string, unknown>>, owner };
-      const request = { ...words, repeatable: repeatable?.(asked) ?? false };
+      const request = repeatable?.(asked) === true ? { ...words, repeatable: true } : words;
       const done = await actions.forwardToOwner(asked.lane, request, (lane) => acting(carryOut(lane, asked)));
       return answer(ports, asked, done as Done);
     };
