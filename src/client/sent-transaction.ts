@@ -2,7 +2,7 @@ import type { PricedOrder, ResubmitOrder } from "../contract/actions.ts";
 import type { CreatedTransaction } from "../contract/create.ts";
 import type { Explanation, Transaction } from "../contract/transactions.ts";
 import type { FunctionOf, SomeAbi, TypedReplaceOrder } from "../contract/typed-payload.ts";
-import type { CallOptions } from "./deadline.ts";
+import type { CallOptions, OrderOptions } from "./deadline.ts";
 import { endedWithout } from "./error-classes.ts";
 import type { FencepostFace, ReadOptions } from "./face.ts";
 import { isSettled, lookUntil, type WaitOptions } from "./follow.ts";
@@ -57,22 +57,22 @@ export class SentTransaction implements AsyncIterable<Transaction> {
     return this.#calls.explain(this.txId, options);
   }
 
-  async cancel(order: PricedOrder, options?: CallOptions): Promise<Transaction> {
+  async cancel(order: PricedOrder, options?: OrderOptions): Promise<Transaction> {
     return this.#seen(await this.#calls.cancel(this.txId, order, options));
   }
 
   async replace<const A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>>(
     order: TypedReplaceOrder<A, F>,
-    options?: CallOptions,
+    options?: OrderOptions,
   ): Promise<Transaction> {
     return this.#seen(await this.#calls.replace(this.txId, order, options));
   }
 
-  async reprice(order: PricedOrder, options?: CallOptions): Promise<Transaction> {
+  async reprice(order: PricedOrder, options?: OrderOptions): Promise<Transaction> {
     return this.#seen(await this.#calls.reprice(this.txId, order, options));
   }
 
-  async resubmit(order: ResubmitOrder, options?: CallOptions): Promise<Transaction> {
+  async resubmit(order: ResubmitOrder, options?: OrderOptions): Promise<Transaction> {
     return this.#seen(await this.#calls.resubmit(this.txId, order, options));
   }
 

@@ -2,6 +2,7 @@
 import type { LeftRequestStore } from "../../ports/left-request-store.ts";
 import { ask } from "./session/connections.ts";
 import { type DurableRuntime, durably } from "./session/durably.ts";
+import { asStoreError } from "./session/errors.ts";
 import {
   answerRequest,
   beginRequests,
@@ -11,10 +12,15 @@ import {
   readLeftRequests,
   withdrawRequest,
 } from "./statements/left-request.ts";
+import type { Statement } from "./statements/statement.ts";
 
-/** Each statement but the first stands alone: one whose answer is lost is found out by the next look. */
+/** Each statement but the first stands alone, without BEGIN: one whose answer is lost is found out by the next look. */
 export function leftRequestsIn(leasing: DurableRuntime): LeftRequestStore {
   const { connections } = leasing;
+  const change = <Row>(statement: Statement<Row>, values: readonly unknown[]): Promise<readonly Row[]> =>
+    connections
+      .use((session) => session.run(statement, values))
+      .catch((error) => Promise.reject(asStoreError(error)));
   return {
     leaveRequest: ({ leftId, lane, action, body, owner, repeatable }, forMs) => {
       const values = [leftId, lane.chainId, lane.signer, action, body, owner, repeatable, forMs];
@@ -27,17 +33,17 @@ export function leftRequestsIn(leasing: DurableRuntime): LeftRequestStore {
     },
     hasLeftRequests: async () => (await ask(connections, hasLeftRequests))[0]?.waits === true,
     async beginRequests(lanes, instanceId, except) {
-      const keys = [lanes.map(({ chainId }) => chainId), lanes.map(({ signer }) => signer)];
-      const rows = await ask(connections, beginRequests, [...keys, instanceId, except]);
+      const keys = lanes.map(({ chainId, signer }) => `${chainId} ${signer}`);
+      const rows = await change(beginRequests, [keys, instanceId, except]);
       return rows.map(({ chainId, signer, ...rest }) => ({ ...rest, lane: { chainId, signer } }));
     },
     answerRequest: async (leftId, instanceId, answer) => {
-      await ask(connections, answerRequest, [leftId, instanceId, answer]);
+      await change(answerRequest, [leftId, instanceId, answer]);
     },
     putBackRequest: async (leftId, instanceId) => {
-      await ask(connections, putBackRequest, [leftId, instanceId]);
+      await change(putBackRequest, [leftId, instanceId]);
     },
     leftStanding: (leftIds) => ask(connections, readLeftRequests, [leftIds]),
-    withdrawRequest: async (leftId) => (await ask(connections, withdrawRequest, [leftId])).length > 0,
+    withdrawRequest: async (leftId) => (await change(withdrawRequest, [leftId])).length > 0,
   };
 }

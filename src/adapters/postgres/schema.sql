@@ -340,16 +340,13 @@ CREATE TABLE fencepost.left_request (
   body text NOT NULL,
   owner text COLLATE "C",
   repeatable boolean NOT NULL,
-  left_at timestamp with time zone NOT NULL DEFAULT now(),
   until timestamp with time zone NOT NULL,
   begun_by uuid,
   answer text,
   CONSTRAINT left_request_pkey PRIMARY KEY (left_id)
 );
 
-CREATE INDEX left_request_left_at ON fencepost.left_request USING btree (left_at);
-
-CREATE INDEX left_request_open ON fencepost.left_request USING btree (until) WHERE (answer IS NULL);
+CREATE INDEX left_request_until ON fencepost.left_request USING btree (until);
 
 CREATE TABLE fencepost.migration (
   name text NOT NULL,

@@ -12,14 +12,12 @@ CREATE TABLE fencepost.left_request (
   body text NOT NULL,
   owner text COLLATE "C",
   repeatable boolean NOT NULL,
-  left_at timestamptz NOT NULL DEFAULT now(),
   until timestamptz NOT NULL,
   begun_by uuid,
   answer text
 );
 
-CREATE INDEX left_request_open ON fencepost.left_request (until) WHERE answer IS NULL;
-CREATE INDEX left_request_left_at ON fencepost.left_request (left_at);
+CREATE INDEX left_request_until ON fencepost.left_request (until);
 
 -- A nonce that a caller named is given to no other transaction, and its own is moved to no other nonce, whichever node acts
 -- for the lane.

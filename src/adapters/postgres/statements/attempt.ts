@@ -52,18 +52,12 @@ export const readRawTransactions = statement<{ readonly txId: string; readonly o
   FROM fencepost.attempt AS a
   WHERE a.tx_id = ANY ($1::uuid[]) AND a.raw_transaction IS NOT NULL`;
 
-/** What callers wait for who asked for a transaction and want its hash. An id may be another name of the transaction. */
+/** What callers wait for who asked for a transaction and want its hash. */
 export const readFirstHashes = statement<FirstHash>("read-first-hashes")`
   SELECT t.tx_id, t.state, a.tx_hash
   FROM fencepost.transaction AS t
   LEFT JOIN fencepost.attempt AS a ON a.tx_id = t.tx_id AND a.ordinal = 1
-  WHERE t.tx_id = ANY ($1::uuid[])
-  UNION ALL
-  SELECT i.tx_id, t.state, a.tx_hash
-  FROM fencepost.intake AS i
-  JOIN fencepost.transaction AS t ON t.tx_id = i.alias_of
-  LEFT JOIN fencepost.attempt AS a ON a.tx_id = t.tx_id AND a.ordinal = 1
-  WHERE i.tx_id = ANY ($1::uuid[])`;
+  WHERE t.tx_id = ANY ($1::uuid[])`;
 
 /** Which transaction an attempt's hash belongs to, old attempts too; one per chain at most. */
 export const findByHash = statement<{ readonly txId: string }>("find-by-hash")`

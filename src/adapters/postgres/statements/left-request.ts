@@ -8,7 +8,7 @@ const AT_ONCE = 50;
 /** $1 to $8: its values, and how long it may be begun, in milliseconds. What nobody came to read is thrown away on the way. */
 export const leaveRequest = statement("leave-request")`
   WITH old AS (
-    DELETE FROM fencepost.left_request WHERE left_at < now() - interval '10 minutes'
+    DELETE FROM fencepost.left_request WHERE until < now() - interval '10 minutes'
   )
   INSERT INTO fencepost.left_request (left_id, chain_id, signer, action, body, owner, repeatable, until)
   VALUES ($1, $2, $3, $4, $5, $6, $7, now() + $8 * interval '1 millisecond')`;
@@ -17,25 +17,25 @@ export const hasLeftRequests = statement<{ readonly waits: boolean }>("has-left-
   SELECT EXISTS (SELECT 1 FROM fencepost.left_request WHERE answer IS NULL AND until > now()) AS waits`;
 
 /**
- * $1 and $2: chain and signer of each lane. One that another statement has locked is passed over: its sender withdraws it, or
+ * $1: chain and signer of each lane. One that another statement has locked is passed over: its sender withdraws it, or
  * the next look finds it.
  */
 export const beginRequests = statement<Omit<BegunRequest, "lane"> & Lane>("begin-requests")`
   WITH due AS MATERIALIZED (
     SELECT r.left_id, r.begun_by IS NOT NULL AS begun_before
     FROM fencepost.left_request AS r
-    JOIN unnest($1::bigint[], $2::text[]) AS l(chain_id, signer) USING (chain_id, signer)
-    WHERE r.answer IS NULL AND r.until > now() AND r.left_id <> ALL ($4::uuid[])
-    ORDER BY r.left_at, r.left_id
+    WHERE r.until > now() AND r.answer IS NULL AND r.chain_id || ' ' || r.signer = ANY ($1::text[])
+      AND r.left_id <> ALL ($3::uuid[])
+    ORDER BY r.until, r.left_id
     LIMIT ${AT_ONCE}
     FOR UPDATE OF r SKIP LOCKED
   ), begun AS (
-    UPDATE fencepost.left_request AS r SET begun_by = $3
-    FROM due WHERE r.left_id = due.left_id
+    UPDATE fencepost.left_request AS r SET begun_by = $2
+    FROM due WHERE r.left_id = due.left_id AND r.left_id = ANY (ARRAY(SELECT due.left_id FROM due))
     RETURNING r.*, due.begun_before
   )
   SELECT b.left_id, b.chain_id, b.signer, b.action, b.body, b.owner, b.repeatable, b.begun_before
-  FROM begun AS b ORDER BY b.left_at, b.left_id`;
+  FROM begun AS b ORDER BY b.until, b.left_id`;
 
 export const answerRequest = statement("answer-request")`
   UPDATE fencepost.left_request SET answer = $3 WHERE left_id = $1 AND begun_by = $2 AND answer IS NULL`;
