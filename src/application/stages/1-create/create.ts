@@ -137,8 +137,7 @@ export class Creates {
 
   private async onOneLane(heard: readonly Heard[], by: Teller): Promise<readonly Fate[]> {
     if (by !== "caller") return createOnLane(this.ports, heard, by.repeat);
-    const intents = heard.map(({ intent }) => intent);
-    return leaveUntaken(this.ports, intents, await this.byOwner(heard));
+    return leaveUntaken(this.ports, heard, await this.byOwner(heard));
   }
 
   /** Here, or by the lane's owner. */

@@ -13,11 +13,13 @@ const intent = anIntent(aLane());
 const requestIds = { find: async () => new Map() } as unknown as RequestIds;
 const LEFT: Fate = { outcome: "created", ...intent, nonce: 1, state: "ALLOCATED" };
 
-const throughIntake = { leave: async () => [LEFT] };
+const throughIntake = { leave: async () => [LEFT], leaving: () => 0 };
+const shares = { store: { openOf: async () => [] }, admission: { perLane: 10 } };
+const entering = [{ intent, queueShare: null }];
 
 async function afterwards(fate: Fate, isEmbedded = true) {
   const unasked = (each: unknown) => isUnasked(each, isEmbedded);
-  return (await leaveUntaken({ requestIds, throughIntake, isUnasked: unasked }, [intent], [fate]))[0];
+  return (await leaveUntaken({ ...shares, requestIds, throughIntake, isUnasked: unasked }, entering, [fate]))[0];
 }
 
 describe("a create is left for the lane's owner", () => {
@@ -47,12 +49,38 @@ describe("a create is left for the lane's owner", () => {
     expect(await afterwards(fate)).toBe(fate);
   });
 
+  it.each([
+    ["what it has open, what leaves and what it asks for at once", [{ txId: "a", isMined: false }], 2],
+    ["nothing that is mined", [{ txId: "a", isMined: true }], 1],
+  ])("up to the share of its API key, which counts %s", async (_, open, others) => {
+    const keyed = Array.from({ length: 4 }, () => ({ intent: anIntent(aLane(), { owner: "shop" }), queueShare: 0.3 }));
+    const taken: string[] = [];
+    const ports = {
+      ...{ requestIds, isUnasked: () => true, admission: { perLane: 10 } },
+      store: { openOf: async () => open },
+      throughIntake: {
+        leaving: () => others - 1,
+        leave: async (intents: readonly { txId: string }[]) => {
+          taken.push(...intents.map(({ txId }) => txId));
+          return intents.map(() => LEFT);
+        },
+      },
+    };
+    const no = keyed.map(() => notLeader("no"));
+    const fates = await leaveUntaken(ports, keyed, no);
+    const most = open.some(({ isMined }) => !isMined) ? 1 : 3;
+    expect(taken).toHaveLength(most);
+    const refusals = fates.filter((each) => each instanceof FencepostError);
+    expect(refusals).toHaveLength(4 - most);
+    for (const each of refusals) expect(each).toMatchObject({ code: "QUOTA_EXCEEDED", extras: { rule: "queueShare" } });
+  });
+
   it("and told as nothing accepted where its request id cannot be looked up", async () => {
     const named = anIntent(aLane(), { requestId: "named" });
     const away = { find: () => Promise.reject(new Error("away")) } as unknown as RequestIds;
     const [fate] = await leaveUntaken(
-      { requestIds: away, throughIntake, isUnasked: () => true },
-      [named],
+      { ...shares, requestIds: away, throughIntake, isUnasked: () => true },
+      [{ intent: named, queueShare: null }],
       [notLeader("no")],
     );
     expect(fate).toMatchObject({ code: "UNAVAILABLE" });
