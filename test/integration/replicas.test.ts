@@ -88,6 +88,23 @@ describe("replicas that embed the library", () => {
     for (const face of both) await expect(face.send(other)).rejects.toMatchObject({ code: "REQUEST_ID_REUSED" });
     await untilSettled(database, 150);
     await audit({ database, rpcUrl: edr.url });
+    // And every order and reservation for every signer: one of the two owns the lane, the other leaves it in the database.
+    for (const signer of SIGNERS) {
+      for (const face of both) {
+        expect(await face.suspend(signer, { reason: "a test" })).toMatchObject([{ suspended: true }]);
+        const held = await face.send({ signer, payload: { to: RECIPIENT, value: "9" } });
+        expect((await face.cancel(held.txId, { reason: "a test" })).txId).toBe(held.txId);
+        const repeated = { idempotencyKey: `resume-${signer}` };
+        for (const each of both) await each.resume(signer, { reason: "a test" }, repeated);
+        if (face === both[1]) await face.resume(signer, { reason: "a test" });
+        expect(await face.waitFor(held.txId, { timeoutMs: 30_000 })).toMatchObject({ subState: "CANCELLED" });
+        const kept = await face.reserveNonce({ signer });
+        expect(await face.releaseNonce(kept.reservationId)).toMatchObject({ state: "RELEASED", nonce: kept.nonce });
+      }
+    }
+    const [left] = await database.query<{ n: number }>("SELECT count(*)::int AS n FROM fencepost.left_request");
+    expect(left?.n, "half of them were left for the other").toBeGreaterThanOrEqual(3 * 4);
+    await audit({ database, rpcUrl: edr.url });
   });
 
   it("go on where one is killed in the middle: what was answered is sent, and nothing twice", async ({
