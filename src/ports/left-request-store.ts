@@ -36,7 +36,11 @@ export interface LeftRequestStore {
   leaveRequest(request: LeftRequest, forMs: number): Promise<void>;
   hasLeftRequests(): Promise<boolean>;
   /** Those of these lanes without an answer and in time, oldest first, now begun by this instance; none of `except`. */
-  beginRequests(lanes: readonly Lane[], instanceId: string, except: readonly string[]): Promise<readonly BegunRequest[]>;
+  beginRequests(
+    lanes: readonly Lane[],
+    instanceId: string,
+    except: readonly string[],
+  ): Promise<readonly BegunRequest[]>;
   /** Kept only where the request is still this instance's: another owner may have begun it since. */
   answerRequest(leftId: string, instanceId: string, answer: string): Promise<void>;
   /** Nothing was done: the lane's next owner begins it anew. */

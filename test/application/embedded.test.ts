@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { FencepostError } from "../../src/domain/errors.ts";
+import type { FencepostError } from "../../src/domain/errors.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { SIGNER, SIGNERS, transfer, World, type WorldNode } from "../support/world.ts";
 
@@ -68,7 +68,9 @@ describe("an embedded node beside one that can be reached", () => {
     const request = { ...transfer(), nonce: 0 };
     const [fate] = await world.settle(reachable.node.create([{ request, owner: null }]));
     expect(fate).toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: null } });
-    expect((fate as FencepostError).message).toMatch(/^node-1 acts for this signer inside another process.*ask it there/);
+    expect((fate as FencepostError).message).toMatch(
+      /^node-1 acts for this signer inside another process.*ask it there/,
+    );
     expect(world.database.state.intake.size).toBe(0);
   });
 });

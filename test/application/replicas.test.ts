@@ -210,7 +210,10 @@ describe("two replicas that accept one request id for an owner that is silent", 
     owner.store.pause();
     const request = transfer({ signer: own, requestId: "both" });
     const answers = await world.settle(Promise.all([send(other, request), send(third, request)]));
-    expect(answers).toMatchObject([{ state: "CREATED", nonce: null }, { state: "CREATED", nonce: null }]);
+    expect(answers).toMatchObject([
+      { state: "CREATED", nonce: null },
+      { state: "CREATED", nonce: null },
+    ]);
     expect(new Set(answers.map(({ txId }) => txId)).size, "each was answered by itself").toBe(2);
     return { owner, other, third, request, ids: answers.map(({ txId }) => txId) };
   }
@@ -225,7 +228,9 @@ describe("two replicas that accept one request id for an owner that is silent", 
     for (const { node } of [owner, other, third]) {
       for (const txId of ids) {
         expect(await world.settle(node.api.transaction(txId))).toMatchObject({ txId: row?.txId, nonce: 0 });
-        expect(await world.settle(node.api.explain(txId))).toMatchObject({ summary: expect.stringContaining("at nonce 0") });
+        expect(await world.settle(node.api.explain(txId))).toMatchObject({
+          summary: expect.stringContaining("at nonce 0"),
+        });
         const within = { withinMs: 1_000, signal: new AbortController().signal };
         expect(await world.settle(node.api.firstHash(txId, within))).toBe(row?.attempts[0]?.txHash);
       }

@@ -18,7 +18,9 @@ it(
     expect(node.stderr()).not.toMatch(/unforeseen|unhandled|TypeError|RangeError/i);
     // It got somewhere: but for the one that takes a signature, and a few that need another's luck, operations did their work.
     const hasSucceeded = (name: string) => [...answers.keys()].some((key) => key.startsWith(`${name} 2`));
-    process.stdout.write(`MISSING ${JSON.stringify(operations.filter((n) => !hasSucceeded(n)))} of ${operations.length} ${JSON.stringify([...answers].sort())}\n`);
+    process.stdout.write(
+      `MISSING ${JSON.stringify(operations.filter((n) => !hasSucceeded(n)))} of ${operations.length} ${JSON.stringify([...answers].sort())}\n`,
+    );
     expect(operations.filter(hasSucceeded).length).toBeGreaterThan(operations.length - 7);
     expect((await fetch(`${node.url}/readyz`)).status).toBe(200);
     expect((await node.client.send(pricedTransfer(1_000_000))).txId).toMatch(/^[0-9a-f-]{36}$/);

@@ -15,7 +15,12 @@ it("a node of dev that is killed without a word is followed by another at its ad
 }) => {
   const lost: string[] = [];
   const variables = { ...QUICK, FENCEPOST_DATABASE_URL: database.url, FENCEPOST_RPC_URL: edr.url };
-  const options = { argv: [launcher, "dev"], variables, drainTimeoutMs: 1_000, onLost: (how: string) => lost.push(how) };
+  const options = {
+    argv: [launcher, "dev"],
+    variables,
+    drainTimeoutMs: 1_000,
+    onLost: (how: string) => lost.push(how),
+  };
   const first = await startNodeProcess(options, 0);
   onTestFinished(async () => void (await first.kill()));
   expect(first).toMatchObject({ chainId: edr.chainId, signers: { length: 2 } });
@@ -24,7 +29,7 @@ it("a node of dev that is killed without a word is followed by another at its ad
   await first.kill();
   await expect(fetch(`${first.url}/healthz`)).rejects.toThrow();
   const second = await startNodeProcess(options, Number(new URL(first.url).port));
-  onTestFinished(() => second.stop());
+  onTestFinished(async () => void (await second.kill()));
   expect(second.url).toBe(first.url);
   expect(second.pid).not.toBe(first.pid);
   const outcomes = await Promise.all(sent.map((each) => each.final({ timeoutMs: 90_000 })));
@@ -32,5 +37,6 @@ it("a node of dev that is killed without a word is followed by another at its ad
   expect((await client.send(transfer(20, "after"))).nonce).toBe(20);
   await client.waitFor((await client.send(transfer(20, "after"))).txId, { timeoutMs: 30_000 });
   await audit({ database, rpcUrl: edr.url });
+  await second.stop();
   expect(lost, "a key that kills it is no accident").toEqual([]);
 });

@@ -147,7 +147,9 @@ describe("replicas that embed the library", () => {
     await waitUntil(async () => (await database.query(owners)).length >= 2, "several of them own lanes");
     child.signal("SIGSTOP");
     const created = await Promise.all(range(12).map((index) => here.send(to(index, "silent"))));
-    const both = await Promise.all(range(3).flatMap((index) => [here, beside].map((face) => face.send(to(index, "both")))));
+    const both = await Promise.all(
+      range(3).flatMap((index) => [here, beside].map((face) => face.send(to(index, "both")))),
+    );
     const repeated = await Promise.all(range(12).map((index) => here.send(to(index, "silent"))));
     expect(repeated.map(({ txId }) => txId)).toEqual(created.map(({ txId }) => txId));
     child.signal("SIGCONT");
@@ -157,7 +159,9 @@ describe("replicas that embed the library", () => {
     for (const sent of both) {
       const answered = sent.txId;
       const { txId } = await sent.final({ timeoutMs: 60_000 });
-      expect(await beside.getByRequest({ signer: sent.signer, requestId: `${sent.requestId}` })).toMatchObject({ txId });
+      expect(await beside.getByRequest({ signer: sent.signer, requestId: `${sent.requestId}` })).toMatchObject({
+        txId,
+      });
       for (const face of [here, beside]) {
         expect(await face.get(answered)).toMatchObject({ txId });
         expect((await face.explain(answered)).summary).toContain("CONFIRMED");

@@ -223,13 +223,17 @@ describe("what is refused", () => {
   it("names a nonce that is not the next one, as viem's own errors; the next one is honoured", async () => {
     const client = wallet();
     const high = client.sendTransaction({ to: RECIPIENT, nonce: 1 }).catch((thrown: BaseError) => thrown);
-    expect(((await high) as BaseError).walk((each) => each instanceof NonceTooHighError)).toBeInstanceOf(NonceTooHighError);
+    expect(((await high) as BaseError).walk((each) => each instanceof NonceTooHighError)).toBeInstanceOf(
+      NonceTooHighError,
+    );
     const request = await client.prepareTransactionRequest({ to: RECIPIENT, value: 3n });
     expect(request.nonce).toBe(0);
     const hash = await client.sendTransaction(request);
     expect(await client.getTransaction({ hash })).toMatchObject({ nonce: 0, value: 3n });
     const low = client.sendTransaction({ to: RECIPIENT, nonce: 0, value: 4n }).catch((thrown: BaseError) => thrown);
-    expect(((await low) as BaseError).walk((each) => each instanceof NonceTooLowError)).toBeInstanceOf(NonceTooLowError);
+    expect(((await low) as BaseError).walk((each) => each instanceof NonceTooLowError)).toBeInstanceOf(
+      NonceTooLowError,
+    );
     expect(await sentBy(client.account.address)).toHaveLength(1);
   });
 

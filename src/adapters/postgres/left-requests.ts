@@ -18,9 +18,7 @@ import type { Statement } from "./statements/statement.ts";
 export function leftRequestsIn(leasing: DurableRuntime): LeftRequestStore {
   const { connections } = leasing;
   const change = <Row>(statement: Statement<Row>, values: readonly unknown[]): Promise<readonly Row[]> =>
-    connections
-      .use((session) => session.run(statement, values))
-      .catch((error) => Promise.reject(asStoreError(error)));
+    connections.use((session) => session.run(statement, values)).catch((error) => Promise.reject(asStoreError(error)));
   return {
     leaveRequest: ({ leftId, lane, action, body, owner, repeatable }, forMs) => {
       const values = [leftId, lane.chainId, lane.signer, action, body, owner, repeatable, forMs];

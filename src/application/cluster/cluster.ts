@@ -11,8 +11,8 @@ import { afterSilence, type Silences, standsBack } from "../../domain/stand-back
 import type { IntakeStore } from "../../ports/intake-store.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
 import type { HistoryChanged } from "../../ports/lane-store.ts";
-import type { LeftRequestStore } from "../../ports/left-request-store.ts";
 import type { InstanceRecord, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
+import type { LeftRequestStore } from "../../ports/left-request-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { DatabaseClock } from "../database-clock.ts";

@@ -9,8 +9,7 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { FirstHashes } from "../queries/first-hashes.ts";
 
 export interface JsonRpcPorts extends Pick<Ports, "clock" | "codec" | "entropy"> {
-  readonly store: Pick<QueryStore, "firstHashes" | "transactions"> &
-    Pick<LaneStore, "loadRawTransactions">;
+  readonly store: Pick<QueryStore, "firstHashes" | "transactions"> & Pick<LaneStore, "loadRawTransactions">;
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
 

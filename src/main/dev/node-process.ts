@@ -52,7 +52,8 @@ export async function startNodeProcess({ argv, variables, ...options }: NodeProc
         child.handle.kill("SIGKILL");
         return child.ended;
       }),
-    stop: async () => void (await end(() => endChild(child, systemClock, [["SIGTERM", options.drainTimeoutMs + GRACE_MS]]))),
+    stop: async () =>
+      void (await end(() => endChild(child, systemClock, [["SIGTERM", options.drainTimeoutMs + GRACE_MS]]))),
   };
 }
 

@@ -280,7 +280,8 @@ describe("a nonce that the caller names", () => {
 
   it("is honoured just so in POST /tx and in the library's send", async () => {
     await start();
-    const send = (request: object) => entry.node.api.create({ signer: SIGNER, payload: { to: TO, value: 1 }, ...request });
+    const send = (request: object) =>
+      entry.node.api.create({ signer: SIGNER, payload: { to: TO, value: 1 }, ...request });
     const refused = await world.refusal(send({ nonce: 1 }));
     expect(refused).toMatchObject({ code: "CONFLICT", extras: { nextNonce: 0 } });
     const created = await world.settle(send({ nonce: 0 }));

@@ -29,7 +29,11 @@ export function leftRequestsContract(context: LaneStoreContext): void {
     expect(await context.store.hasLeftRequests()).toBe(true);
     const begun = requests.slice(0, 2).map((request) => ({ ...request, begunBefore: false }));
     expect(await begin(lane)).toEqual(begun);
-    expect(await Promise.all(requests.map(standing))).toMatchObject([{ begun: true }, { begun: true }, { begun: false }]);
+    expect(await Promise.all(requests.map(standing))).toMatchObject([
+      { begun: true },
+      { begun: true },
+      { begun: false },
+    ]);
   });
 
   it("are answered once, by the one that began them last", async () => {

@@ -1,5 +1,5 @@
-import type { BegunRequest, LeftStanding } from "../../../ports/left-request-store.ts";
 import type { Lane } from "../../../domain/lane.ts";
+import type { BegunRequest, LeftStanding } from "../../../ports/left-request-store.ts";
 import { statement } from "./statement.ts";
 
 /** How many one look begins. */
