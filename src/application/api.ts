@@ -42,7 +42,7 @@ export interface FencepostApi extends SightApi {
   newIds(count: number): Promise<readonly string[]>;
   /**
    * As `createBatch`, of creates whose ids are known before they are made, so that one whose answer does not come in time can
-   * be named; they may name their nonce too. CONFLICT with `nextNonce` where that is another.
+   * be named.
    */
   createNamed(
     creates: readonly NamedCreate[],
@@ -199,7 +199,7 @@ export interface CreateRequest {
   readonly allowNoCode?: unknown;
   readonly validUntil?: unknown;
   readonly metadata?: unknown;
-  /** Only where it may be named (`NamedCreate`): exactly this one, or refused. */
+  /** Exactly this one, or refused: CONFLICT with `nextNonce`. */
   readonly nonce?: unknown;
 }
 

@@ -8,6 +8,14 @@ export interface CallOptions {
   readonly timeoutMs?: number;
 }
 
+export interface OrderOptions extends CallOptions {
+  /**
+   * Your own name of the order, 1 to 255 characters of printable ASCII: told again under it, also by another process, it is
+   * carried out once. Without one, each call has a key of its own, under which the SDK repeats it after silence.
+   */
+  readonly idempotencyKey?: string;
+}
+
 export interface Deadline {
   /** Aborted when the time is over, with a TimeoutError, or by the caller, with the caller's reason. */
   readonly signal: AbortSignal;

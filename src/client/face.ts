@@ -14,7 +14,7 @@ import type { SearchQuery, SearchResults } from "../contract/search.ts";
 import type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
 import type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 import type { FunctionOf, SomeAbi, TransactionIntent, TypedReplaceOrder } from "../contract/typed-payload.ts";
-import type { CallOptions } from "./deadline.ts";
+import type { CallOptions, OrderOptions } from "./deadline.ts";
 import type { FencepostError } from "./error-classes.ts";
 import type { FollowedCompletion, FollowQuery, WaitOptions } from "./follow.ts";
 import type { SentTransaction } from "./sent-transaction.ts";
@@ -83,26 +83,26 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> {
   /** One item per chain. `fresh` has the node ask the chain, instead of telling what it last heard. */
   signer(address: string, options?: CallOptions & { readonly fresh?: boolean }): Promise<readonly SignerLane[]>;
   /** Sends the stored bytes again, now. This and the four below answer with the transaction; CONFLICT says what was mined. */
-  resubmit(txId: string, order: actions.ResubmitOrder, options?: CallOptions): Promise<Transaction>;
+  resubmit(txId: string, order: actions.ResubmitOrder, options?: OrderOptions): Promise<Transaction>;
   /** Signs the same payload for more: the market's price, or the fees given. */
-  reprice(txId: string, order: actions.PricedOrder, options?: CallOptions): Promise<Transaction>;
+  reprice(txId: string, order: actions.PricedOrder, options?: OrderOptions): Promise<Transaction>;
   /** Uses the nonce up with nothing. The original may still be mined first: then it is CONFIRMED. */
-  cancel(txId: string, order: actions.PricedOrder, options?: CallOptions): Promise<Transaction>;
+  cancel(txId: string, order: actions.PricedOrder, options?: OrderOptions): Promise<Transaction>;
   /** Puts another payload at the nonce. */
   replace<const A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>>(
     txId: string,
     order: TypedReplaceOrder<A, F>,
-    options?: CallOptions,
+    options?: OrderOptions,
   ): Promise<Transaction>;
   /** Asks the hook now, or applies the action given. */
-  resolve(txId: string, order: actions.ResolveOrder, options?: CallOptions): Promise<Transaction>;
+  resolve(txId: string, order: actions.ResolveOrder, options?: OrderOptions): Promise<Transaction>;
   /** Lets a transaction that waits for approval have its nonce. Takes a key with `approve` that did not make it, as below. */
-  approve(txId: string, order: actions.ApprovalOrder, options?: CallOptions): Promise<Transaction>;
+  approve(txId: string, order: actions.ApprovalOrder, options?: OrderOptions): Promise<Transaction>;
   /** Refuses it: FAILED_FINAL/REJECTED, without a nonce. */
-  reject(txId: string, order: actions.ApprovalOrder, options?: CallOptions): Promise<Transaction>;
+  reject(txId: string, order: actions.ApprovalOrder, options?: OrderOptions): Promise<Transaction>;
   /** Holds this one transaction back, and not its lane: nothing of it is sent until it is resumed. What a node has may still be mined. */
-  suspendTransaction(txId: string, order: actions.HoldOrder, options?: CallOptions): Promise<Transaction>;
-  resumeTransaction(txId: string, order: actions.HoldOrder, options?: CallOptions): Promise<Transaction>;
+  suspendTransaction(txId: string, order: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
+  resumeTransaction(txId: string, order: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
   /** What policies would say to this transaction now, and what it would be charged. Nothing is done. */
   checkPolicy(check: PolicyCheck, options?: CallOptions): Promise<PolicyVerdict>;
   /** What is in force on the node that answers. */
@@ -110,10 +110,10 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> {
   /** What is used of this hour and day: of everybody, or of one key or signer. */
   policyUsage(query?: { readonly key?: string; readonly signer?: string }, options?: CallOptions): Promise<PolicyUsage>;
   /** Creates are accepted and wait; nothing is sent. */
-  suspend(signer: string, order: actions.LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
-  resume(signer: string, order: actions.LaneOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
+  suspend(signer: string, order: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
+  resume(signer: string, order: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
   /** Lowers a cursor that a lying endpoint pushed too far; the answer shows how far it went. */
-  realign(signer: string, order: actions.RealignOrder, options?: CallOptions): Promise<readonly SignerLane[]>;
+  realign(signer: string, order: actions.RealignOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
   /** Stops one signer, or everything, on all nodes: nothing is sent until it is ended. Look at `durable` and `nodes`. */
   kill(order?: KillWish, options?: CallOptions): Promise<KillSwitchState>;
   /** Ends that; resolves once it is durable. */

@@ -5,7 +5,7 @@ import type { SearchResults } from "../contract/search.ts";
 import type { SignerLane, SignerLanes } from "../contract/signers.ts";
 import type { Transaction } from "../contract/transactions.ts";
 import type { TransactionIntent } from "../contract/typed-payload.ts";
-import { type CallOptions, newRequestId } from "./deadline.ts";
+import { type CallOptions, newRequestId, type OrderOptions } from "./deadline.ts";
 import { FencepostError, ofRequest } from "./error-classes.ts";
 import type { FencepostFace, Include } from "./face.ts";
 import { followCompletions, isSettled, lookUntil } from "./follow.ts";
@@ -42,7 +42,7 @@ export type {
   TransactionIntent as CreateTransaction,
   TypedReplaceOrder as ReplaceOrder,
 } from "../contract/typed-payload.ts";
-export type { CallOptions } from "./deadline.ts";
+export type { CallOptions, OrderOptions } from "./deadline.ts";
 export type { FencepostFace, Include, KillWish, ReadOptions, RequestName } from "./face.ts";
 export type { FeedPlace, FeedStore, FollowedCompletion, FollowQuery, WaitOptions } from "./follow.ts";
 export * from "./public-errors.ts";
@@ -164,9 +164,9 @@ function sightCalls(transport: Transport) {
 /** Under a key of its own each is done once, however often it is asked for. */
 function operatorsCalls(transport: Transport) {
   const order = <T>(call: Call) => transport<T>({ idempotencyKey: newRequestId(), ...call });
-  const act = (action: TransactionAction) => (txId: string, body: object, call?: CallOptions) =>
+  const act = (action: TransactionAction) => (txId: string, body: object, call?: OrderOptions) =>
     order<Transaction>({ path: `${transactionPath(txId)}/${action}`, body, ...call });
-  const onLane = (action: LaneAction) => async (signer: string, body: object, call?: CallOptions) =>
+  const onLane = (action: LaneAction) => async (signer: string, body: object, call?: OrderOptions) =>
     (await order<SignerLanes>({ path: `${signerPath(signer)}/${action}`, body, ...call })).items;
   return {
     resubmit: act("resubmit"),

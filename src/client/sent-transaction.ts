@@ -2,14 +2,17 @@ import type { PricedOrder, ResubmitOrder } from "../contract/actions.ts";
 import type { CreatedTransaction } from "../contract/create.ts";
 import type { Explanation, Transaction } from "../contract/transactions.ts";
 import type { FunctionOf, SomeAbi, TypedReplaceOrder } from "../contract/typed-payload.ts";
-import type { CallOptions } from "./deadline.ts";
+import type { CallOptions, OrderOptions } from "./deadline.ts";
 import { endedWithout } from "./error-classes.ts";
 import type { FencepostFace, ReadOptions } from "./face.ts";
 import { isSettled, lookUntil, type WaitOptions } from "./follow.ts";
 
 type Calls = Pick<FencepostFace, "get" | "explain" | "resubmit" | "reprice" | "cancel" | "replace">;
 
-/** Members of the create's answer; `nonce` and `state` are as they were last seen. */
+/**
+ * Members of the create's answer; `nonce` and `state` are as they were last seen. So is `txId`: where another request of the
+ * same id came first, the one that was answered is another name of its transaction.
+ */
 export interface SentTransaction extends CreatedTransaction {}
 
 /** A transaction that was sent. Nothing depends on keeping it: `handle(txId)` makes another. */
@@ -54,22 +57,22 @@ export class SentTransaction implements AsyncIterable<Transaction> {
     return this.#calls.explain(this.txId, options);
   }
 
-  async cancel(order: PricedOrder, options?: CallOptions): Promise<Transaction> {
+  async cancel(order: PricedOrder, options?: OrderOptions): Promise<Transaction> {
     return this.#seen(await this.#calls.cancel(this.txId, order, options));
   }
 
   async replace<const A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>>(
     order: TypedReplaceOrder<A, F>,
-    options?: CallOptions,
+    options?: OrderOptions,
   ): Promise<Transaction> {
     return this.#seen(await this.#calls.replace(this.txId, order, options));
   }
 
-  async reprice(order: PricedOrder, options?: CallOptions): Promise<Transaction> {
+  async reprice(order: PricedOrder, options?: OrderOptions): Promise<Transaction> {
     return this.#seen(await this.#calls.reprice(this.txId, order, options));
   }
 
-  async resubmit(order: ResubmitOrder, options?: CallOptions): Promise<Transaction> {
+  async resubmit(order: ResubmitOrder, options?: OrderOptions): Promise<Transaction> {
     return this.#seen(await this.#calls.resubmit(this.txId, order, options));
   }
 
@@ -94,8 +97,8 @@ export class SentTransaction implements AsyncIterable<Transaction> {
   }
 
   #seen(transaction: Transaction): Transaction {
-    const { nonce, state } = transaction;
-    Object.assign(this, { nonce, state });
+    const { txId, nonce, state } = transaction;
+    Object.assign(this, { txId, nonce, state });
     return transaction;
   }
 }

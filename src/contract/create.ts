@@ -108,11 +108,18 @@ const ValidUntil = Type.String({
   examples: ["2026-11-02T09:45:00Z"],
 });
 
+const ExactNonce = Type.Unsafe<number>({
+  ...Nonce,
+  description:
+    "For callers whose guard against a double is a nonce of their own: given exactly, or refused as CONFLICT with `nextNonce`. Leave it out and Fencepost gives the next one. Not compared between repeats.",
+});
+
 export const CreateTransaction = closed(
   "CreateTransaction",
   {
     chainId: Type.Optional(ChainId),
     signer: Type.Union([Address, Pool]),
+    nonce: Type.Optional(ExactNonce),
     requestId: Type.Optional(RequestId),
     payload: Payload,
     allowNoCode: Type.Optional(AllowNoCode),

@@ -83,6 +83,7 @@ const transactions: Written = {
     },
     errors: [
       "NOT_LEADER",
+      "CONFLICT",
       "REQUEST_ID_REUSED",
       "PAYLOAD_TOO_LARGE",
       "UNKNOWN_SIGNER",

@@ -24,7 +24,7 @@ export interface FencepostSignerOptions {
   readonly timeoutMs?: number;
 }
 
-/** A Signer of ethers whose transactions Fencepost sends. It has no key: messages are not signed, nonces not chosen. */
+/** A Signer of ethers whose transactions Fencepost sends. It has no key: messages are not signed. */
 export class FencepostSigner extends AbstractSigner {
   readonly address: string;
   readonly #options: FencepostSignerOptions;
@@ -97,7 +97,7 @@ function rpcForm({ gasLimit, type, ...request }: Readonly<Record<string, unknown
   );
 }
 
-/** What programs that use ethers look for: CALL_EXCEPTION with the reason, INSUFFICIENT_FUNDS. */
+/** What programs that use ethers look for: CALL_EXCEPTION with the reason, INSUFFICIENT_FUNDS, NONCE_EXPIRED. */
 function inWordsOfEthers(error: unknown, transaction: TransactionRequest): unknown {
   if (!(error instanceof FencepostSendError)) return error;
   const { data, details } = error;
@@ -105,6 +105,9 @@ function inWordsOfEthers(error: unknown, transaction: TransactionRequest): unkno
     const { to, from, data: asked } = transaction as { to?: string | null; from?: string; data?: string };
     const call = { ...(to == null ? {} : { to }), ...(from === undefined ? {} : { from }), data: asked ?? "0x" };
     return Object.assign(AbiCoder.getBuiltinCallException("estimateGas", call, data), { cause: error });
+  }
+  if (/\bnonce too low\b/.test(details)) {
+    return Object.assign(makeError(details, "NONCE_EXPIRED", { transaction }), { cause: error });
   }
   if (!details.startsWith("insufficient funds")) return error;
   return Object.assign(makeError(details, "INSUFFICIENT_FUNDS", { transaction }), { cause: error });

@@ -13,6 +13,7 @@ import type { CallOptions } from "../client/deadline.ts";
 import type { FencepostFace } from "../client/face.ts";
 import { rememberingChecksum } from "../domain/checksum.ts";
 import { defined } from "../domain/defined.ts";
+import { invalid } from "../domain/errors.ts";
 import { createMask } from "../domain/mask.ts";
 import type { RepricingStrategy } from "../domain/repricing.ts";
 import type { Block } from "../ports/chain.ts";
@@ -25,6 +26,9 @@ import { openExtensions } from "./extensions.ts";
 import { createFace } from "./library/embedded-face.ts";
 
 export type { CallerTransaction } from "../adapters/postgres/caller-transaction.ts";
+
+const NONCE_IN_TRANSACTION =
+  "cannot be named for a send inside your own transaction: its nonce is given after your COMMIT";
 
 /** The settings that say where keys are, by the words that their names begin with. */
 type SignerSetting = Extract<
@@ -121,6 +125,7 @@ function embedded(composed: ComposedNode, { databaseSchema, secrets }: Embedded)
     const entropy = createEntropy(systemClock);
     const normalised = await tracedIntent(tracing?.tracer, intent, async (traced) => {
       const known = normalise({ codec, entropy, clock: systemClock, chainIds }, traced);
+      if (known.exactNonce !== undefined) throw invalid("nonce", NONCE_IN_TRANSACTION);
       await insertIntake(intakeClientOf(client), known, databaseSchema);
       return known;
     });

@@ -28,6 +28,8 @@ export interface LaneRequest {
   readonly body: Readonly<Record<string, unknown>>;
   /** The name of the API key that the caller showed where it was heard. */
   readonly owner: string | null;
+  /** For requests that are left in the database: carried out again after a crash it is still done once. */
+  readonly repeatable?: boolean;
 }
 
 export interface LaneAnswer {

@@ -7,6 +7,7 @@ import type { KeyStore } from "./key-store.ts";
 import type { KillStore } from "./kill-store.ts";
 import type { LaneStore } from "./lane-store.ts";
 import type { LeaseStore } from "./lease-store.ts";
+import type { LeftRequestStore } from "./left-request-store.ts";
 import type { Peers } from "./peers.ts";
 import type { QueryStore } from "./query-store.ts";
 import type { Secrets } from "./secrets.ts";
@@ -18,7 +19,14 @@ import type { WakeUps } from "./wake-ups.ts";
 
 /** What the application stands on, by the names it is given under; each part of it picks what it needs. */
 export interface Ports {
-  readonly store: LeaseStore & LaneStore & QueryStore & SightStore & KeyStore & KillStore & IntakeStore;
+  readonly store: LeaseStore &
+    LaneStore &
+    QueryStore &
+    SightStore &
+    KeyStore &
+    KillStore &
+    IntakeStore &
+    LeftRequestStore;
   readonly signer: Signer;
   readonly peers: Peers;
   readonly wakeUps: WakeUps;

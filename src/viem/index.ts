@@ -3,4 +3,5 @@ export { type TransactionName, waitForFinal } from "../wallets/attempt-hashes.ts
 export { withRequestId } from "../wallets/request-scope.ts";
 export { FencepostSendError } from "../wallets/send-error.ts";
 export type { FencepostSource, Intent, WaitOptions } from "../wallets/source.ts";
+export { type FencepostAccount, type FencepostAccountOptions, toFencepostAccount } from "./fencepost-account.ts";
 export { type FencepostTransportOptions, fencepost } from "./fencepost-transport.ts";

@@ -10,20 +10,17 @@ const TYPES: Readonly<Record<string, NonNullable<Payload["type"]>>> = {
   "0x2": "eip1559",
 };
 const QUANTITIES = ["value", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas"] as const;
-const KNOWN = new Set(["from", "to", "data", "input", "chainId", "type", "accessList", ...QUANTITIES]);
-
-const NONCE =
-  "Fencepost gives the nonce: leave it out. (viem's prepareTransactionRequest adds one.) Against a double, name a request id.";
+const KNOWN = new Set(["from", "to", "data", "input", "chainId", "type", "accessList", "nonce", ...QUANTITIES]);
 
 /** Nothing that a caller says is left out in silence: what Fencepost cannot do is refused. */
 export function intentOf(given: RpcTransaction, requestId: string): Intent {
   const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined && value !== null));
-  if ("nonce" in said) throw unsupported(NONCE);
   const unknown = Object.keys(said).filter((name) => !KNOWN.has(name));
   if (unknown.length > 0) throw unsupported(`Fencepost sends no transactions with ${unknown.join(", ")}`);
   if (typeof said.from !== "string") throw unsupported("a transaction needs the account that it is from");
   const chain = said.chainId === undefined ? {} : { chainId: Number(said.chainId) };
-  return { ...chain, signer: said.from, requestId, payload: payloadOf(said) };
+  const nonce = said.nonce === undefined ? {} : { nonce: nonceOf(said.nonce) };
+  return { ...chain, signer: said.from, requestId, ...nonce, payload: payloadOf(said) };
 }
 
 function payloadOf(said: RpcTransaction): Payload {
@@ -36,6 +33,13 @@ function payloadOf(said: RpcTransaction): Payload {
   if (said.to !== undefined) return { to: String(said.to), ...(data === undefined ? {} : { data }), ...priced };
   if (data === undefined) throw unsupported("a transaction needs a receiver, or the code of a contract to deploy");
   return { bytecode: data, ...priced };
+}
+
+/** It is some callers' only guard against a double: honoured exactly, or refused. */
+function nonceOf(value: unknown): number {
+  const nonce = Number(value);
+  if (!Number.isSafeInteger(nonce) || nonce < 0) throw unsupported(`${String(value)} is no nonce`);
+  return nonce;
 }
 
 function dataOf({ data, input }: RpcTransaction): string | undefined {

@@ -5,6 +5,8 @@ export interface Intent {
   readonly chainId?: number;
   readonly signer: string;
   readonly requestId: string;
+  /** Given exactly, or refused. */
+  readonly nonce?: number;
   readonly payload: Payload;
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { FencepostError } from "../../src/domain/errors.ts";
+import type { FencepostError } from "../../src/domain/errors.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { SIGNER, SIGNERS, transfer, World, type WorldNode } from "../support/world.ts";
 
@@ -9,19 +9,6 @@ let world: World;
 afterEach(() => world.close());
 
 const lanesOf = ({ node }: WorldNode): number => node.gauges().lanesHeld;
-
-/** The refusal, and how long it took. */
-async function refusalOf(create: Promise<unknown>): Promise<{ error: FencepostError; tookMs: number }> {
-  const startedMs = world.clock.monotonicMs();
-  const error = await world.settle(
-    create.then(
-      () => null,
-      (reason: unknown) => reason,
-    ),
-  );
-  expect(error).toBeInstanceOf(FencepostError);
-  return { error: error as FencepostError, tookMs: world.clock.monotonicMs() - startedMs };
-}
 
 describe("an embedded node beside one that can be reached", () => {
   it("holds no lane of those that both serve, and takes its creates there", async () => {
@@ -54,21 +41,38 @@ describe("an embedded node beside one that can be reached", () => {
   });
 
   it.each(["worker-queue", "basic"] as const)(
-    "acts for a signer that only it holds; others refuse at once and name no owner (%s)",
+    "acts for a signer that only it holds, also on what the other is asked for (%s)",
     async (mode) => {
-      world = new World({ node: { mode } });
+      world = new World({ node: { mode }, hints: true });
       const embedded = await world.startNode({ embedded: true, signers: SIGNERS.slice(0, 1) });
       const reachable = await world.startNode({ signers: SIGNERS.slice(1) });
       await world.until(() => lanesOf(embedded) === 1, 30_000);
       await world.clock.advance(1_000);
       await world.settle(embedded.node.api.create(transfer()));
-      const { error, tookMs } = await refusalOf(reachable.node.api.create(transfer()));
-      expect(error).toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: null } });
-      expect(tookMs).toBeLessThanOrEqual(100);
+      const { nonce, txId } = await world.settle(reachable.node.api.create(transfer({ requestId: "left" })));
+      expect(nonce).toBe(1);
+      const repeated = await world.settle(embedded.node.api.create(transfer({ requestId: "left" })));
+      expect(repeated).toMatchObject({ outcome: "existing", txId });
       expect(world.network.forwards).toEqual([]);
-      expect(world.rows()).toHaveLength(1);
+      await world.allSettled(2);
+      checkInvariants(world);
     },
   );
+
+  it("is not left what it could not keep: a nonce that was named is refused with what to do", async () => {
+    world = new World();
+    const embedded = await world.startNode({ embedded: true, signers: SIGNERS.slice(0, 1) });
+    const reachable = await world.startNode({ signers: SIGNERS.slice(1) });
+    await world.until(() => lanesOf(embedded) === 1, 30_000);
+    await world.clock.advance(1_000);
+    const request = { ...transfer(), nonce: 0 };
+    const [fate] = await world.settle(reachable.node.create([{ request, owner: null }]));
+    expect(fate).toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: null } });
+    expect((fate as FencepostError).message).toMatch(
+      /^node-1 acts for this signer inside another process.*ask it there/,
+    );
+    expect(world.database.state.intake.size).toBe(0);
+  });
 });
 
 describe("embedded nodes among themselves", () => {

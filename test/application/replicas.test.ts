@@ -86,25 +86,7 @@ describe("a send at a replica that does not own the lane", () => {
   });
 });
 
-describe("what only the owner can do", () => {
-  it("is refused at once with the name of its node, and what to do", async () => {
-    const { owner, other, signer } = await pair();
-    const { txId } = await world.settle(send(owner, transfer({ signer })));
-    const order = { action: "cancel", txId, request: { reason: "no" }, actor: "operator:me" } as const;
-    const asked = [
-      () => other.node.api.act(order),
-      () => other.node.api.actOnLane({ action: "suspend", signer, request: { reason: "no" }, actor: "operator:me" }),
-      () => other.node.api.reserveNonce({ signer }),
-    ];
-    for (const each of asked) {
-      const refused = await world.refusal(each());
-      expect(refused).toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: null } });
-      expect(refused.message).toMatch(
-        /^node-1 acts for this signer inside another process.*ask it there.*fencepost start/,
-      );
-    }
-  });
-
+describe("a lane of another replica", () => {
   it("is not fought for with each send: the owner's commits would wait", async () => {
     const { other, signer } = await pair({ hints: true });
     const { acquireLane } = other.store;
@@ -217,6 +199,69 @@ describe("an owner that does not take it up", () => {
       world.database.state.transactions.clear();
     }
   });
+});
+
+describe("two replicas that accept one request id for an owner that is silent", () => {
+  async function bothAccepted() {
+    const { owner, other, signer } = await pair();
+    const third = await world.startNode({ embedded: true });
+    await world.until(() => [owner, other, third].every(({ node }) => node.gauges().lanesHeld > 0), 30_000);
+    const own = SIGNERS.find((each) => world.ownerOf(each) === "node-1") ?? signer;
+    owner.store.pause();
+    const request = transfer({ signer: own, requestId: "both" });
+    const answers = await world.settle(Promise.all([send(other, request), send(third, request)]));
+    expect(answers).toMatchObject([
+      { state: "CREATED", nonce: null },
+      { state: "CREATED", nonce: null },
+    ]);
+    expect(new Set(answers.map(({ txId }) => txId)).size, "each was answered by itself").toBe(2);
+    return { owner, other, third, request, ids: answers.map(({ txId }) => txId) };
+  }
+
+  it("lead by both of the ids that they answered to the one transaction", async () => {
+    const { owner, other, third, ids } = await bothAccepted();
+    world.holdBlocks();
+    owner.store.resume();
+    await world.until(() => world.rows()[0]?.state === "TRACKING", 30_000);
+    const [row] = world.rows();
+    const order = { action: "suspend", request: { reason: "by either name" }, actor: "operator:me" } as const;
+    for (const { node } of [owner, other, third]) {
+      for (const txId of ids) {
+        expect(await world.settle(node.api.transaction(txId))).toMatchObject({ txId: row?.txId, nonce: 0 });
+        expect(await world.settle(node.api.explain(txId))).toMatchObject({
+          summary: expect.stringContaining("at nonce 0"),
+        });
+        const within = { withinMs: 1_000, signal: new AbortController().signal };
+        expect(await world.settle(node.api.firstHash(txId, within))).toBe(row?.attempts[0]?.txHash);
+      }
+    }
+    for (const txId of ids) {
+      expect(await world.settle(other.node.api.act({ ...order, txId }))).toMatchObject({ txId: row?.txId });
+      await world.settle(third.node.api.act({ ...order, action: "resume", txId }));
+    }
+    world.releaseBlocks();
+    await world.allSettled(1);
+    expect(world.rows()).toHaveLength(1);
+    expect(world.database.state.completions).toMatchObject([{ txId: row?.txId, requestId: "both" }]);
+    expect(ids).toContain(row?.txId);
+    checkInvariants(world);
+  });
+});
+
+it("makes the transaction of the intent that somebody was told of, not of one whose sender still waits", async () => {
+  const { owner, other, signer } = await pair();
+  owner.store.pause();
+  const request = transfer({ signer, requestId: "told" });
+  const unheard = other.node.api.create(request);
+  await world.until(() => intakeRows().length === 1);
+  const [row] = intakeRows();
+  if (row === undefined) throw new Error("nothing was left");
+  const told = { ...row.intent, txId: "00000000-0000-4000-8000-00000000000a" };
+  world.database.insertIntake(told);
+  owner.store.resume();
+  expect(await world.settle(unheard)).toMatchObject({ outcome: "existing", txId: told.txId });
+  await world.allSettled(1);
+  expect(world.rows()).toMatchObject([{ txId: told.txId }]);
 });
 
 describe("a write into the intake table without an answer", () => {

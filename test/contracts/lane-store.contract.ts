@@ -6,6 +6,7 @@ import { chainContract } from "./lane-store/chain.ts";
 import { externalContract } from "./lane-store/external.ts";
 import { intakeContract } from "./lane-store/intake.ts";
 import { leftIntentsContract } from "./lane-store/left-intents.ts";
+import { leftRequestsContract } from "./lane-store/left-requests.ts";
 import { loadingContract } from "./lane-store/loading.ts";
 import { nonceContract } from "./lane-store/nonces.ts";
 import { orderKeysContract } from "./lane-store/order-keys.ts";
@@ -40,6 +41,7 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
     describe("following the chain", () => chainContract(context));
     describe("intake", () => intakeContract(context));
     describe("intents left for the owner", () => leftIntentsContract(context));
+    describe("requests left for the owner", () => leftRequestsContract(context));
     describe("loading", () => loadingContract(context));
     describe("reserved nonces and holes", () => nonceContract(context));
     describe("use of the key by others", () => externalContract(context));

@@ -114,6 +114,18 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(await store.firstHashes([])).toEqual([]);
     });
 
+    it("tells the first attempt's hash by another name of the transaction, too", async () => {
+      const { fence, attempts, signed } = await populate();
+      const named = anIntent(fence.lane);
+      await subject.intake(named);
+      const rows = await store.loadIntake([fence.lane], 100);
+      const intakeId = rows.find(({ intent }) => intent.txId === named.txId)?.intakeId as number;
+      await commitOne(store, { kind: "settleIntake", fence, fates: [{ intakeId, fate: "alias", of: signed }] });
+      expect(await store.firstHashes([named.txId])).toEqual([
+        { txId: named.txId, state: "TRACKING", txHash: attempts[0].txHash },
+      ]);
+    });
+
     it("lists by signer, in both orders, with what waits in the intake table", async () => {
       const { lane, old, confirmed, mined, signed, allocated, refused, waiting } = await populate();
       const all = [old, confirmed, mined, signed, allocated, refused, waiting].sort();

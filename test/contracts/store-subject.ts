@@ -5,6 +5,7 @@ import type { KeyStore } from "../../src/ports/key-store.ts";
 import type { KillStore } from "../../src/ports/kill-store.ts";
 import type { LaneStore } from "../../src/ports/lane-store.ts";
 import type { LeaseStore } from "../../src/ports/lease-store.ts";
+import type { LeftRequestStore } from "../../src/ports/left-request-store.ts";
 import type { QueryStore } from "../../src/ports/query-store.ts";
 import type { SessionLock } from "../../src/ports/session-lock.ts";
 import type { SightStore } from "../../src/ports/sight-store.ts";
@@ -15,7 +16,8 @@ export type Store = LeaseStore &
   SightStore &
   KeyStore &
   KillStore &
-  IntakeStore & { close(): Promise<void> };
+  IntakeStore &
+  LeftRequestStore & { close(): Promise<void> };
 
 /** One database, fresh for each suite, that several stores can be connected to. */
 export interface StoreSubject {

@@ -28,6 +28,7 @@ import type {
   LockTold,
   Registered,
 } from "../../src/ports/lease-store.ts";
+import type { LeftRequest, LeftRequestStore } from "../../src/ports/left-request-store.ts";
 import type { Census, FeedPage, LaneFilter, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
 import type { HeldLock } from "../../src/ports/session-lock.ts";
 import type { NodeReport, SearchTerms, SightStore } from "../../src/ports/sight-store.ts";
@@ -35,6 +36,7 @@ import { census } from "./memory-store/census.ts";
 import { commitWrites } from "./memory-store/commit.ts";
 import { MemoryKeys } from "./memory-store/keys.ts";
 import * as leases from "./memory-store/leases.ts";
+import * as left from "./memory-store/left-requests.ts";
 import * as pools from "./memory-store/pools.ts";
 import * as queries from "./memory-store/queries.ts";
 import * as sights from "./memory-store/sights.ts";
@@ -105,7 +107,9 @@ export class MemoryDatabase {
 }
 
 /** One node's connection, with faults of its own. */
-export class MemoryStore implements LeaseStore, LaneStore, QueryStore, SightStore, KeyStore, KillStore, IntakeStore {
+export class MemoryStore
+  implements LeaseStore, LaneStore, QueryStore, SightStore, KeyStore, KillStore, IntakeStore, LeftRequestStore
+{
   readonly database: MemoryDatabase;
   private readonly policies: Policies | null;
   private readonly faults: CommitFault[] = [];
@@ -364,6 +368,46 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, SightStor
     return queries.acceptIntents(this.state, txIds);
   }
 
+  async leaveRequest(request: LeftRequest, forMs: number): Promise<void> {
+    await this.reach();
+    this.checkHistory();
+    const fault = this.leaveFaults.shift();
+    if (fault === "unavailable") throw new StoreUnavailable("the database is away");
+    left.leaveRequest(this.state, request, new Date(this.now().getTime() + forMs));
+    if (fault === "unknown-committed") throw new OutcomeUnknown("the connection died at COMMIT");
+    await Promise.resolve();
+  }
+
+  async hasLeftRequests() {
+    await this.reach();
+    return left.openRequests(this.state, this.now()).length > 0;
+  }
+
+  async beginRequests(lanes: readonly Lane[], instanceId: string, except: readonly string[]) {
+    await this.reach();
+    return left.beginRequests(this.state, instanceId, { lanes, except, now: this.now() });
+  }
+
+  async answerRequest(leftId: string, instanceId: string, answer: string): Promise<void> {
+    await this.reach();
+    left.changeBegun(this.state, { leftId, instanceId }, { answer });
+  }
+
+  async putBackRequest(leftId: string, instanceId: string): Promise<void> {
+    await this.reach();
+    left.changeBegun(this.state, { leftId, instanceId }, { begunBy: null });
+  }
+
+  async leftStanding(leftIds: readonly string[]) {
+    await this.reach();
+    return left.leftStanding(this.state, leftIds);
+  }
+
+  async withdrawRequest(leftId: string) {
+    await this.reach();
+    return left.withdrawRequest(this.state, leftId);
+  }
+
   async transaction(txId: string) {
     await this.reach();
     return queries.findTransaction(this.state, txId);
@@ -393,8 +437,9 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, SightStor
   async firstHashes(txIds: readonly string[]) {
     await this.reach();
     return txIds.flatMap((txId) => {
-      const row = this.state.transactions.get(txId);
-      return row === undefined ? [] : [{ txId, state: row.state, txHash: row.attempts[0]?.txHash ?? null }];
+      const found = queries.findTransaction(this.state, txId);
+      if (found === null || !this.state.transactions.has(found.txId)) return [];
+      return [{ txId, state: found.state, txHash: found.attempts[0]?.txHash ?? null }];
     });
   }
 

@@ -29,7 +29,7 @@ const SAMPLE = new Interface(SAMPLE_ABI as never);
 let stack: Stack;
 let provider: JsonRpcProvider;
 beforeAll(async () => {
-  stack = await startFencepost({ signers: 12 });
+  stack = await startFencepost({ signers: 13 });
   provider = new JsonRpcProvider(stack.rpcUrl, stack.chainId, { staticNetwork: true, cacheTimeout: -1 });
   provider.pollingInterval = 50;
 });
@@ -155,9 +155,17 @@ describe("what is refused", () => {
     expect(isError(error, "INSUFFICIENT_FUNDS")).toBe(true);
   });
 
-  it("names a nonce, signatures, a foreign account and a signer without a provider, and sends nothing", async () => {
+  it("names a nonce that is not the next one, as ethers does; the next one is honoured", async () => {
     const signer = signerOn();
-    await expect(signer.sendTransaction({ to: RECIPIENT, nonce: 0 })).rejects.toThrow(/Fencepost gives the nonce/);
+    await expect(signer.sendTransaction({ to: RECIPIENT, nonce: 1 })).rejects.toThrow(/nonce too high/);
+    expect(await signer.sendTransaction({ to: RECIPIENT, nonce: 0, value: 3n })).toMatchObject({ nonce: 0 });
+    const error = await thrown(signer.sendTransaction({ to: RECIPIENT, nonce: 0, value: 4n }));
+    expect(isError(error, "NONCE_EXPIRED")).toBe(true);
+    expect(await sentBy(signer)).toHaveLength(1);
+  });
+
+  it("names signatures, a foreign account and a signer without a provider, and sends nothing", async () => {
+    const signer = signerOn();
     await expect(signer.sendTransaction({ to: RECIPIENT, type: 4 })).rejects.toThrow(/type 0x4/);
     await expect(signer.sendTransaction({ to: RECIPIENT, from: RECIPIENT })).rejects.toThrow(/from mismatch/);
     await expect(signer.sendTransaction({ to: RECIPIENT, chainId: 1 })).rejects.toThrow(/UNKNOWN_CHAIN/);

@@ -91,6 +91,23 @@ describe("replicas that embed the library", () => {
     const other = { ...to(1, "shared"), payload: { to: RECIPIENT, value: "77777" } };
     for (const face of both) await expect(face.send(other)).rejects.toMatchObject({ code: "REQUEST_ID_REUSED" });
     await audit({ database, rpcUrl: edr.url });
+    // And every order and reservation for every signer: one of the two owns the lane, the other leaves it in the database.
+    for (const signer of SIGNERS) {
+      for (const face of both) {
+        expect(await face.suspend(signer, { reason: "a test" })).toMatchObject([{ suspended: true }]);
+        const held = await face.send({ signer, payload: { to: RECIPIENT, value: "9" } });
+        expect((await face.cancel(held.txId, { reason: "a test" })).txId).toBe(held.txId);
+        const repeated = { idempotencyKey: `resume-${signer}` };
+        for (const each of both) await each.resume(signer, { reason: "a test" }, repeated);
+        if (face === both[1]) await face.resume(signer, { reason: "a test" });
+        expect(await face.waitFor(held.txId, { timeoutMs: 30_000 })).toMatchObject({ subState: "CANCELLED" });
+        const kept = await face.reserveNonce({ signer });
+        expect(await face.releaseNonce(kept.reservationId)).toMatchObject({ state: "RELEASED", nonce: kept.nonce });
+      }
+    }
+    const [left] = await database.query<{ n: number }>("SELECT count(*)::int AS n FROM fencepost.left_request");
+    expect(left?.n, "half of them were left for the other").toBeGreaterThanOrEqual(3 * 4);
+    await audit({ database, rpcUrl: edr.url });
   });
 
   it("go on where one is killed in the middle: what was answered is sent, and nothing twice", async ({
@@ -128,16 +145,35 @@ describe("replicas that embed the library", () => {
   it("accept what a silent one owns, and send it once it is somebody's", async ({ replicas, edr, database }) => {
     const child = await replicas.apart(edr.url, 0);
     const here = await replicas.here(edr.url);
+    const beside = await replicas.here(edr.url);
     const owners = "SELECT DISTINCT owner_instance FROM fencepost.lane WHERE owner_instance IS NOT NULL";
-    await waitUntil(async () => (await database.query(owners)).length === 2, "each of them owns a lane");
+    await waitUntil(async () => (await database.query(owners)).length >= 2, "several of them own lanes");
     child.signal("SIGSTOP");
     const created = await Promise.all(range(12).map((index) => here.send(to(index, "silent"))));
+    const both = await Promise.all(
+      range(3).flatMap((index) => [here, beside].map((face) => face.send(to(index, "both")))),
+    );
     const repeated = await Promise.all(range(12).map((index) => here.send(to(index, "silent"))));
     expect(repeated.map(({ txId }) => txId)).toEqual(created.map(({ txId }) => txId));
     child.signal("SIGCONT");
     const outcomes = await Promise.all(created.map(({ txId }) => here.waitFor(txId, { timeoutMs: 60_000 })));
     expect(new Set(outcomes.map(({ state }) => state))).toEqual(new Set(["CONFIRMED"]));
-    await untilSettled(database, 12);
+    // Whichever id was answered names the one transaction, and a handle learns its own.
+    for (const sent of both) {
+      const answered = sent.txId;
+      const { txId } = await sent.final({ timeoutMs: 60_000 });
+      expect(await beside.getByRequest({ signer: sent.signer, requestId: `${sent.requestId}` })).toMatchObject({
+        txId,
+      });
+      for (const face of [here, beside]) {
+        expect(await face.get(answered)).toMatchObject({ txId });
+        expect((await face.explain(answered)).summary).toContain("CONFIRMED");
+        const late = face.cancel(answered, { reason: "too late" });
+        await expect(late).rejects.toMatchObject({ code: "CONFLICT", txId });
+      }
+      expect(sent.id).toBe(txId);
+    }
+    await untilSettled(database, 15);
     await audit({ database, rpcUrl: edr.url });
   });
 });

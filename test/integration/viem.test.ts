@@ -8,6 +8,8 @@ import {
   encodeErrorResult,
   http,
   InsufficientFundsError,
+  NonceTooHighError,
+  NonceTooLowError,
   parseAbi,
   parseEther,
   publicActions,
@@ -19,6 +21,7 @@ import {
   FencepostSendError,
   type FencepostSource,
   fencepost,
+  toFencepostAccount,
   waitForFinal,
   withRequestId,
 } from "../../src/viem/index.ts";
@@ -31,7 +34,7 @@ const RECIPIENT = "0x00000000000000000000000000000000000000AA";
 
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startFencepost({ signers: 14 });
+  stack = await startFencepost({ signers: 17 });
 });
 afterAll(() => stack?.stop());
 
@@ -80,6 +83,22 @@ describe("a viem wallet client on the transport of Fencepost", () => {
     expect((await client.getTransaction({ hash })).value).toBe(parseEther("1"));
     expect(await waitForFinal(stack.client, { hash })).toMatchObject({ state: "CONFIRMED", txHash: hash });
     expect(await client.getAddresses()).toEqual([client.account.address]);
+  });
+
+  it("is had with its account in one call, which deploys, writes and sends", async () => {
+    const address = stack.signers[used++] as `0x${string}`;
+    const account = toFencepostAccount({ address, client: stack.client, rpc: http(stack.rpcUrl) });
+    const { chain } = wallet();
+    const client = createWalletClient({ account, chain, transport: account.transport, pollingInterval: 50 }).extend(
+      publicActions,
+    );
+    const deployed = await client.deployContract({ abi: SAMPLE_ABI, bytecode: SAMPLE_BYTECODE, args: [7n] });
+    const { contractAddress, from } = await client.waitForTransactionReceipt({ hash: deployed });
+    expect(from.toLowerCase()).toBe(address.toLowerCase());
+    const contract = { address: contractAddress as `0x${string}`, abi: SAMPLE_ABI } as const;
+    expect(await client.readContract({ ...contract, functionName: "current" })).toBe(7n);
+    const sent = await withRequestId("by-account", () => client.sendTransaction({ to: RECIPIENT, value: 1n }));
+    expect(await waitForFinal(stack.client, { hash: sent })).toMatchObject({ requestId: "by-account", nonce: 1 });
   });
 
   it("deploys a contract, writes to it and reads it", async () => {
@@ -201,9 +220,25 @@ describe("what is refused", () => {
     await expect(strange).rejects.toThrow(/UNKNOWN_SIGNER/);
   });
 
-  it("names a nonce, messages, typed data and what is not sent, and sends nothing", async () => {
+  it("names a nonce that is not the next one, as viem's own errors; the next one is honoured", async () => {
     const client = wallet();
-    await expect(client.sendTransaction({ to: RECIPIENT, nonce: 0 })).rejects.toThrow(/Fencepost gives the nonce/);
+    const high = client.sendTransaction({ to: RECIPIENT, nonce: 1 }).catch((thrown: BaseError) => thrown);
+    expect(((await high) as BaseError).walk((each) => each instanceof NonceTooHighError)).toBeInstanceOf(
+      NonceTooHighError,
+    );
+    const request = await client.prepareTransactionRequest({ to: RECIPIENT, value: 3n });
+    expect(request.nonce).toBe(0);
+    const hash = await client.sendTransaction(request);
+    expect(await client.getTransaction({ hash })).toMatchObject({ nonce: 0, value: 3n });
+    const low = client.sendTransaction({ to: RECIPIENT, nonce: 0, value: 4n }).catch((thrown: BaseError) => thrown);
+    expect(((await low) as BaseError).walk((each) => each instanceof NonceTooLowError)).toBeInstanceOf(
+      NonceTooLowError,
+    );
+    expect(await sentBy(client.account.address)).toHaveLength(1);
+  });
+
+  it("names messages, typed data and what is not sent, and sends nothing", async () => {
+    const client = wallet();
     await expect(client.signMessage({ message: "hello" })).rejects.toThrow(/signs only the transactions that it sends/);
     const typed = client.signTypedData({
       types: { A: [{ name: "a", type: "uint8" }] },

@@ -26,8 +26,13 @@ describe("a transaction as wallet libraries ask for it", () => {
     expect(intentOf(asked, "order-1")).toEqual({ signer: SIGNER, requestId: "order-1", payload, ...chain });
   });
 
+  it("names the nonce that the caller named, 0 too", () => {
+    expect(intentOf({ from, to: RECIPIENT, nonce: "0x0" }, "order-1")).toMatchObject({ nonce: 0 });
+    expect(intentOf({ from, to: RECIPIENT, nonce: null }, "order-1")).not.toHaveProperty("nonce");
+  });
+
   it.each([
-    ["a nonce, 0 too", { from, to: RECIPIENT, nonce: "0x0" }, /Fencepost gives the nonce: leave it out/],
+    ["a nonce that is none", { from, to: RECIPIENT, nonce: "0x1fffffffffffffffff" }, /is no nonce/],
     [
       "blobs",
       { from, to: RECIPIENT, blobs: [], maxFeePerBlobGas: "0x1" },

@@ -8,6 +8,9 @@ import { json } from "./remote.ts";
 
 export interface IntentOptions {
   readonly signer?: string;
+  readonly pool?: string;
+  readonly sticky?: string;
+  readonly nonce?: number;
   readonly to?: string;
   readonly value?: string;
   readonly data?: string;
@@ -39,8 +42,10 @@ export async function intentsOf(
   if (args.length > 0) throw misused("--file has the whole transaction: give no signature beside it");
   const content = document(await read(options.file), options.file);
   const many = Array.isArray(content) ? content : transactionsIn(content);
-  const { signer, chainId, requestId } = options;
-  if (many === null) return [{ ...(content as CreateTransaction), ...given({ signer, chainId, requestId }) }];
+  const { chainId, requestId, nonce } = options;
+  const signer = signerOf(options);
+  if (many === null) return [{ ...(content as CreateTransaction), ...given({ signer, chainId, requestId, nonce }) }];
+  if (nonce !== undefined) throw misused("--nonce is one transaction's: the file has several");
   return many.map((each, at) => {
     const named = requestId === undefined ? {} : { requestId: `${requestId}-${at + 1}` };
     return { ...(each as CreateTransaction), ...given({ signer, chainId }), ...named };
@@ -53,13 +58,23 @@ function transactionsIn(content: unknown): readonly unknown[] | null {
 }
 
 async function intentOf(args: readonly string[], options: IntentOptions, read: Read): Promise<CreateTransaction> {
-  const { signer, chainId, requestId, metadata } = options;
+  const { nonce, chainId, requestId, metadata } = options;
+  const signer = signerOf(options);
   if (signer === undefined)
-    throw misused("--signer is missing: whose transaction is it? `fencepost signers` lists them");
+    throw misused("--signer is missing: whose transaction is it? `fencepost signers` lists them; --pool names a pool");
   const { value, gas, maxFeePerGas, maxPriorityFeePerGas, gasPrice, type } = options;
   const priced = given({ value, gas, maxFeePerGas, maxPriorityFeePerGas, gasPrice, type });
   const payload = { ...(await bodyOf(args, options, read)), ...priced } as CreateTransaction["payload"];
-  return { signer, payload, ...given({ chainId, requestId, metadata }) } as CreateTransaction;
+  return { signer, payload, ...given({ nonce, chainId, requestId, metadata }) } as CreateTransaction;
+}
+
+function signerOf({ signer, pool, sticky: stickyKey }: IntentOptions): CreateTransaction["signer"] | undefined {
+  if (pool === undefined) {
+    if (stickyKey !== undefined) throw misused("--sticky chooses a signer of a pool: name it with --pool");
+    return signer;
+  }
+  if (signer !== undefined) throw misused("--pool is given instead of --signer, not beside it");
+  return { pool, ...given({ stickyKey }) };
 }
 
 async function bodyOf(args: readonly string[], options: IntentOptions, read: Read): Promise<object> {

@@ -1,6 +1,6 @@
 /** What an operator does to one transaction. */
 import { type Command, Option } from "commander";
-import type { FencepostClient, PricedOrder, ReplaceOrder, ResolveOrder } from "../../client/index.ts";
+import type { FencepostClient, OrderOptions, PricedOrder, ReplaceOrder, ResolveOrder } from "../../client/index.ts";
 import { wei } from "./amounts.ts";
 import { given } from "./answer.ts";
 import { type Asking, askNode, count, json, type RemoteOptions } from "./remote.ts";
@@ -16,6 +16,8 @@ export const feeOptions = (): readonly Option[] => [
 
 export const reasonOption = (): Option =>
   new Option("--reason <text>", "why; kept in the history").makeOptionMandatory();
+export const keyOption = (): Option =>
+  new Option("--idempotency-key <key>", "your own name of the order: told again under it, it is carried out once");
 const payloadOption = (): Option =>
   new Option("--payload <json>", 'as in POST /tx: {"to":"0x…","value":"1"}').argParser(json);
 const auditOption = (): Option =>
@@ -51,31 +53,38 @@ export function addOperating(program: Command, asking: Asking): void {
   add(program.command("unhold"), "let a transaction go that was held");
 }
 
-type OrderOptions = RemoteOptions & Partial<PricedOrder & ReplaceOrder & ResolveOrder> & { readonly reason: string };
+type OrderFlags = RemoteOptions &
+  OrderOptions &
+  Partial<PricedOrder & ReplaceOrder & ResolveOrder> & { readonly reason: string };
 
 /** The options of the command are the order. */
 function addOperation(command: Command, options: readonly Option[], asking: Asking): void {
   const action = command.name() as Operation;
   askNode(command, asking, {
     ask: (client) => {
-      const { url: _, apiKey: __, profile: ___, ...order } = command.opts<OrderOptions>();
-      return act(client, action, command.args[0] ?? "", order);
+      const { url: _, apiKey: __, profile: ___, idempotencyKey, ...order } = command.opts<OrderFlags>();
+      return act(client, action, { txId: command.args[0] ?? "", order, options: given({ idempotencyKey }) });
     },
     show: (transaction, paint) => actionReport(action, transaction, paint),
   })
     .argument("<txId>", "its id")
     .addOption(reasonOption())
-    .addOption(auditOption());
+    .addOption(auditOption())
+    .addOption(keyOption());
   for (const option of options) command.addOption(option);
 }
 
-type Order = Omit<OrderOptions, keyof RemoteOptions>;
+interface Ordered {
+  readonly txId: string;
+  readonly order: Omit<OrderFlags, keyof RemoteOptions | keyof OrderOptions>;
+  readonly options: OrderOptions;
+}
 
-function act(client: FencepostClient, action: Operation, txId: string, order: Order) {
-  if (action === "hold") return client.suspendTransaction(txId, order);
-  if (action === "unhold") return client.resumeTransaction(txId, order);
-  if (action !== "resolve") return client[action](txId, order as Order & ReplaceOrder);
+function act(client: FencepostClient, action: Operation, { txId, order, options }: Ordered) {
+  if (action === "hold") return client.suspendTransaction(txId, order, options);
+  if (action === "unhold") return client.resumeTransaction(txId, order, options);
+  if (action !== "resolve") return client[action](txId, order as typeof order & ReplaceOrder, options);
   const { maxFeePerGas, maxPriorityFeePerGas, gasPrice, ...rest } = order;
   const fees = given({ maxFeePerGas, maxPriorityFeePerGas, gasPrice });
-  return client.resolve(txId, { ...rest, ...(Object.keys(fees).length > 0 && { fees }) });
+  return client.resolve(txId, { ...rest, ...(Object.keys(fees).length > 0 && { fees }) }, options);
 }

@@ -13,7 +13,7 @@ import { tell } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
 import { type IntentOptions, intentsOf } from "./intent.ts";
 import { feeOptions } from "./operate.ts";
-import { type Asking, chainIdOption, isUnanswered, json, onNode, type RemoteOptions } from "./remote.ts";
+import { type Asking, chainIdOption, count, isUnanswered, json, onNode, type RemoteOptions } from "./remote.ts";
 import { wholeTransaction } from "./show-transaction.ts";
 import { inert } from "./table.ts";
 import type { CliIo } from "./terminal.ts";
@@ -43,12 +43,16 @@ Examples:
   fencepost send --signer 0x… --to 0x… --value 0.1ether --wait
   fencepost send --signer 0x… --to 0x… 'transfer(address,uint256)' 0x… 100
   fencepost send --signer 0x… --deploy out/Token.json 'constructor(string)' Gold
+  fencepost send --pool payouts --sticky customer-7 --to 0x… --value 0.1ether
   fencepost send --file tx.json      (as in POST /tx, or a list of them; - is standard input)
 `;
 
 function intentOptions(): readonly Option[] {
   return [
     new Option("--signer <address>", "whose transaction it is"),
+    new Option("--pool <name>", "any signer of this pool, instead of --signer"),
+    new Option("--sticky <key>", "of the pool, always the same signer for the same key"),
+    new Option("--nonce <number>", "exactly this nonce, or nothing is sent; without it, the next one").argParser(count),
     new Option("--to <address>", "where it goes"),
     new Option("--value <amount>", "wei, or as in 1.5ether, 20gwei").argParser(wei),
     new Option("--data <hex>", "an encoded call, instead of a signature"),

@@ -1,9 +1,9 @@
 /** `signers`, and what an operator does to a lane. */
 import { type Command, Option } from "commander";
-import type { RealignOrder, SignerLane, SignersPage, SignersQuery } from "../../client/index.ts";
+import type { OrderOptions, RealignOrder, SignerLane, SignersPage, SignersQuery } from "../../client/index.ts";
 import { roughly } from "./amounts.ts";
 import { given } from "./answer.ts";
-import { reasonOption } from "./operate.ts";
+import { keyOption, reasonOption } from "./operate.ts";
 import { type Asking, askNode, chainIdOption, count } from "./remote.ts";
 import { statusOf } from "./show-transaction.ts";
 import { listing, table } from "./table.ts";
@@ -45,13 +45,15 @@ function addLaneActions(program: Command, asking: Asking): void {
   const add = (command: Command, action: "suspend" | "resume" | "realign", description: string) =>
     askNode<{ readonly items: readonly SignerLane[] }>(command.description(description), asking, {
       ask: async (client) => {
-        const { reason, chainId, nonce } = command.opts<RealignOrder>();
-        return { items: await client[action](command.args[0] ?? "", { reason, ...given({ chainId, nonce }) }) };
+        const { reason, chainId, nonce, idempotencyKey } = command.opts<RealignOrder & OrderOptions>();
+        const order = { reason, ...given({ chainId, nonce }) };
+        return { items: await client[action](command.args[0] ?? "", order, given({ idempotencyKey })) };
       },
       show: ({ items }, paint) => items.map((lane) => wholeLane(lane, paint)).join("\n"),
     })
       .argument("<signer>", "its address")
       .addOption(reasonOption())
+      .addOption(keyOption())
       .addOption(chainIdOption());
   add(program.command("suspend"), "suspend", "send nothing more from a signer; creates are accepted and wait");
   add(program.command("resume"), "resume", "send again from a signer that was suspended");

@@ -78,7 +78,7 @@ function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
         policies === null ? [] : await ask(reading, readCharges, [rows.map((row) => row.txId)]),
       );
       return rows.map(({ attemptCount, submitAttempts, acceptedOrdinal, validUntil, heldSince, expiredAt, ...row }) => {
-        const { gasLimit, ...record } = withPayload(row);
+        const { gasLimit, pinned, ...record } = withPayload(row);
         const change = changeOf.get(row.txId);
         const attempts = (attemptsOf.get(row.txId) ?? []).map(attemptOf);
         const charges = chargesOf.get(row.txId);
@@ -88,6 +88,7 @@ function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
           ...(change === undefined ? {} : { ...storedPayload(change), changedTo: change.kind }),
           ...(attemptCount === 0 ? {} : { attempts, submitAttempts, acceptedOrdinal }),
           ...(charges === undefined ? {} : { mostCost: standing(charges).cost }),
+          ...(pinned && { pinned }),
           ...timesOf({ validUntil, heldSince, expiredAt }),
         };
       });

@@ -4,6 +4,7 @@ import { UNUSED, within } from "../../domain/policy/use.ts";
 import { isSettled, type State } from "../../domain/transitions.ts";
 import type {
   Census,
+  FirstHash,
   HistoryRecord,
   LaneRecord,
   ListFilter,
@@ -31,6 +32,7 @@ import { type HistoryRow, readHistory } from "./statements/history.ts";
 import { type HoleRow, listHoles } from "./statements/hole.ts";
 import { type IntakeRecordRow, readIntakeRecords } from "./statements/intake.ts";
 import { type LaneListRow, listLanes, readLaneDecisions } from "./statements/lane.ts";
+import { readLeft } from "./statements/left-intent.ts";
 import { findOrderKeys } from "./statements/order-key.ts";
 import { listKeyUse, listLaneUse, readCharges, readKeyUse, readLaneUse, readPolicyClock } from "./statements/policy.ts";
 import { readPoolOf } from "./statements/pool-choice.ts";
@@ -87,7 +89,7 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
       const [found] = await ask(reading, findByNonce, [chainId, signer, nonce]);
       return found === undefined ? null : transaction(found.txId);
     },
-    firstHashes: (txIds) => ask(reading, readFirstHashes, [txIds]),
+    firstHashes: (txIds) => firstHashesOf(reading, txIds),
     async transactions(filter) {
       const ids = await findPage(reading, filter);
       if (ids.length === 0) return [];
@@ -130,6 +132,25 @@ async function census(reading: Reading): Promise<Census> {
     unownedLanes: row.unowned,
     suspendedLanes: row.suspended,
   };
+}
+
+/** An id without a row of its own may be another name of a transaction. */
+async function firstHashesOf(reading: Reading, txIds: readonly string[]): Promise<readonly FirstHash[]> {
+  const found = await ask(reading, readFirstHashes, [txIds]);
+  const known = new Set(found.map(({ txId }) => txId));
+  const others = txIds.filter((txId) => !known.has(txId));
+  const names = others.length === 0 ? [] : await ask(reading, readLeft, [others]);
+  const aliases = names.flatMap(({ txId, aliasOf }) => (aliasOf === null ? [] : [{ txId, aliasOf }]));
+  if (aliases.length === 0) return found;
+  const named = await ask(reading, readFirstHashes, [aliases.map(({ aliasOf }) => aliasOf)]);
+  const byId = new Map(named.map((row) => [row.txId, row]));
+  return [
+    ...found,
+    ...aliases.flatMap(({ txId, aliasOf }) => {
+      const row = byId.get(aliasOf);
+      return row === undefined ? [] : [{ ...row, txId }];
+    }),
+  ];
 }
 
 function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carriedOut" | "lanes" | "lanesAfter"> {

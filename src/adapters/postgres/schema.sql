@@ -337,6 +337,22 @@ CREATE TABLE fencepost.lane_decision (
 
 CREATE INDEX lane_decision_by_lane ON fencepost.lane_decision USING btree (signer, chain_id, decision_id);
 
+CREATE TABLE fencepost.left_request (
+  left_id uuid NOT NULL,
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  action text NOT NULL,
+  body text NOT NULL,
+  owner text COLLATE "C",
+  repeatable boolean NOT NULL,
+  until timestamp with time zone NOT NULL,
+  begun_by uuid,
+  answer text,
+  CONSTRAINT left_request_pkey PRIMARY KEY (left_id)
+);
+
+CREATE INDEX left_request_until ON fencepost.left_request USING btree (until);
+
 CREATE TABLE fencepost.migration (
   name text NOT NULL,
   checksum text NOT NULL,
@@ -386,6 +402,8 @@ CREATE TABLE fencepost.order_key (
   CONSTRAINT order_key_fingerprint CHECK ((length(fingerprint) = 32)),
   CONSTRAINT order_key_key CHECK (((length(key) >= 1) AND (length(key) <= 255)))
 );
+
+CREATE INDEX order_key_carried_out_at ON fencepost.order_key USING btree (carried_out_at);
 
 CREATE TABLE fencepost.payload (
   tx_id uuid NOT NULL,
@@ -586,6 +604,7 @@ CREATE TABLE fencepost.transaction (
   valid_until timestamp with time zone,
   expired_at timestamp with time zone,
   held_since timestamp with time zone,
+  pinned boolean NOT NULL DEFAULT false,
   CONSTRAINT transaction_pkey PRIMARY KEY (tx_id),
   CONSTRAINT transaction_accepted CHECK (((accepted_ordinal >= 1) AND (accepted_ordinal <= attempt_count))),
   CONSTRAINT transaction_claim CHECK ((((claim_ordinal IS NULL) = (claim_token IS NULL)) AND ((claim_ordinal >= 1) AND (claim_ordinal <= attempt_count)))),

@@ -5,6 +5,7 @@ import type { KeyStore } from "../../ports/key-store.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
+import type { LeftRequestStore } from "../../ports/left-request-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { SightStore } from "../../ports/sight-store.ts";
 import { keysIn } from "./api-keys.ts";
@@ -13,6 +14,7 @@ import { RememberedLanes } from "./commit/remembered-lanes.ts";
 import { killsIn } from "./kills.ts";
 import { leasesIn } from "./leases.ts";
 import { leftIntentsIn } from "./left-intents.ts";
+import { leftRequestsIn } from "./left-requests.ts";
 import { loadsFrom } from "./loads.ts";
 import { newestMigration } from "./migrate.ts";
 import { queriesFrom } from "./queries.ts";
@@ -114,7 +116,8 @@ export type PostgresStore = LaneStore &
   SightStore &
   KeyStore &
   KillStore &
-  IntakeStore & { close(): Promise<void> };
+  IntakeStore &
+  LeftRequestStore & { close(): Promise<void> };
 
 function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts): PostgresStore {
   const loads = loadsFrom(reading, writing.policies);
@@ -130,6 +133,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     ...sightsFrom(reading, leasing),
     ...killsIn(leasing),
     ...leftIntentsIn(reading, leasing),
+    ...leftRequestsIn(leasing),
     commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),
     loadLane: async (fence) => {
       // Not before every earlier commit of this process is over: one that came late would be missing in memory.

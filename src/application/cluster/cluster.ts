@@ -12,6 +12,7 @@ import type { IntakeStore } from "../../ports/intake-store.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
 import type { HistoryChanged } from "../../ports/lane-store.ts";
 import type { InstanceRecord, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
+import type { LeftRequestStore } from "../../ports/left-request-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { DatabaseClock } from "../database-clock.ts";
@@ -22,13 +23,16 @@ import { LeftLying } from "./left-lying.ts";
 import { Membership } from "./membership.ts";
 import { Outbox } from "./outbox.ts";
 import { OwnerActions } from "./owner-actions.ts";
-import { betweenOwners, outOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
+import { betweenOwners, OutOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
+import { TakeRequests } from "./take-requests.ts";
+import { ThroughDatabase } from "./through-database.ts";
 import { ThroughIntake } from "./through-intake.ts";
+import { isUnasked } from "./unasked.ts";
 
 export interface ClusterPorts
   extends Pick<RoutePorts, "selfUrl">,
     Pick<Ports, "entropy" | "telemetry" | "peers" | "wakeUps"> {
-  readonly store: LeaseStore & KillStore & IntakeStore;
+  readonly store: LeaseStore & KillStore & IntakeStore & LeftRequestStore;
   readonly clock: DatabaseClock;
   readonly lease: () => { readonly instanceId: string; historyChanged(error: HistoryChanged): void };
   readonly lanes: () => Lanes;
@@ -59,8 +63,10 @@ export class Cluster {
   readonly outbox: Outbox;
   readonly actions: OwnerActions;
   readonly kills: KillSwitch;
-  /** Null: this node can be asked itself, and refuses what another has to do that cannot. */
-  readonly throughIntake: ThroughIntake | null;
+  readonly throughIntake: ThroughIntake;
+  private readonly throughDatabase: ThroughDatabase;
+  /** What nodes left for this one's lanes, beside intents. */
+  readonly leftRequests: TakeRequests;
   private readonly ports: ClusterPorts;
   private readonly signers: ReadonlySet<Address>;
   private readonly awaySince = new Map<number, number>();
@@ -89,7 +95,8 @@ export class Cluster {
       lookAgain: () => this.lookAgain(),
     });
     const { onLeft, queueLimit: perLane } = ports;
-    this.throughIntake = ports.selfUrl === "" ? new ThroughIntake({ ...ports, perLane, onLeft }) : null;
+    this.throughIntake = new ThroughIntake({ ...ports, perLane, onLeft });
+    this.throughDatabase = new ThroughDatabase({ ...ports, perLane, onLeft });
     this.kills = new KillSwitch({
       ...ports,
       members: () => this.membership.members,
@@ -98,12 +105,21 @@ export class Cluster {
       onHistoryChanged: (error) => ports.lease().historyChanged(error),
     });
     const lanes = { own: (lane: Lane) => ports.lanes().own(lane) };
-    this.actions = new OwnerActions({ peers: ports.peers, lanes, router: this.forwards ? this.router : null });
+    const { throughDatabase } = this;
+    const road = { throughDatabase, isUnasked: (fate: unknown) => this.isUnasked(fate) };
+    this.actions = new OwnerActions({ ...road, peers: ports.peers, lanes, router: this.forwards ? this.router : null });
+    const instanceId = () => ports.lease().instanceId;
+    this.leftRequests = new TakeRequests({ ...ports, instanceId, actions: this.actions, onTaken: () => this.tookUp() });
   }
 
   /** Whether what belongs elsewhere is taken there, or refused with the owner's name. */
   get forwards(): boolean {
     return this.ports.mode === "worker-queue";
+  }
+
+  /** The owner cannot be asked, and what was wanted of it may be left for it in the database. */
+  isUnasked(fate: unknown): boolean {
+    return isUnasked(fate, this.ports.selfUrl === "");
   }
 
   /** What this node can serve, as it is now. */
@@ -182,13 +198,20 @@ export class Cluster {
   /** What nodes left for this one's lanes is taken up, or declined: they wait to hear of it, and so may this one. */
   tookUp(): void {
     this.ports.wakeUps.tell("taken");
-    this.throughIntake?.look();
+    this.answersCame();
+  }
+
+  /** Owners have taken up, declined or answered something that this node may wait for. */
+  answersCame(): void {
+    this.throughIntake.look();
+    this.throughDatabase.look();
   }
 
   /** From here on this node takes no lane. */
   async drain(): Promise<void> {
     this.draining = true;
-    this.throughIntake?.hurry();
+    this.throughIntake.hurry();
+    this.throughDatabase.hurry();
     await this.announce();
     await this.lookAgain();
   }
@@ -213,7 +236,7 @@ export class Cluster {
     if (favourite === null || favourite.instanceId === this.ports.lease().instanceId) {
       return this.hasKey(lane) || this.membership.isKnown(lane) ? betweenOwners() : unknownSigner(lane);
     }
-    if (!isReachable(favourite)) return outOfReach(favourite);
+    if (!isReachable(favourite)) return new OutOfReach(favourite);
     return notLeader(`the node at ${favourite.url} acts for this signer`, favourite.url);
   }
 

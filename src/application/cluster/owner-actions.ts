@@ -1,7 +1,8 @@
 /**
  * What an operator asks of a lane, at any node: done here where this node owns the lane or can acquire it,
  * else by the owner. The same road as a create takes, with one difference: after silence it is not told again. Not every
- * action has an id that its repeat could be recognised by, so the answer is "unknown", and the operator looks first.
+ * action has an id that its repeat could be recognised by, so the answer is "unknown", and the operator looks first. For an
+ * owner that cannot be asked it is left in the database.
  *
  * Reads: membership. Writes: nothing itself; an action writes under the fence of the lane it is given. A crash leaves what
  * the owner committed.
@@ -13,6 +14,7 @@ import { BetweenOwners } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Fate } from "./journey.ts";
 import type { Router } from "./route.ts";
+import type { ThroughDatabase } from "./through-database.ts";
 
 const UNHEARD =
   "the node that acts for this signer did not say whether this was done; look whether it was before you repeat it";
@@ -25,6 +27,9 @@ export interface OwnerActionPorts {
   readonly router: Pick<Router, "run"> | null;
   readonly peers: Pick<Peers, "act">;
   readonly lanes: { own(lane: Lane): Promise<OwnedLane> };
+  readonly throughDatabase: Pick<ThroughDatabase, "ask">;
+  /** Whether an owner that this node found cannot be asked, and nothing was done. */
+  readonly isUnasked: (fate: unknown) => boolean;
 }
 
 export class OwnerActions {
@@ -55,8 +60,9 @@ export class OwnerActions {
             remotely: async (url, _, { withinMs }) => [await peers.act(url, lane, { ...request, withinMs })],
             unknown: () => outcomeUnknown(UNHEARD),
           });
-    if (fate instanceof FencepostError) throw fate;
-    return (fate as LaneAnswer).answer;
+    const answered = this.ports.isUnasked(fate) ? await this.ports.throughDatabase.ask(lane, request) : fate;
+    if (answered instanceof FencepostError) throw answered;
+    return (answered as LaneAnswer).answer;
   }
 
   /** What another node was asked for: done here or refused, but never forwarded again. */

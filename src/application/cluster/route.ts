@@ -8,7 +8,7 @@
  * whose answer was lost is repeated as the same transaction). A crash leaves what the owner did; the caller's repeat
  * finds it.
  */
-import { DatabaseSilent, FencepostError, notLeader } from "../../domain/errors.ts";
+import { DatabaseSilent, FencepostError } from "../../domain/errors.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { isReachable, type Member } from "../../domain/placement.ts";
 import { PeerUnreachable } from "../../ports/peers.ts";
@@ -75,7 +75,7 @@ export class Router {
     }
     this.report(journey);
     const owner = this.ownerOutOfReach(lane);
-    return journey.conclude(() => (owner === null ? new NobodyActs(journey.unreached) : outOfReach(owner)));
+    return journey.conclude(() => (owner === null ? new NobodyActs(journey.unreached) : new OutOfReach(owner)));
   }
 
   private firstStop(lane: Lane): string | null {
@@ -128,7 +128,7 @@ export class Router {
 
   private noStop(lane: Lane): FencepostError {
     const owner = this.ownerOutOfReach(lane);
-    if (owner !== null) return outOfReach(owner);
+    if (owner !== null) return new OutOfReach(owner);
     const isKnown = this.ports.hasKey(lane) || this.ports.membership.isKnown(lane);
     return isKnown ? betweenOwners() : unknownSigner(lane);
   }
@@ -193,10 +193,11 @@ export function unknownSigner(lane: Lane): FencepostError {
   return new FencepostError("UNKNOWN_SIGNER", `no live node holds the key of ${lane.signer}`);
 }
 
-/** Its sends are left for it in the database; whatever else only it can do is not. */
-export function outOfReach({ nodeId }: Pick<Member, "nodeId">): FencepostError {
-  const where = `${nodeId} acts for this signer inside another process, and takes no requests from outside`;
-  return notLeader(
-    `${where}: ask it there, or run "fencepost start" on the same database, which any node can ask; what the library sends reaches it`,
-  );
+/** What is asked of its lanes is left for it in the database. A caller hears this only of what cannot be left there. */
+export class OutOfReach extends FencepostError {
+  constructor({ nodeId }: Pick<Member, "nodeId">) {
+    const where = `${nodeId} acts for this signer inside another process, and takes no requests from outside`;
+    const instead = `ask it there, or run "fencepost start" on the same database with this signer's key, which any node can ask`;
+    super("NOT_LEADER", `${where}: ${instead}`, { ownerUrl: null, retryAfterSeconds: 1 });
+  }
 }

@@ -51,6 +51,8 @@ export class ThroughIntake {
   private readonly ports: ThroughIntakePorts;
   private readonly waiting = new Map<string, Waiting>();
   private readonly underWay = new Map<LaneKey, number>();
+  /** Of each key on each lane. */
+  private readonly ofKeys = new Map<string, number>();
   private unsent: Unsent[] = [];
   private isSending = false;
   private isWatching = false;
@@ -64,6 +66,11 @@ export class ThroughIntake {
   /** One fate for each, in order. */
   leave(intents: readonly Intent[]): Promise<readonly Fate<ForwardedAnswer>[]> {
     return Promise.all(intents.map((intent) => this.leaveOne(intent)));
+  }
+
+  /** How many of the same lane and API key wait here. */
+  leaving(intent: Pick<Intent, "lane" | "owner">): number {
+    return this.ofKeys.get(keyOf(intent)) ?? 0;
   }
 
   /** An owner has taken something up, or declined it. */
@@ -82,6 +89,7 @@ export class ThroughIntake {
     const before = this.underWay.get(key) ?? 0;
     if (before >= this.ports.perLane) return queueFull();
     this.underWay.set(key, before + 1);
+    this.ofKeys.set(keyOf(intent), this.leaving(intent) + 1);
     try {
       await this.insert(intent);
       return await this.awaitOwner(intent);
@@ -91,6 +99,9 @@ export class ThroughIntake {
       const left = (this.underWay.get(key) ?? 1) - 1;
       if (left === 0) this.underWay.delete(key);
       else this.underWay.set(key, left);
+      const others = this.leaving(intent) - 1;
+      if (others === 0) this.ofKeys.delete(keyOf(intent));
+      else this.ofKeys.set(keyOf(intent), others);
     }
   }
 
@@ -178,6 +189,10 @@ export class ThroughIntake {
     this.waiting.get(txId)?.resolve(fate);
     this.waiting.delete(txId);
   }
+}
+
+function keyOf({ lane, owner }: Pick<Intent, "lane" | "owner">): string {
+  return `${laneKey(lane)} ${owner}`;
 }
 
 function created({ txId, lane, requestId }: Intent, { nonce, state }: Pick<ForwardedAnswer, "nonce" | "state">) {

@@ -133,7 +133,7 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
   const prepared: NewTransaction[] = [];
   const fates: IntakeFate[] = [];
   let waits = false;
-  for (const row of rows) {
+  for (const row of answeredFirst(rows)) {
     const over = overFate(row);
     if (over !== null) {
       fates.push(over);
@@ -155,6 +155,21 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
   }
   await settle(ports, lane, fates);
   return !waits;
+}
+
+/**
+ * Of intents with the same request id, one becomes the transaction and the others are names of it. Whoever has been told of
+ * one should find the transaction by that very id; of those whose senders still wait, nobody has been told.
+ */
+function answeredFirst(rows: readonly IntakeRow[]): readonly IntakeRow[] {
+  const answered = new Map<string, IntakeRow>();
+  for (const row of rows) {
+    const { requestId } = row.intent;
+    if (requestId !== null && row.unanswered !== true && !answered.has(requestId)) answered.set(requestId, row);
+  }
+  const inOrder = new Set<IntakeRow>();
+  for (const row of rows) inOrder.add(answered.get(row.intent.requestId ?? "") ?? row).add(row);
+  return [...inOrder];
 }
 
 /** Nobody approved it in time, or its caller wanted it mined by now. It ends before the chain is asked about it. */

@@ -24,6 +24,7 @@ import { laneGauges } from "../lane/lane-gauges.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { createCalls } from "../operations/create-calls.ts";
 import { createJsonRpc } from "../operations/json-rpc.ts";
 import { createKeyOperations } from "../operations/keys.ts";
 import { killOperations } from "../operations/kill.ts";
@@ -280,6 +281,7 @@ export class FencepostNode {
   private async takeIntake(): Promise<void> {
     if (this.reception.draining || !this.lease.mayAct()) return;
     await this.intakes.look(() => this.lanes.all().filter((lane) => !lane.heldByHistory));
+    await this.cluster.leftRequests.look(() => this.lanes.all());
   }
 
   private async balance(): Promise<void> {
@@ -321,7 +323,7 @@ export class FencepostNode {
   private wake(wakeUp: WakeUp): void {
     if (wakeUp === "completions") this.feed.grew();
     if (wakeUp === "intake") this.intakes.expectRows();
-    if (wakeUp === "taken") this.cluster.throughIntake?.look();
+    if (wakeUp === "taken") this.cluster.answersCame();
     if (wakeUp !== "lanes") return;
     this.lease.look();
     this.claiming.kick();
@@ -362,7 +364,8 @@ export class FencepostNode {
     for (const lane of lanes) lane.stop();
     await Promise.all(lanes.map((lane) => lane.settled()));
     const { intake, intakes, claiming, balancing, reconciling, watch } = this;
-    for (const each of [intake, intakes, claiming, balancing, reconciling, watch]) await each.settled();
+    const { leftRequests } = this.cluster;
+    for (const each of [intake, intakes, leftRequests, claiming, balancing, reconciling, watch]) await each.settled();
   }
 
   private makeApi(operationPorts: OperationPorts & PolicyPorts): FencepostApi {
@@ -373,13 +376,8 @@ export class FencepostNode {
       ...createOperations(operationPorts, this.cluster.actions),
       ...createPolicyReads(operationPorts),
       ...createKeyOperations(this.ports),
-      ...createJsonRpc(operationPorts, (told) => this.create(told)),
-      create: async (request, owner, limits) => {
-        const [fate] = await this.create([{ request, owner, limits }]);
-        if (fate instanceof FencepostError) throw fate;
-        return fate as Created;
-      },
-      createBatch: (requests, owner, limits) => this.create(requests.map((request) => ({ request, owner, limits }))),
+      ...createJsonRpc(operationPorts),
+      ...createCalls(operationPorts, (told) => this.create(told)),
       readiness: (chainId) => {
         const { draining } = this.reception;
         const node = { ...this.stagePorts(), lease: this.lease, chains: [...this.chains.values()] };

@@ -6,7 +6,7 @@ import { PoolCreates, poolPortsOf } from "../stages/1-create/pools.ts";
 import { RequestIds } from "../stages/1-create/request-ids.ts";
 import type { NodePorts } from "./node-ports.ts";
 
-type Made = "intents" | "requestIds" | "lanes" | "router" | "outbox" | "throughIntake" | "admission";
+type Made = "intents" | "requestIds" | "lanes" | "router" | "outbox" | "throughIntake" | "isUnasked" | "admission";
 type StagePorts = Omit<NodePorts, "chains"> & Omit<CreatePorts, Made>;
 
 interface Parts {
@@ -27,6 +27,7 @@ export function openCreates<P extends StagePorts>(ports: P, { lanes, cluster, se
     router: cluster.forwards ? cluster.router : null,
     outbox: cluster.outbox,
     throughIntake: cluster.throughIntake,
+    isUnasked: cluster.isUnasked.bind(cluster),
     admission: { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 },
   };
   const reaches = cluster.reaches.bind(cluster);

@@ -1,38 +1,22 @@
-/** What Ethereum's JSON-RPC asks for beside the API: a nonce by name, a hash soon, a transaction's bytes, and the chain itself. */
+/** What Ethereum's JSON-RPC asks for beside the API: a hash soon, a transaction's bytes, and the chain itself. */
 import { FencepostError, unavailable } from "../../domain/errors.ts";
-import { fingerprint } from "../../domain/fingerprint.ts";
-import { isAnothers } from "../../domain/principal.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { AttemptRecord, QueryStore } from "../../ports/query-store.ts";
-import type { Created, FencepostApi, JsonRpcApi, SignedView } from "../api.ts";
+import type { FencepostApi, JsonRpcApi, SignedView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { FirstHashes } from "../queries/first-hashes.ts";
-import { hear, type Naming, type NormalisePorts } from "../requests/normalise.ts";
-import type { Told } from "../stages/1-create/create.ts";
 
 export interface JsonRpcPorts extends Pick<Ports, "clock" | "codec" | "entropy"> {
-  readonly store: Pick<QueryStore, "firstHashes" | "transactions" | "transactionAt"> &
-    Pick<LaneStore, "loadRawTransactions">;
-  readonly intents: NormalisePorts;
+  readonly store: Pick<QueryStore, "firstHashes" | "transactions"> & Pick<LaneStore, "loadRawTransactions">;
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
 
-type Fate = Created | FencepostError;
-
-export function createJsonRpc(
-  ports: JsonRpcPorts,
-  create: (told: readonly Told[]) => Promise<readonly Fate[]>,
-): Pick<FencepostApi, JsonRpcApi> {
+export function createJsonRpc(ports: JsonRpcPorts): Pick<FencepostApi, Exclude<JsonRpcApi, "createNamed">> {
   const firstHashes = new FirstHashes(ports);
   return {
     newIds: async (count) => Array.from({ length: count }, () => ports.entropy.uuid()),
-    createNamed: async (creates, owner, limits) => {
-      const told = creates.map((each) => ({ ...each, owner, limits, mayNameNonce: true }));
-      const fates = await create(told);
-      return Promise.all(fates.map((fate, at) => orHeldThere(ports, told[at] as Told & Naming, fate)));
-    },
     firstHash: (txId, within) => firstHashes.of(txId, within),
     signedAs: (chainId, txHash) => signedAs(ports, chainId, txHash),
     askChain: async (chainId, method, params) => {
@@ -43,21 +27,6 @@ export function createJsonRpc(
       });
     },
   };
-}
-
-/**
- * A nonce that is not the next one: where the very payload stands there already, this is its repeat. That it is refused was
- * decided behind the lane's lock; which transaction has a nonce does not change afterwards.
- */
-async function orHeldThere(ports: JsonRpcPorts, told: Told & Naming, fate: Fate): Promise<Fate> {
-  if (!(fate instanceof FencepostError) || fate.extras.nextNonce === undefined) return fate;
-  const asked = hear(ports.intents, told.request, told);
-  if (asked instanceof FencepostError || asked.exactNonce === undefined) return fate;
-  const found = await ports.store.transactionAt(asked.lane, asked.exactNonce);
-  if (found === null || isAnothers(found.owner, asked.owner)) return fate;
-  const { txId, lane, requestId, nonce, state, payload } = found;
-  if (fingerprint(payload) !== asked.fingerprint) return fate;
-  return { outcome: "existing", txId, lane, requestId, nonce, state };
 }
 
 /** Also of an attempt that another has replaced: who waits for its hash learns its nonce, and finds the other by that. */

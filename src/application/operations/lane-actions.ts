@@ -40,6 +40,7 @@ export const actOnLane: Operation<LaneActionPorts, LaneOrder, Asked, void, reado
   // What is the only chain here may be one of several there.
   travels: (order, { lane }) => ({ ...order, request: { ...(order.request as object), chainId: lane.chainId } }),
   isDone: (ports, { lane, order }) => wasCarriedOut(ports, lane, order),
+  repeatable: ({ order }) => order !== undefined,
   async perform(ports, lane, asked) {
     await ACTIONS[asked.action](ports, lane, asked);
     // Where the key was taken meanwhile, nothing was done behind the lane's lock; whose it is, is said here.

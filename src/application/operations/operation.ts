@@ -12,6 +12,8 @@ export interface Operation<Ports, Body, Asked extends { readonly lane: Lane }, D
   travels?(body: Body, asked: Asked): Body;
   /** True where it was done before, under the key of its order: then nobody is asked to do it. Throws where the key is another order's. */
   isDone?(ports: Ports, asked: Asked): Promise<boolean>;
+  /** A repeat of the very same words is recognised, so that an owner may finish what the one before it began. Absent: it is not. */
+  repeatable?(asked: Asked): boolean;
   /** By the owner, under its fence. What it returns must survive JSON: it may have to travel. */
   perform(ports: Ports, lane: OwnedLane, asked: Asked): Promise<Done>;
   /** What the caller is told, read on the node that it asked. */

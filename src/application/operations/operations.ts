@@ -36,7 +36,7 @@ export function createOperations(
   /** Known to the other nodes by this name: an owner of another release is asked for it too. */
   const offer = <Body extends object, Asked extends { readonly lane: Lane }, Done, Answer>(
     action: string,
-    { laneOf, travels, isDone, perform, answer }: Operation<OperationPorts, Body, Asked, Done, Answer>,
+    { laneOf, travels, isDone, repeatable, perform, answer }: Operation<OperationPorts, Body, Asked, Done, Answer>,
   ) => {
     // Async, both: what throws before its first wait fails like everything else.
     const carryOut = async (lane: OwnedLane, asked: Asked): Promise<Done> => orRefused(perform(ports, lane, asked));
@@ -51,7 +51,8 @@ export function createOperations(
       refuseOutside(limits, asked.lane);
       if ((await isDone?.(ports, asked)) === true) return answer(ports, asked, undefined as Done);
       const told = travels?.(body, asked) ?? body;
-      const request = { action, body: told as Readonly<Record<string, unknown>>, owner };
+      const words = { action, body: told as Readonly<Record<string, unknown>>, owner };
+      const request = repeatable?.(asked) === true ? { ...words, repeatable: true } : words;
       const done = await actions.forwardToOwner(asked.lane, request, (lane) => acting(carryOut(lane, asked)));
       return answer(ports, asked, done as Done);
     };

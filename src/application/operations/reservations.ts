@@ -44,6 +44,7 @@ export const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOr
   laneOf: (ports, request, owner) => parseReserve(ports.intents, request, owner),
   // What is the only chain here may be one of several there.
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
+  repeatable: ({ requestId }) => requestId !== null,
   async perform(ports, lane, { requestId, owner, ttlMs }) {
     const context = ports.chains.get(lane.lane.chainId) as ChainContext;
     const { reservationTtlMs, maxReservations: most } = context.settings;

@@ -46,6 +46,8 @@ export const submitSigned: Operation<SignedPorts, SignedRequest, Signed, Created
     return { lane: { chainId, signer: decoded.signer }, owner, handedIn: { ...decoded, rawTransaction } };
   },
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
+  // The same bytes are the same transaction.
+  repeatable: () => true,
   async perform(ports, owned, { lane, owner, handedIn }) {
     const context = ports.chains.get(lane.chainId) as ChainContext;
     const { txHash, rawTransaction, unsigned } = handedIn;

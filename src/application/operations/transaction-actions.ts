@@ -72,6 +72,7 @@ export const act: Operation<ActionPorts, ToldOrder, Asked, void, TransactionView
   // The lane's next owner gets the same order, and finds by its id what the one before has done of it.
   isDone: (ports, { lane, instruction }) => wasCarriedOut(ports, lane, instruction.decision.order),
   travels: (order, { instruction: { decisionId } }) => ({ ...order, decisionId }),
+  repeatable: () => true,
   perform,
   answer: (ports, { txId }) => transaction(ports, txId),
 };

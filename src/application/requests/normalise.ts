@@ -33,8 +33,7 @@ export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
   readonly clock?: Pick<Clock, "now">;
 }
 
-const REQUEST_KEYS = ["chainId", "signer", "requestId", "payload", "allowNoCode", "validUntil", "metadata"];
-const KEYS_WITH_NONCE = [...REQUEST_KEYS, "nonce"];
+const REQUEST_KEYS = ["chainId", "signer", "nonce", "requestId", "payload", "allowNoCode", "validUntil", "metadata"];
 const MAX_METADATA_BYTES = 8 * 1024;
 const MAX_REQUEST_ID_CHARACTERS = 255;
 /** Every character of it is visible ASCII, which any database can store. */
@@ -48,14 +47,12 @@ export interface Naming {
   readonly chosen?: Address | undefined;
   /** Absent where another node has asked for them. */
   readonly limits?: CreateLimits | undefined;
-  /** The caller may name the nonce: at `/rpc`, where it does so in the words of the chain. */
-  readonly mayNameNonce?: boolean | undefined;
 }
 
 export function normalise(ports: NormalisePorts, request: CreateRequest, naming: Naming = {}): Intent {
   const { txId = ports.entropy.uuid(), owner = null } = naming;
   const body = asObject(request, "");
-  refuseUnknownKeys(body, naming.mayNameNonce === true ? KEYS_WITH_NONCE : REQUEST_KEYS, "", PAYLOAD_FIELDS);
+  refuseUnknownKeys(body, REQUEST_KEYS, "", PAYLOAD_FIELDS);
   const { signer, ...from } = namesPool(body.signer)
     ? chosenFrom(body.signer, naming.chosen)
     : { signer: parseSigner(ports.codec, body.signer, "signer") };
@@ -71,13 +68,14 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, naming:
     ...said,
     ...from,
     ...(parseAllowNoCode(body.allowNoCode) ? { allowNoCode: true } : {}),
-    ...(body.nonce === undefined ? {} : { exactNonce: parseNonce(body.nonce) }),
+    ...(body.nonce === undefined ? {} : { exactNonce: parseNonce(body.nonce, from) }),
     ...(validUntil === undefined ? {} : { validUntil }),
   };
 }
 
 /** EIP-2681: the highest is never used. JSON carries whole numbers up to 2^53 - 1, and no account comes near. */
-function parseNonce(value: unknown): number {
+function parseNonce(value: unknown, from: { readonly pool?: string }): number {
+  if (from.pool !== undefined) throw invalid("nonce", "is one of a signer's: name the signer, not a pool");
   return Number(parseQuantity(value, "nonce", BigInt(Number.MAX_SAFE_INTEGER - 1)));
 }
 

@@ -3,7 +3,7 @@ import { dropSchema } from "../../adapters/postgres/migrate.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { Logger } from "../../adapters/system/logger.ts";
 import type { Config, ConfigFor } from "../config/config.ts";
-import { type Service, startService } from "../service.ts";
+import { startService } from "../service.ts";
 import { runUntilStopped } from "../start.ts";
 import { listenForStop, type StopSignals } from "../stop-signals.ts";
 import { startAnvil, startDevChain } from "./embedded/chain/child.ts";
@@ -11,6 +11,7 @@ import { EmbeddedError, messageOf } from "./embedded/embedded-error.ts";
 import { startEmbeddedPostgres } from "./embedded/postgres.ts";
 import type { DevChain } from "./embedded/start-chain.ts";
 import { type Needs, needPackages } from "./needed-packages.ts";
+import { type NodeProcess, reportReady, startNodeProcess } from "./node-process.ts";
 import { type DevTerminal, play } from "./terminal.ts";
 
 export interface DevRequest {
@@ -51,23 +52,23 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
     }
     const completed = withChain({ ...config, databaseUrl: database.url }, chain);
     const lost = Promise.race([database.lost, chain?.ended?.then(chainLost) ?? NEVER]);
-    const starting = startService({ config: completed, logger, waitUntil: stop.signal });
+    const { terminal, say } = request;
+    const serving = terminal === null ? null : new Serving(request, given(config, database.url, chain));
+    const starting = serving?.start(config.port) ?? startService({ config: completed, logger, waitUntil: stop.signal });
     const first = await Promise.race([starting, lost.then((error) => Promise.reject(error))]);
-    const serving = new Serving(first, (port) =>
-      startService({ config: { ...completed, port }, logger, waitUntil: stop.signal }),
-    );
-    undo.push(() => serving.stop());
+    const end = () => serving?.stop() ?? first.stop();
+    undo.push(end);
     stop.signal.throwIfAborted();
     const { url, adminUrl, nodeId, signers, chainIds } = first;
     const node = { url, adminUrl, nodeId, chainId: chainIds[0] as number, signers };
     const over = Promise.race([stop.received, lost.then(() => undefined)]);
-    const { terminal, say } = request;
     const welcome = (): void => {
       ready(node);
-      if (terminal !== null)
-        undo.push(play(terminal, { node, chain, blockTimeMs: BLOCK_TIME_MS, say, ...serving.acts }));
+      reportReady(node);
+      if (terminal !== null && serving !== null)
+        undo.push(play(terminal, { node, chain, blockTimeMs: BLOCK_TIME_MS, say, restart: () => serving.restart() }));
     };
-    await runUntilStopped({ ...first, stop: () => serving.stop() }, over, { logger, ready: welcome });
+    await runUntilStopped({ ...first, stop: end }, over, { logger, ready: welcome });
     if (!stop.signal.aborted) throw await lost;
   } catch (error) {
     // Stopped while coming up: not a failure.
@@ -88,27 +89,42 @@ function needsOf({ config, chain, terminal, say, workingDirectory }: DevRequest)
   return { parts, ask: terminal?.ask ?? null, say, directory: workingDirectory };
 }
 
-/** The node that runs now: at the press of a key another one takes its place, at the same address. */
+/** The node that runs now: at the press of a key it is killed, and another one takes its place at the same address. */
 class Serving {
-  private current: Service;
-  private readonly startAnother: (port: number) => Promise<Service>;
+  private readonly options: Parameters<typeof startNodeProcess>[0];
+  private current: NodeProcess | null = null;
 
-  constructor(first: Service, startAnother: (port: number) => Promise<Service>) {
-    this.current = first;
-    this.startAnother = startAnother;
+  constructor({ config, say }: DevRequest, variables: Readonly<Record<string, string>>) {
+    const onLost = (how: string) => say(`the node ended (${how}); k starts another`);
+    this.options = { argv: process.argv.slice(1), variables, drainTimeoutMs: config.drainTimeoutMs, onLost };
   }
 
-  readonly acts = {
-    restart: async (): Promise<void> => {
-      const port = Number(new URL(this.current.url).port);
-      await this.current.stop();
-      this.current = await this.startAnother(port);
-    },
+  async start(port: number): Promise<NodeProcess> {
+    this.current = await startNodeProcess(this.options, port);
+    return this.current;
+  }
+
+  async restart(): Promise<number | undefined> {
+    const { current } = this;
+    if (current === null) return undefined;
+    await current.kill();
+    await this.start(Number(new URL(current.url).port));
+    return current.pid;
+  }
+
+  async stop(): Promise<void> {
+    await this.current?.stop();
+  }
+}
+
+/** What the process of the node is told beside the configuration: where the database and the chain are that we started. */
+function given(config: Config, databaseUrl: string, chain: DevChain | null): Readonly<Record<string, string>> {
+  const keys = (chain?.accounts ?? []).map(({ privateKey }) => privateKey).join(",");
+  return {
+    ...(config.databaseUrl === null && { FENCEPOST_DATABASE_URL: databaseUrl }),
+    ...(chain !== null && { FENCEPOST_RPC_URL: chain.url }),
+    ...(chain !== null && !hasOwnKeys(config) && { FENCEPOST_PRIVATE_KEYS: keys }),
   };
-
-  stop(): Promise<void> {
-    return this.current.stop();
-  }
 }
 
 const NEVER = new Promise<never>(() => undefined);
@@ -168,10 +184,7 @@ async function embeddedChain(request: DevRequest, undo: Undo[]): Promise<DevChai
 function withChain(config: ConfigFor<"start">, chain: DevChain | null): typeof config {
   if (chain === null) return config;
   const { chainId, url } = chain;
-  const ownKeys = Object.values(config.signers).some((source) =>
-    Array.isArray(source) ? source.length > 0 : source !== null,
-  );
-  const signers = ownKeys
+  const signers = hasOwnKeys(config)
     ? config.signers
     : { ...config.signers, privateKeys: chain.accounts.map(({ privateKey }) => privateKey) };
   return {
@@ -179,4 +192,8 @@ function withChain(config: ConfigFor<"start">, chain: DevChain | null): typeof c
     signers,
     chains: [{ chainId, rpcUrls: [url], settings: config.chainDefaults, oracle: null, wsUrl: null }],
   };
+}
+
+function hasOwnKeys({ signers }: Pick<Config, "signers">): boolean {
+  return Object.values(signers).some((source) => (Array.isArray(source) ? source.length > 0 : source !== null));
 }

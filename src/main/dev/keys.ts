@@ -8,8 +8,8 @@ export interface PlayGround {
   readonly blockTimeMs: number;
   /** Sends a transfer of nothing much through the API; what came of it, in words. */
   readonly send: () => Promise<string>;
-  /** Ends the node without handing anything over, and starts another. */
-  readonly restart: () => Promise<void>;
+  /** Kills the node's process, and starts another. The pid that was. */
+  readonly restart: () => Promise<number | undefined>;
   readonly say: (line: string) => void;
 }
 
@@ -39,7 +39,7 @@ export class PlayKeys {
       { key: "r", does: `reorg of ${REORG_DEPTH} blocks`, onChain: true, press: () => this.reorg() },
       { key: "f", does: "fee spike", onChain: true, press: () => this.spike() },
       { key: "p", does: "pause mining, or go on", onChain: true, press: () => this.pause() },
-      { key: "k", does: "end the node and start another", onChain: false, press: () => this.restart() },
+      { key: "k", does: "kill the node and start another", onChain: false, press: () => this.restart() },
     ];
     this.keys = all.filter(({ onChain }) => !onChain || ground.chain !== null);
   }
@@ -101,8 +101,8 @@ export class PlayKeys {
   }
 
   private async restart(): Promise<string> {
-    await this.ground.restart();
-    return "another node has taken over";
+    const pid = await this.ground.restart();
+    return `kill -9 ${pid ?? "?"}: another node has taken over, and goes on with what the database has`;
   }
 
   private async height(chain: DevChain): Promise<number> {

@@ -1,5 +1,5 @@
 import * as views from "../../adapters/http/views.ts";
-import type { CallOptions } from "../../client/deadline.ts";
+import type { CallOptions, OrderOptions } from "../../client/deadline.ts";
 import type { FencepostFace, KillWish } from "../../client/face.ts";
 import type { LaneAction, TransactionAction } from "../../contract/actions.ts";
 import { NewKey } from "../../contract/keys.ts";
@@ -12,14 +12,14 @@ import { shaped } from "./contract-shape.ts";
 /** What an operator decides. The embedding process is one. */
 export function actingCalls(inside: Inside, asking: Asking) {
   const { api, checksum, clock } = inside;
-  const act = (action: TransactionAction) => (txId: string, request: object, options?: CallOptions) =>
+  const act = (action: TransactionAction) => (txId: string, request: object, options?: OrderOptions) =>
     asking.ask(options, async () => {
-      const view = await api.act({ action, txId, request, actor: ACTOR });
+      const view = await api.act({ action, txId, request, actor: ACTOR, ...keyOf(options) });
       return shaped(Transaction, views.transactionView(view, checksum));
     });
-  const onLane = (action: LaneAction) => (signer: string, request: object, options?: CallOptions) =>
+  const onLane = (action: LaneAction) => (signer: string, request: object, options?: OrderOptions) =>
     asking.ask(options, async () => {
-      const lanes = await api.actOnLane({ action, signer, request, actor: ACTOR });
+      const lanes = await api.actOnLane({ action, signer, request, actor: ACTOR, ...keyOf(options) });
       return shaped(SignerLanes, views.signersView(lanes, checksum, clock.now())).items;
     });
   return {
@@ -42,6 +42,10 @@ export function actingCalls(inside: Inside, asking: Asking) {
         shaped(PolicyVerdict, views.policyVerdictView(await api.checkPolicy(request, key ?? null))),
       ),
   } satisfies Partial<FencepostFace>;
+}
+
+function keyOf(options: OrderOptions | undefined): OrderOptions {
+  return options?.idempotencyKey === undefined ? {} : { idempotencyKey: options.idempotencyKey };
 }
 
 function stoppingCalls({ api, checksum }: Inside, asking: Asking) {

@@ -13,8 +13,8 @@ async function run(argv: readonly string[], answer: () => Promise<Transaction> =
   const connected: RemoteOptions[] = [];
   const note =
     (action: string) =>
-    (...given: unknown[]) => {
-      calls.push([action, ...given]);
+    (id: string, order: unknown, options: object = {}) => {
+      calls.push([action, id, order, ...(Object.keys(options).length === 0 ? [] : [options])]);
       return answer();
     };
   const client = {
@@ -59,6 +59,11 @@ describe("operator commands", () => {
     expect(calls).toEqual([[action, txId, { reason: "checked" }]]);
     expect(stdout).toContain(`${action}: transaction ${txId}`);
     expect((await run([action, txId])).code).toBe(2);
+  });
+
+  it.each(["cancel", "resubmit", "approve"])("%s under a key of the operator's own", async (action) => {
+    const { calls } = await run([action, txId, "--reason", "r", "--idempotency-key", "ticket-9"]);
+    expect(calls).toEqual([[action, txId, { reason: "r" }, { idempotencyKey: "ticket-9" }]]);
   });
 
   it("says what the transaction is now, for people or as JSON", async () => {

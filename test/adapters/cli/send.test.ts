@@ -53,6 +53,33 @@ describe("fencepost send", () => {
     expect(await payloadOf(["--to", TO, "--data", "0xa9059cbb"])).toEqual({ to: TO, data: "0xa9059cbb" });
   });
 
+  it("names a pool, and the key that keeps to one of its signers, instead of a signer", async () => {
+    const to = ["--to", TO];
+    const signerOf = async (argv: readonly string[]) => (await run([...argv, ...to])).sent[0];
+    expect(await signerOf(["--pool", "payouts"])).toMatchObject({ signer: { pool: "payouts" } });
+    expect(await signerOf(["--pool", "payouts", "--sticky", "customer-7"])).toMatchObject({
+      signer: { pool: "payouts", stickyKey: "customer-7" },
+    });
+    const files = { "tx.json": JSON.stringify({ payload: { to: TO } }) };
+    const { sent } = await run(["--file", "tx.json", "--pool", "payouts"], { files });
+    expect(sent).toMatchObject([{ signer: { pool: "payouts" }, payload: { to: TO } }]);
+  });
+
+  it("names a nonce, which is had exactly or not at all", async () => {
+    const { sent } = await run([...from, "--to", TO, "--nonce", "0"]);
+    expect(sent).toMatchObject([{ nonce: 0 }]);
+  });
+
+  it.each([
+    ["a pool beside a signer", [...from, "--pool", "payouts"], /instead of --signer/],
+    ["a sticky key without a pool", [...from, "--sticky", "k"], /--pool/],
+  ])("refuses %s", async (_, argv, line) => {
+    const { code, stderr, sent } = await run([...argv, "--to", TO]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(line);
+    expect(sent).toEqual([]);
+  });
+
   it("builds a call from its signature, and leaves the encoding to the node", async () => {
     expect(await payloadOf(["--to", TO, "transfer(address,uint256)", SIGNER, "100"])).toEqual({
       to: TO,

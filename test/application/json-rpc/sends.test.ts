@@ -246,6 +246,20 @@ describe("a nonce that the caller names", () => {
     expect((await rpc.send({ nonce: "0x0", value: "0x9" })).error?.message).toMatch(/^nonce too low/);
   });
 
+  it("is not moved by the lane's next owner either", async () => {
+    await start();
+    const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
+    await lane("suspend");
+    await world.settle(rpc.post(call("eth_sendTransaction", [transaction({ nonce: "0x1" })])));
+    world.crash(entry);
+    entry = await world.startNode();
+    await world.until(() => world.ownerOf(SIGNER) === "node-2", 30_000);
+    await world.settle(entry.node.api.releaseNonce(reservation.reservationId));
+    await lane("resume");
+    await world.until(() => (world.rows()[0]?.attempts.length ?? 0) > 0);
+    expect(world.rows().map(({ nonce }) => nonce)).toEqual([1]);
+  });
+
   it("is passed over where the caller asks for that, and nowhere else", async () => {
     await start();
     await rpc.send({ nonce: "0x63" }, { url: "/rpc?nonce=ignore" });
@@ -264,10 +278,20 @@ describe("a nonce that the caller names", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
-  it("is no field of POST /tx, nor of the library's send", async () => {
+  it("is honoured just so in POST /tx and in the library's send", async () => {
     await start();
-    const refused = await world.refusal(entry.node.api.create({ signer: SIGNER, payload: { to: TO }, nonce: 0 }));
-    expect(refused).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "nonce" } });
+    const send = (request: object) =>
+      entry.node.api.create({ signer: SIGNER, payload: { to: TO, value: 1 }, ...request });
+    const refused = await world.refusal(send({ nonce: 1 }));
+    expect(refused).toMatchObject({ code: "CONFLICT", extras: { nextNonce: 0 } });
+    const created = await world.settle(send({ nonce: 0 }));
+    expect(created).toMatchObject({ outcome: "created", nonce: 0 });
+    expect(await world.settle(send({ nonce: 0 }))).toMatchObject({ outcome: "existing", txId: created.txId });
+    const other = await world.refusal(send({ nonce: 0, payload: { to: TO, value: 2 } }));
+    expect(other.message).toBe("nonce too low: next nonce 1, tx nonce 0");
+    const pooled = await world.refusal(send({ nonce: 1, signer: { pool: "payouts" } }));
+    expect(pooled.code).toBe("INVALID_REQUEST");
+    expect(world.rows()).toHaveLength(1);
   });
 });
 

@@ -41,6 +41,8 @@ export function allocationContract(context: LaneStoreContext): void {
       { fate: "created", nonce: 7 },
     ]);
     expect(await cursorOf(fence)).toBe(8);
+    const pinned = (await context.store.loadAllocated(fence.lane, 0, 10)).map((row) => row.pinned === true);
+    expect(pinned, "whoever owns the lane next knows of it").toEqual([true, false, true]);
     expect(await allocate(context.store, fence, [named(8)], 10)).toEqual([{ fate: "otherNonce", next: 10 }]);
     expect(await cursorOf(fence)).toBe(8);
   });

@@ -155,7 +155,8 @@ function insert(
   if (requestId !== null && [...requestId].length > 255) throw new BatchRefused("the request id is too long");
   if (work.state.transactions.has(txId)) throw new BatchRefused(`transaction ${txId} exists`);
   const { chainId, signer } = lane;
-  const fresh = { change: undefined, bytes: [], claim: null, confirmedAt: null };
+  const pinned = intent.exactNonce !== undefined;
+  const fresh = { change: undefined, bytes: [], claim: null, confirmedAt: null, pinned };
   keep(work, fence, { txId, document: { lane: { chainId, signer }, payload, metadata, ...fresh, ...more } });
 }
 

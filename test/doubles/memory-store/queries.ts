@@ -87,7 +87,7 @@ export function loadAllocated(
     .slice(0, page.limit)
     .map((row) => {
       const { txId, nonce, requestId, payload, gas, createdAt, change } = row;
-      const { attempts, submitAttempts, acceptedOrdinal } = row;
+      const { attempts, submitAttempts, acceptedOrdinal, pinned } = row;
       return {
         txId,
         nonce: nonce as number,
@@ -99,6 +99,7 @@ export function loadAllocated(
         ...(attempts.length === 0 ? {} : { attempts: attempts.map(bareAttempt), submitAttempts, acceptedOrdinal }),
         ...mostCostOf(state, lane, txId),
         ...timeOf(row),
+        ...(pinned && { pinned }),
       };
     });
 }

@@ -18,6 +18,7 @@ import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../../src/ports/query-store.ts";
 import type { NodeReport, TakeoverRecord } from "../../../src/ports/sight-store.ts";
 
+import type { LeftRequestRow } from "./left-requests.ts";
 import type { PoolChoiceRow } from "./pools.ts";
 
 export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs" | "chains" | "standsBack"> {
@@ -89,6 +90,8 @@ export interface Document {
   /** Of each attempt. */
   readonly bytes: readonly Pick<StoredAttempt, "rawTransaction" | "createdAt">[];
   readonly claim: { readonly token: number; readonly ordinal: number } | null;
+  /** Its caller named its nonce. */
+  readonly pinned: boolean;
   readonly updatedAt: Date;
   readonly confirmedAt: Date | null;
 }
@@ -137,6 +140,7 @@ export function rowOf(tx: LedgerTransaction, document: Document): TransactionRow
     history: document.history,
     bytes: document.bytes,
     claim: document.claim,
+    pinned: document.pinned,
     updatedAt: document.updatedAt,
     confirmedAt: document.confirmedAt,
   };
@@ -172,6 +176,8 @@ export class DatabaseState {
   poolChoices = new Map<string, PoolChoiceRow>();
   /** Why intents are gone, for those who left them. */
   declined = new Map<string, Problem>();
+  /** What nodes left for owners that they cannot ask. */
+  leftRequests = new Map<string, LeftRequestRow>();
   confirmations = new Map<number, ReadonlyMap<number, Hash>>();
   geneses = new Map<number, Hash>();
   /** Where lanes stood when the feed's epoch began. */
@@ -207,6 +213,7 @@ export class DatabaseState {
       intake: new Map(this.intake),
       poolChoices: new Map(this.poolChoices),
       declined: new Map(this.declined),
+      leftRequests: new Map(this.leftRequests),
       confirmations: new Map(this.confirmations),
       geneses: new Map(this.geneses),
       epochFloors: new Map(this.epochFloors),

@@ -23,6 +23,8 @@ export interface FuzzPlan {
   readonly requests: number;
   /** The same seed makes the same requests; only ids that answers name differ. */
   readonly seed: number;
+  /** The signer of nonces that are reserved before the first request, so that there are some to use and to give back. */
+  readonly reserveFor: string;
 }
 
 interface Answer {
@@ -32,15 +34,18 @@ interface Answer {
 }
 
 const AT_ONCE = 8;
+/** Ids, and names of API keys. */
+const NAMED = /"(txId|reservationId)":"([^"]{36})"|"(name)":"(stock-\d+)"/g;
 const MOST_KNOWN = 100;
 const MOST_FAULTS = 20;
 
-export async function fuzz({ url, requests, seed }: FuzzPlan): Promise<FuzzReport> {
+export async function fuzz({ url, requests, seed, reserveFor }: FuzzPlan): Promise<FuzzReport> {
   const pool = new Pool(url, { connections: AT_ONCE, headersTimeout: 60_000, bodyTimeout: 60_000 });
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as OpenApiDocument;
   const operations = documentedOperations(document);
   const judge = judgeBy(document, operations);
   const ids = new Ids();
+  for (const text of await stock(url, reserveFor)) ids.learn(text);
   const arbitraries = operations.map((each) => requestsFor(document, each, ids.known));
   const answers = new Map<string, number>();
   const faults: string[] = [];
@@ -69,6 +74,21 @@ export async function fuzz({ url, requests, seed }: FuzzPlan): Promise<FuzzRepor
   return { faults, answers, operations: operations.map(({ operation }) => operation.operationId) };
 }
 
+const RESERVED = 8;
+const KEYS = 4;
+
+/** Things that few requests make by chance, and that can be ended once each: reservations and API keys. What was answered. */
+async function stock(url: string, signer: string): Promise<readonly string[]> {
+  const make = async (path: string, body: object): Promise<string> => {
+    const headers = { "content-type": "application/json" };
+    return (await fetch(`${url}/api/v1/${path}`, { method: "POST", headers, body: JSON.stringify(body) })).text();
+  };
+  return Promise.all([
+    ...Array.from({ length: RESERVED }, () => make("nonces", { signer, ttl: "10m" })),
+    ...Array.from({ length: KEYS }, (_, at) => make("keys", { name: `stock-${at}`, scopes: ["read"] })),
+  ]);
+}
+
 /** What answers have named: the newest of each kind. */
 class Ids {
   private readonly byName = new Map<string, string[]>();
@@ -79,7 +99,8 @@ class Ids {
   };
 
   learn(text: string): void {
-    for (const [, name = "", id = ""] of text.matchAll(/"(txId|reservationId)":"([^"]{36})"/g)) {
+    for (const [, first, its = "", second = "", other = ""] of text.matchAll(NAMED)) {
+      const [name, id] = first === undefined ? [second, other] : [first, its];
       const ids = this.byName.get(name) ?? [];
       if (!ids.includes(id)) this.byName.set(name, [id, ...ids].slice(0, MOST_KNOWN));
     }

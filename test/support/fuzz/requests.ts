@@ -26,6 +26,7 @@ export function documentedOperations(document: OpenApiDocument): readonly Docume
   );
 }
 
+const JSON_TYPE = "application/json";
 const OTHER_METHODS = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "QUERY", "TRACE"];
 /** A poll that waits is answered when something happens, and nothing has to. */
 const WAITS = fc.constantFrom("0", "-1", "31", "1e1", "x", "", "0x1");
@@ -63,15 +64,11 @@ export function requestsFor(
   const segments = fc.record(
     Object.fromEntries(named("path").map(({ name, schema }) => [name, segment(name, schemaOf(schema), known)])),
   );
-  const query = fc.record(
-    Object.fromEntries(
-      named("query").map(({ name, schema }) => [name, name === "wait" ? WAITS : queryText(schemaOf(schema))]),
-    ),
-    {
-      requiredKeys: named("query")
-        .filter(({ required }) => required)
-        .map(({ name }) => name),
-    },
+  const query = queryOf(
+    named("query").map(({ name, required = false, schema }) => ({
+      ...{ name, required },
+      text: name === "wait" ? WAITS : queryText(schemaOf(schema)),
+    })),
   );
   const content = operation.requestBody?.content["application/json"];
   const schema =
@@ -86,11 +83,35 @@ export function requestsFor(
       headers: headers(),
       body,
     })
-    .map(({ segments, query, extra, ...rest }) => {
+    .map(({ segments, query, extra, headers, ...rest }) => {
+      // Of what takes no body, none is announced: a type without a body is a mistake by itself.
+      const { "content-type": type = "", ...others } = headers;
+      const isBare = schema === undefined && rest.body === null && type === JSON_TYPE;
       const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => segments[name] ?? "");
       const pairs = [...Object.entries(query).map(([name, text]) => `${name}=${encodeText(text)}`), ...extra];
-      return { ...rest, path: pairs.length === 0 ? filled : `${filled}?${pairs.join("&")}` };
+      return {
+        ...rest,
+        headers: isBare ? others : headers,
+        path: pairs.length === 0 ? filled : `${filled}?${pairs.join("&")}`,
+      };
     });
+}
+
+interface QueryField {
+  readonly name: string;
+  readonly required: boolean;
+  readonly text: Arbitrary<unknown>;
+}
+
+/** Any of the fields; or, of many of which each may be wrong, only those that have to be there. */
+function queryOf(fields: readonly QueryField[]): Arbitrary<Readonly<Record<string, unknown>>> {
+  const requiredKeys = fields.filter(({ required }) => required).map(({ name }) => name);
+  const recordOf = (some: readonly QueryField[]) =>
+    fc.record(Object.fromEntries(some.map(({ name, text }) => [name, text])), { requiredKeys });
+  return fc.oneof(
+    { weight: 3, arbitrary: recordOf(fields) },
+    { weight: 1, arbitrary: recordOf(fields.filter(({ required }) => required)) },
+  );
 }
 
 function examplesOf(examples: Readonly<Record<string, { readonly value?: unknown }>> = {}): readonly unknown[] {
@@ -144,7 +165,7 @@ function headers(): Arbitrary<Record<string, string>> {
     latin.map((text) => ({ "idempotency-key": text })),
     latin.map((text) => ({ authorization: `Bearer ${text}` })),
   );
-  return usually<Record<string, string>>({}, odd).map((own) => ({ "content-type": "application/json", ...own }));
+  return usually<Record<string, string>>({}, odd).map((own) => ({ "content-type": JSON_TYPE, ...own }));
 }
 
 function bodyOf(schema: object): Arbitrary<string | Buffer | null> {

@@ -59,6 +59,7 @@ export const ALLOCATION: Columns<Allocation> = [
   ({ intent }) => intent.owner,
   ({ stepsBefore }) => stepsBefore || null,
   ({ intent }) => intent.validUntil?.toISOString(),
+  ({ intent }) => (intent.exactNonce === undefined ? null : true),
 ];
 
 type ChangedLane = { readonly lane: LanePlan; readonly left: LockedLaneRow };

@@ -5,8 +5,18 @@ import { statement } from "./statement.ts";
 
 const KEPT = "subject text, key text, signer text, chain_id bigint";
 
-/** Plain inserts: a key that is kept already must end the commit. */
+/**
+ * Plain inserts: a key that is kept already must end the commit. Some of those that are older than anybody repeats an order
+ * (docs/errors.md) are thrown away on the way; what another commit throws away at the same time is passed over.
+ */
 export const insertOrderKeys = statement("insert-order-keys")`
+  WITH old AS (
+    DELETE FROM fencepost.order_key WHERE ctid = ANY (ARRAY(
+      SELECT k.ctid FROM fencepost.order_key AS k
+      WHERE k.carried_out_at < now() - interval '30 days'
+      ORDER BY k.carried_out_at LIMIT 50 FOR UPDATE SKIP LOCKED
+    ))
+  )
   INSERT INTO fencepost.order_key (${names(KEPT)}, fingerprint, carried_out_at)
   SELECT ${names(KEPT)}, decode(fingerprint, 'hex'), now()
   FROM json_to_recordset($1::json) AS o(${KEPT}, fingerprint text)`;

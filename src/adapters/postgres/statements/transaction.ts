@@ -9,13 +9,14 @@ const NEW_TRANSACTIONS = lists(`
   tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, accepted_at timestamptz,
   to_address text, data text, value numeric, gas bigint, gas_limit bigint, fee_type text, gas_price numeric,
   max_fee_per_gas numeric, max_priority_fee_per_gas numeric, access_list jsonb, metadata jsonb,
-  fingerprint text, node_id text, token bigint, owner text, steps_before integer, valid_until timestamptz`);
+  fingerprint text, node_id text, token bigint, owner text, steps_before integer, valid_until timestamptz,
+  pinned boolean`);
 
 /**
  * Binds nonces: transaction and payload of everything that a commit allocates. Who gives the nonce, and when, is
  * the first step of its history, unless it was accepted before. Plain inserts: a nonce or a request id that
- * exists must be loud and end the commit, never be skipped. $1 to $23, a place for each; a column that none of them has
- * anything in is null. $24 how many they are, $25 the transaction's marker where the answer to BEGIN is still
+ * exists must be loud and end the commit, never be skipped. $1 to $24, a place for each; a column that none of them has
+ * anything in is null. $25 how many they are, $26 the transaction's marker where the answer to BEGIN is still
  * outstanding, else null.
  *
  * Not COPY, which would take less of the server still: while it waits for the rest of its rows no timer of the server counts, and a node
@@ -27,11 +28,11 @@ export const insertTransactions = statement("insert-transactions")`
   ), bound AS (
     INSERT INTO fencepost.transaction (
       tx_id, chain_id, signer, request_id, nonce, state, history_count, last_event, created_at, updated_at,
-      allocated_by, allocated_under, owner, valid_until
+      allocated_by, allocated_under, owner, valid_until, pinned
     )
     SELECT tx_id, chain_id, signer, request_id, nonce, 'ALLOCATED', coalesce(steps_before, 0) + 1,
       'allocate', coalesce(accepted_at, now()), now(), CASE WHEN accepted_at IS NULL THEN node_id END,
-      CASE WHEN accepted_at IS NULL THEN token END, owner, valid_until
+      CASE WHEN accepted_at IS NULL THEN token END, owner, valid_until, coalesce(pinned, false)
     FROM item
     RETURNING 1
   ), payload AS (
@@ -43,7 +44,7 @@ export const insertTransactions = statement("insert-transactions")`
       max_fee_per_gas, max_priority_fee_per_gas, access_list, metadata, decode(fingerprint, 'hex')
     FROM item
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM bound), $24, 'allocated transactions'), fencepost.require_open($25)`;
+  SELECT fencepost.require_rows((SELECT count(*) FROM bound), $25, 'allocated transactions'), fencepost.require_open($26)`;
 
 const MOVES = lists(`
   tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, state text, sub_state text,
@@ -155,14 +156,14 @@ export type TimeColumns = Pick<LedgerTransaction, "validUntil" | "heldSince" | "
 export const readAllocated = statement<AllocatedRow>("read-allocated")`
   WITH page AS MATERIALIZED (
     SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.attempt_count, t.submit_attempts, t.accepted_ordinal,
-      t.valid_until, t.held_since, t.expired_at
+      t.valid_until, t.held_since, t.expired_at, t.pinned
     FROM fencepost.transaction AS t
     WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state = 'ALLOCATED' AND t.nonce >= $3
     ORDER BY t.nonce
     LIMIT $4
   )
   SELECT page.tx_id, page.nonce, page.request_id, page.created_at, page.attempt_count, page.submit_attempts,
-    page.accepted_ordinal, page.valid_until, page.held_since, page.expired_at,
+    page.accepted_ordinal, page.valid_until, page.held_since, page.expired_at, page.pinned,
     p.gas_limit::numeric AS gas_limit, ${payloadOf("p")}
   FROM page
   JOIN fencepost.payload AS p ON p.tx_id = page.tx_id
@@ -176,6 +177,8 @@ export interface AllocatedRow
   readonly gasLimit: bigint;
   /** More than none where it was signed at another nonce before. */
   readonly attemptCount: number;
+  /** Its caller named its nonce. */
+  readonly pinned: boolean;
 }
 
 /** What a lane's owner follows: signed and not settled, in nonce order. */

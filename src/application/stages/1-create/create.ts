@@ -106,7 +106,7 @@ export class Creates {
     const heard: Heard[] = [];
     told.forEach((each, place) => {
       const { request } = each;
-      const intent = each.heard ?? hear(intents, request, by === "caller" ? each : { ...each, mayNameNonce: true });
+      const intent = each.heard ?? hear(intents, request, each);
       if (intent instanceof FencepostError || "outcome" in intent) fates[place] = intent;
       else heard.push({ place, intent, request, queueShare: each.limits?.queueShare ?? each.queueShare ?? null });
     });
@@ -137,8 +137,7 @@ export class Creates {
 
   private async onOneLane(heard: readonly Heard[], by: Teller): Promise<readonly Fate[]> {
     if (by !== "caller") return createOnLane(this.ports, heard, by.repeat);
-    const intents = heard.map(({ intent }) => intent);
-    return leaveUntaken(this.ports, intents, await this.byOwner(heard));
+    return leaveUntaken(this.ports, heard, await this.byOwner(heard));
   }
 
   /** Here, or by the lane's owner. */

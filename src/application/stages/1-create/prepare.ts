@@ -83,9 +83,7 @@ async function askChain(context: ChainContext, intent: Intent, behindPending: bo
   }
   const call = callOf(intent);
   const [said, market] = await Promise.all([simulateWithin(context, call), context.marketFor(payload)]);
-  // Behind pending ones its deployment may be one of them.
-  const mayLackCode = behindPending || intent.allowNoCode === true;
-  const simulation = mayLackCode ? said : await ranByCode(context, call, said);
+  const simulation = intent.allowNoCode === true ? said : await ranByCode(context, call, said, behindPending);
   if (simulation.outcome !== "ok") throw refusal(simulation, behindPending);
   refuseHopelessFee(context, payload);
   const gas = payload.gas ?? withMargin(simulation.gas, payload, context.gasLimits.most?.gas ?? null);
@@ -99,12 +97,23 @@ async function askChain(context: ChainContext, intent: Intent, behindPending: bo
   return withGas(intent, gas, cap);
 }
 
-async function ranByCode(context: ChainContext, call: Call, said: Simulation): Promise<Simulation> {
+async function ranByCode(
+  context: ChainContext,
+  call: Call,
+  said: Simulation,
+  behindPending: boolean,
+): Promise<Simulation> {
   const simulation = await simulationWithCode(context, call, said);
   if (simulation === said) return said;
   if (simulation !== null) return withinLimits(context, call, simulation);
+  // Behind pending ones its deployment may be one of them. What was estimated now would run out of gas in its code.
+  if (behindPending) throw refusal({ outcome: "gasTooLow", detail: notDeployedYet(call) }, true);
   const detail = `${call.to} has no code, so this call data would do nothing; check the address and the chain, or give allowNoCode: true`;
   throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "NO_CODE" });
+}
+
+function notDeployedYet({ to }: Call): string {
+  return `${to} has no code yet, so the gas of this call cannot be estimated; where a transaction before it deploys the code, give gas, or send it once that is mined; where it is meant to have none, give allowNoCode: true`;
 }
 
 /**

@@ -16,7 +16,7 @@ export interface Entering {
   readonly queueShare: number | null;
 }
 
-interface SharePorts {
+export interface SharePorts {
   readonly store: Pick<LaneStore, "openOf">;
   /** How much a lane's queue holds. */
   readonly admission: { readonly perLane: number };
@@ -63,6 +63,35 @@ export async function enterShares(
       });
     },
   };
+}
+
+/**
+ * Creates that are left for an owner that cannot be asked, and does not know of shares: those of a key that would have more
+ * waiting than its part are refused here, by their places. `leaving`: what of a key is on its way there from this process.
+ */
+export async function refuseOverShare(
+  { store, admission }: SharePorts,
+  entering: readonly Entering[],
+  leaving: (intent: Intent) => number,
+): Promise<ReadonlyMap<number, FencepostError>> {
+  const sharing = entering.filter(({ queueShare, intent }) => queueShare !== null && intent.owner !== null);
+  const owners = new Map(sharing.map(({ intent }) => [intent.owner as string, intent]));
+  const counted = [...owners].map(async ([owner, { lane }]) => {
+    const open = (await store.openOf(lane, owner)).filter(({ isMined }) => !isMined).length;
+    return [owner, open] as const;
+  });
+  const open = new Map(await Promise.all(counted));
+  const refused = new Map<number, FencepostError>();
+  // Nothing is waited for from here on, until they are counted among those that leave.
+  const taken = new Map([...owners].map(([owner, intent]) => [owner, (open.get(owner) ?? 0) + leaving(intent)]));
+  entering.forEach(({ intent, queueShare }, place) => {
+    const waiting = queueShare === null ? undefined : taken.get(intent.owner ?? "");
+    if (waiting === undefined || queueShare === null) return;
+    const most = Math.max(1, Math.floor(queueShare * admission.perLane));
+    if (waiting >= most) refused.set(place, shareFull(most));
+    else taken.set(intent.owner ?? "", waiting + 1);
+  });
+  return refused;
 }
 
 function shareFull(limit: number): FencepostError {

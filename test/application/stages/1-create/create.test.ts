@@ -40,7 +40,8 @@ function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
     requestIds: new RequestIds(stage.ports.store, stage.clock),
     lanes: { own },
     router: null,
-    throughIntake: null,
+    throughIntake: { leave: () => Promise.reject(new Error("nothing is left here")), leaving: () => 0 },
+    isUnasked: () => false,
     outbox: { send: () => Promise.reject(new Error("nothing is forwarded here")) },
     admission: { perLane: limits.perLane ?? 100, perNode: limits.perNode ?? 400, underWay: 0 },
   };

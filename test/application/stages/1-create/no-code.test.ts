@@ -54,10 +54,21 @@ describe("call data to an address without code", () => {
     await call(bench);
   });
 
-  it("is taken behind what is not mined yet: its deployment may be queued", async () => {
+  it("is taken with gas behind what is not mined yet: its deployment may be queued", async () => {
     const bench = await ready();
-    await call(bench, {}, { behindPending: true, laneKnown: true });
     await call(bench, FEES, { behindPending: true, laneKnown: true });
+    await call(bench, { gas: 60_000 }, { behindPending: true, laneKnown: true });
+  });
+
+  it("is refused there without gas, which nobody can estimate yet, and told what to give", async () => {
+    const bench = await ready();
+    const behind = { behindPending: true, laneKnown: true };
+    const refused = { code: "SUBMISSION_REJECTED", extras: { reason: "GAS_TOO_LOW", dependsOnPending: true } };
+    await expect(call(bench, {}, behind)).rejects.toMatchObject(refused);
+    await expect(call(bench, {}, behind)).rejects.toThrow(/has no code yet.*give gas.*allowNoCode: true/);
+    await call(bench, { allowNoCode: true }, behind);
+    elsewhere(bench, says(false), says(true, 70_000n));
+    expect((await call(bench, {}, behind)).gas).toBeGreaterThanOrEqual(70_000n);
   });
 
   it("is taken where the chain is away and gas and fees were brought, as ever", async () => {

@@ -1,0 +1,52 @@
+import type { Lane } from "../../../domain/lane.ts";
+import type { BegunRequest, LeftStanding } from "../../../ports/left-request-store.ts";
+import { statement } from "./statement.ts";
+
+/** How many one look begins. */
+const AT_ONCE = 50;
+
+/** $1 to $8: its values, and how long it may be begun, in milliseconds. What nobody came to read is thrown away on the way. */
+export const leaveRequest = statement("leave-request")`
+  WITH old AS (
+    DELETE FROM fencepost.left_request WHERE until < now() - interval '10 minutes'
+  )
+  INSERT INTO fencepost.left_request (left_id, chain_id, signer, action, body, owner, repeatable, until)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, now() + $8 * interval '1 millisecond')`;
+
+export const hasLeftRequests = statement<{ readonly waits: boolean }>("has-left-requests")`
+  SELECT EXISTS (SELECT 1 FROM fencepost.left_request WHERE answer IS NULL AND until > now()) AS waits`;
+
+/**
+ * $1: chain and signer of each lane. One that another statement has locked is passed over: its sender withdraws it, or
+ * the next look finds it.
+ */
+export const beginRequests = statement<Omit<BegunRequest, "lane"> & Lane>("begin-requests")`
+  WITH due AS MATERIALIZED (
+    SELECT r.left_id, r.begun_by IS NOT NULL AS begun_before
+    FROM fencepost.left_request AS r
+    WHERE r.until > now() AND r.answer IS NULL AND r.chain_id || ' ' || r.signer = ANY ($1::text[])
+      AND r.left_id <> ALL ($3::uuid[])
+    ORDER BY r.until, r.left_id
+    LIMIT ${AT_ONCE}
+    FOR UPDATE OF r SKIP LOCKED
+  ), begun AS (
+    UPDATE fencepost.left_request AS r SET begun_by = $2
+    FROM due WHERE r.left_id = due.left_id AND r.left_id = ANY (ARRAY(SELECT due.left_id FROM due))
+    RETURNING r.*, due.begun_before
+  )
+  SELECT b.left_id, b.chain_id, b.signer, b.action, b.body, b.owner, b.repeatable, b.begun_before
+  FROM begun AS b ORDER BY b.until, b.left_id`;
+
+export const answerRequest = statement("answer-request")`
+  UPDATE fencepost.left_request SET answer = $3 WHERE left_id = $1 AND begun_by = $2 AND answer IS NULL`;
+
+export const putBackRequest = statement("put-back-request")`
+  UPDATE fencepost.left_request SET begun_by = NULL WHERE left_id = $1 AND begun_by = $2 AND answer IS NULL`;
+
+export const readLeftRequests = statement<LeftStanding>("read-left-requests")`
+  SELECT r.left_id, r.begun_by IS NOT NULL AS begun, r.answer
+  FROM fencepost.left_request AS r
+  WHERE r.left_id = ANY ($1::uuid[])`;
+
+export const withdrawRequest = statement<{ readonly leftId: string }>("withdraw-request")`
+  DELETE FROM fencepost.left_request WHERE left_id = $1 AND begun_by IS NULL AND answer IS NULL RETURNING left_id`;

@@ -1,0 +1,88 @@
+/**
+ * Carries out what other nodes left in the database for this one, because they cannot ask it (through-database.ts).
+ *
+ * Reads: requests that were left for lanes that this node owns. Writes: their answers; what they ask for is written under the
+ * fence of the lane, as if this node had been asked itself. Invariants: I1, I10. A crash after a request was begun leaves it
+ * begun: the lane's next owner does it again where a repeat is recognised, and else answers that nobody knows.
+ */
+import { FencepostError, outcomeUnknown } from "../../domain/errors.ts";
+import type { Lane } from "../../domain/lane.ts";
+import { problemFrom } from "../../domain/refusal.ts";
+import type { BegunRequest, LeftRequestStore } from "../../ports/left-request-store.ts";
+import type { OwnerActions } from "./owner-actions.ts";
+
+export interface TakeRequestsPorts {
+  readonly store: Pick<LeftRequestStore, "hasLeftRequests" | "beginRequests" | "answerRequest" | "putBackRequest">;
+  readonly instanceId: () => string;
+  readonly actions: Pick<OwnerActions, "receive">;
+  /** Whoever left something may look for its answer. */
+  readonly onTaken: () => void;
+}
+
+const INTERRUPTED =
+  "the process that acted for this signer ended before it said whether this was done; look whether it was before you repeat it";
+const FAILED =
+  "the process that acts for this signer failed at this, and may have done it; look whether it was done before you repeat it";
+
+export class TakeRequests {
+  private readonly ports: TakeRequestsPorts;
+  private readonly underWay = new Map<string, Promise<void>>();
+
+  constructor(ports: TakeRequestsPorts) {
+    this.ports = ports;
+  }
+
+  /** Begins what is there. A request waits for no other: one may take seconds. */
+  async look(lanes: () => readonly { readonly lane: Lane }[]): Promise<void> {
+    const { store, instanceId } = this.ports;
+    if (!(await store.hasLeftRequests())) return;
+    const own = lanes().map(({ lane }) => lane);
+    if (own.length === 0) return;
+    const begun = await store.beginRequests(own, instanceId(), [...this.underWay.keys()]);
+    for (const request of begun) {
+      const carried = this.carryOut(request).finally(() => this.underWay.delete(request.leftId));
+      this.underWay.set(request.leftId, carried);
+    }
+  }
+
+  /** Resolves when everything that was begun has ended. */
+  async settled(): Promise<void> {
+    await Promise.all(this.underWay.values());
+  }
+
+  private async carryOut(request: BegunRequest): Promise<void> {
+    const { store, instanceId, onTaken } = this.ports;
+    const by = instanceId();
+    try {
+      const answer = await this.answerTo(request);
+      if (answer === "nothing done") await store.putBackRequest(request.leftId, by);
+      else if (answer !== "in doubt") await store.answerRequest(request.leftId, by, answer.json);
+    } catch {
+      // The database did not take the answer: the next look finds the request begun and without one.
+    }
+    onTaken();
+  }
+
+  /** Without an answer the lane is not this node's any more, and its next owner begins the request, or repeats it. */
+  private async answerTo(request: BegunRequest): Promise<Answered | "nothing done" | "in doubt"> {
+    const { lane, action, body, owner, repeatable, begunBefore } = request;
+    if (begunBefore && !repeatable) return told(outcomeUnknown(INTERRUPTED));
+    try {
+      const fate = await this.ports.actions.receive(lane, { action, body: JSON.parse(body), owner });
+      if (!(fate instanceof FencepostError)) return { json: JSON.stringify(fate) };
+      if (fate.code !== "NOT_LEADER") return told(fate);
+      if (fate.extras.outcome !== "unknown" && !begunBefore) return "nothing done";
+      return repeatable ? "in doubt" : told(outcomeUnknown(INTERRUPTED));
+    } catch (error) {
+      return told(error instanceof FencepostError ? error : outcomeUnknown(FAILED, { cause: error }));
+    }
+  }
+}
+
+interface Answered {
+  readonly json: string;
+}
+
+function told(error: FencepostError): Answered {
+  return { json: JSON.stringify({ problem: problemFrom(error) }) };
+}

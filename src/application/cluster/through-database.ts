@@ -1,0 +1,156 @@
+/**
+ * What only a lane's owner can do, for an owner that cannot be asked because it is embedded in another process: left in the
+ * database, where the owner carries it out (take-requests.ts) and writes its answer. The sender waits for that, so that its
+ * caller hears what it would have heard from the owner itself.
+ *
+ * Reads and writes: requests that were left. Writes nothing of a lane. What the owner has not begun in time is withdrawn, and
+ * the caller is told that nothing was done; what it has begun and does not answer is told as unknown. A crash of this process
+ * leaves a request that is carried out unheard, or never begun because its time is over.
+ */
+import { DatabaseSilent, type FencepostError, outcomeUnknown, queueFull, unavailable } from "../../domain/errors.ts";
+import { type Lane, laneKey } from "../../domain/lane.ts";
+import { errorFrom } from "../../domain/refusal.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Entropy } from "../../ports/entropy.ts";
+import { OutcomeUnknown } from "../../ports/lane-store.ts";
+import type { LeftRequestStore, LeftStanding } from "../../ports/left-request-store.ts";
+import type { LaneAnswer, LaneRequest } from "../../ports/peers.ts";
+import type { WakeUps } from "../../ports/wake-ups.ts";
+import type { Fate } from "./journey.ts";
+
+export interface ThroughDatabasePorts {
+  readonly store: Pick<LeftRequestStore, "leaveRequest" | "leftStanding" | "withdrawRequest">;
+  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
+  readonly entropy: Pick<Entropy, "uuid">;
+  readonly wakeUps: Pick<WakeUps, "hears">;
+  /** How many may wait for one lane's owner. */
+  readonly perLane: number;
+  /** There are rows for owners to take up. */
+  readonly onLeft: () => void;
+}
+
+interface Waiting {
+  readonly key: string;
+  /** Withdrawn then, unless it was begun; given up at the later time all the same. */
+  readonly beginByMs: number;
+  readonly answerByMs: number;
+  resolve(fate: Fate<LaneAnswer>): void;
+}
+
+/** As long as a request that is forwarded has patience for. */
+const BEGUN_WITHIN_MS = 4_000;
+/** A request that was begun may wait for a send that is out, or for a transaction to stand still. */
+const ANSWERED_WITHIN_MS = 8_000;
+/** Between two looks. Who hears of answers looks then, and else only for hints that were lost. */
+const LOOK_EVERY_MS = { hearing: 250, deaf: 25 };
+
+const UNHEARD =
+  "the process that acts for this signer did not say whether this was done; look whether it was before you repeat it";
+const NOT_BEGUN =
+  "the process that acts for this signer did not take this up in time, and will not any more; nothing was done, repeat it";
+
+export class ThroughDatabase {
+  private readonly ports: ThroughDatabasePorts;
+  private readonly waiting = new Map<string, Waiting>();
+  private isWatching = false;
+  private isHurried = false;
+  private pause = new AbortController();
+
+  constructor(ports: ThroughDatabasePorts) {
+    this.ports = ports;
+  }
+
+  async ask(lane: Lane, request: LaneRequest): Promise<Fate<LaneAnswer>> {
+    const { store, clock, entropy, perLane, onLeft } = this.ports;
+    const key = laneKey(lane);
+    if ([...this.waiting.values()].filter((each) => each.key === key).length >= perLane) return queueFull();
+    const { action, owner, repeatable = false } = request;
+    const leftId = entropy.uuid();
+    const left = { leftId, lane, action, owner, repeatable, body: JSON.stringify(request.body, bigintAsDigits) };
+    const nowMs = clock.monotonicMs();
+    return new Promise((resolve) => {
+      const times = { beginByMs: nowMs + BEGUN_WITHIN_MS, answerByMs: nowMs + ANSWERED_WITHIN_MS };
+      this.waiting.set(leftId, { key, ...times, resolve });
+      store.leaveRequest(left, BEGUN_WITHIN_MS).then(
+        () => {
+          onLeft();
+          void this.watch();
+        },
+        (error) => this.answer(leftId, notLeft(error)),
+      );
+    });
+  }
+
+  /** An owner has answered something. */
+  look(): void {
+    this.pause.abort();
+  }
+
+  /** This process ends: what nobody has begun is withdrawn now, and the rest is unknown. */
+  hurry(): void {
+    this.isHurried = true;
+    this.look();
+  }
+
+  private async watch(): Promise<void> {
+    if (this.isWatching) return;
+    this.isWatching = true;
+    const { clock, wakeUps } = this.ports;
+    while (this.waiting.size > 0) {
+      if (!this.isHurried) {
+        const pauseMs = wakeUps.hears ? LOOK_EVERY_MS.hearing : LOOK_EVERY_MS.deaf;
+        await clock.sleep(pauseMs, this.pause.signal).catch(() => undefined);
+      }
+      this.pause = new AbortController();
+      // A database that is away says nothing about them; past their time they are told so.
+      await this.lookOnce([...this.waiting]).catch(() => undefined);
+      this.giveUp();
+    }
+    this.isWatching = false;
+  }
+
+  private async lookOnce(all: readonly (readonly [string, Waiting])[]): Promise<void> {
+    const { store, clock } = this.ports;
+    for (const standing of await store.leftStanding(all.map(([leftId]) => leftId))) this.hear(standing);
+    const nowMs = clock.monotonicMs();
+    const late = all.filter(([leftId, { beginByMs }]) => {
+      return this.waiting.has(leftId) && (this.isHurried || nowMs >= beginByMs);
+    });
+    for (const [leftId] of late) {
+      if (await store.withdrawRequest(leftId)) this.answer(leftId, unavailable(NOT_BEGUN));
+    }
+  }
+
+  private hear({ leftId, answer }: LeftStanding): void {
+    if (answer !== null) this.answer(leftId, readAnswer(answer));
+  }
+
+  private giveUp(): void {
+    const nowMs = this.ports.clock.monotonicMs();
+    for (const [leftId, { answerByMs }] of this.waiting) {
+      if (this.isHurried || nowMs >= answerByMs) this.answer(leftId, outcomeUnknown(UNHEARD));
+    }
+  }
+
+  private answer(leftId: string, fate: Fate<LaneAnswer>): void {
+    this.waiting.get(leftId)?.resolve(fate);
+    this.waiting.delete(leftId);
+  }
+}
+
+function notLeft(error: unknown): FencepostError {
+  if (error instanceof OutcomeUnknown) return outcomeUnknown(UNHEARD, { cause: error });
+  return new DatabaseSilent("nothing was done", error);
+}
+
+function readAnswer(text: string): Fate<LaneAnswer> {
+  const said = JSON.parse(text) as { readonly answer?: unknown; readonly problem?: Record<string, unknown> };
+  if (said.problem === undefined) return { answer: said.answer };
+  const newer = "the process that acts for this signer refused this in words that only a newer version knows";
+  return errorFrom(said.problem) ?? unavailable(newer);
+}
+
+/** Inside the library a face value may be a bigint; between processes it is its decimal digits, which mean the same. */
+function bigintAsDigits(_: string, value: unknown): unknown {
+  return typeof value === "bigint" ? value.toString() : value;
+}

@@ -1,0 +1,30 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { OrderKey } from "../../../src/ports/lane-store.ts";
+import { commitOne, holdLane } from "../../support/lane-samples.ts";
+import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
+
+let subject: PostgresSubject;
+beforeEach(async () => {
+  subject = await createPostgresSubject();
+});
+afterEach(() => subject.close());
+
+it("keys of orders are thrown away when they are 30 days old, with the next that is kept, and no earlier", async () => {
+  const store = await subject.connect();
+  const fence = await holdLane(store);
+  const named = (key: string): OrderKey => ({ subject: "", key, fingerprint: `0x${"1".repeat(64)}` });
+  const carryOut = (key: string) =>
+    commitOne(store, {
+      ...{ kind: "suspend", fence, suspended: true },
+      decision: { action: "suspend", actor: "operator:ops", reason: "a test", order: named(key) },
+    });
+  await carryOut("old");
+  await carryOut("young");
+  const age = "UPDATE fencepost.order_key SET carried_out_at = now() - $2::interval WHERE key = $1";
+  await subject.client.query(age, ["old", "30 days 1 minute"]);
+  await subject.client.query(age, ["young", "29 days 23 hours"]);
+  await carryOut("new");
+  const kept = await Promise.all(["old", "young", "new"].map((key) => store.carriedOut(fence.lane, named(key))));
+  expect(kept.map((fingerprint) => fingerprint !== null)).toEqual([false, true, true]);
+  await store.close();
+});

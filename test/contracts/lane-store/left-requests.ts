@@ -1,0 +1,84 @@
+import { randomUUID } from "node:crypto";
+import { expect, it } from "vitest";
+import type { Lane } from "../../../src/domain/lane.ts";
+import type { LeftRequest } from "../../../src/ports/left-request-store.ts";
+import { aLane } from "../../support/lane-samples.ts";
+import type { LaneStoreContext } from "../lane-store.contract.ts";
+
+const LONG_MS = 60_000;
+
+function aRequest(lane: Lane, more: Partial<LeftRequest> = {}): LeftRequest {
+  const words = { action: "act", body: '{"reason":"\\u0000"}', owner: "checkout", repeatable: true };
+  return { leftId: randomUUID(), lane, ...words, ...more };
+}
+
+/** What every store promises of requests that a node leaves for the owner of their lane. */
+export function leftRequestsContract(context: LaneStoreContext): void {
+  const [first, second] = [randomUUID(), randomUUID()];
+  const begin = (lane: Lane, by = first, except: readonly string[] = []) =>
+    context.store.beginRequests([lane], by, except);
+  const standing = async ({ leftId }: LeftRequest) => (await context.store.leftStanding([leftId]))[0];
+
+  it("are begun in the order in which they were left, by an owner of their lane alone", async () => {
+    const [lane, other] = [aLane(), aLane()];
+    const requests = [aRequest(lane), aRequest(lane, { owner: null, repeatable: false }), aRequest(other)];
+    for (const request of requests) {
+      await context.store.leaveRequest(request, LONG_MS);
+      await context.subject.tick();
+    }
+    expect(await context.store.hasLeftRequests()).toBe(true);
+    const begun = requests.slice(0, 2).map((request) => ({ ...request, begunBefore: false }));
+    expect(await begin(lane)).toEqual(begun);
+    expect(await Promise.all(requests.map(standing))).toMatchObject([
+      { begun: true },
+      { begun: true },
+      { begun: false },
+    ]);
+  });
+
+  it("are answered once, by the one that began them last", async () => {
+    const lane = aLane();
+    const request = aRequest(lane);
+    await context.store.leaveRequest(request, LONG_MS);
+    await begin(lane);
+    expect(await begin(lane, second)).toMatchObject([{ leftId: request.leftId, begunBefore: true }]);
+    await context.store.answerRequest(request.leftId, first, "late");
+    expect(await standing(request)).toMatchObject({ answer: null });
+    await context.store.answerRequest(request.leftId, second, '{"answer":"\\u0000"}');
+    await context.store.answerRequest(request.leftId, second, "twice");
+    expect(await standing(request)).toEqual({ leftId: request.leftId, begun: true, answer: '{"answer":"\\u0000"}' });
+    expect(await begin(lane)).toEqual([]);
+  });
+
+  it("are withdrawn by their sender, unless somebody has begun them", async () => {
+    const lane = aLane();
+    const requests = [aRequest(lane), aRequest(lane)] as const;
+    await context.store.leaveRequest(requests[0], LONG_MS);
+    expect(await context.store.withdrawRequest(requests[0].leftId)).toBe(true);
+    expect(await standing(requests[0])).toBeUndefined();
+    await context.store.leaveRequest(requests[1], LONG_MS);
+    expect(await begin(lane)).toHaveLength(1);
+    expect(await context.store.withdrawRequest(requests[1].leftId)).toBe(false);
+  });
+
+  it("are begun anew after they were put back, as if nobody had", async () => {
+    const lane = aLane();
+    const request = aRequest(lane);
+    await context.store.leaveRequest(request, LONG_MS);
+    await begin(lane);
+    await context.store.putBackRequest(request.leftId, second);
+    expect(await begin(lane), "another puts nothing back").toMatchObject([{ begunBefore: true }]);
+    await context.store.putBackRequest(request.leftId, first);
+    expect(await begin(lane, second)).toMatchObject([{ begunBefore: false }]);
+  });
+
+  it("are not begun past their time, nor while they are under way", async () => {
+    const lane = aLane();
+    const [late, busy] = [aRequest(lane), aRequest(lane)];
+    await context.store.leaveRequest(late, 0);
+    await context.store.leaveRequest(busy, LONG_MS);
+    await context.subject.tick();
+    expect(await begin(lane, first, [busy.leftId])).toEqual([]);
+    expect(await begin(lane)).toMatchObject([{ leftId: busy.leftId }]);
+  });
+}
