@@ -24,6 +24,8 @@ const EACH = {
       : []),
     // Minutes of everything that a real chain and the way to it can do: `npm run test:chain`.
     ...(process.env.FENCEPOST_CHAIN_LONG === undefined ? ["test/integration/long/**"] : []),
+    // Each example as its reader has it, installed by npm: `npm run test:examples`.
+    ...(process.env.FENCEPOST_EXAMPLES_LONG === undefined ? ["test/integration/examples/**"] : []),
     // Clients of other makers, installed for it: `npm run test:clients`.
     ...(process.env.FENCEPOST_CLIENTS === undefined ? ["test/integration/clients/**"] : []),
   ],

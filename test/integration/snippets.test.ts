@@ -2,13 +2,13 @@
  * Every snippet of the pages about testing, viem and ethers, run in a directory of its own. `npm run test:pack` is the long
  * form: the package as npm would publish it, installed by npm, with a typed script of ten lines, all compiled against its types.
  */
-import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Stack, startFencepost } from "fencepost/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { spawnScript } from "../support/node-process.ts";
+import { linkPackages, npmInstall, pack } from "../support/packed.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../support/temporary-directory.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -55,22 +55,9 @@ function snippetsOf(page: string): readonly (readonly [name: string, text: strin
   ]);
 }
 
-/** As npm would publish it, from the registry or its cache. */
 function install(): void {
-  const pack = ["pack", "--ignore-scripts", "--silent", "--pack-destination", directory.path];
-  const tarball = execFileSync("npm", pack, { cwd: root, encoding: "utf8" }).trim();
   const versions = { ...manifest.dependencies, ...manifest.devDependencies };
-  const packages = BESIDE.map((name) => `${name}@${versions[name]}`);
-  const options = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts"];
-  execFileSync("npm", ["install", ...options, `./${tarball}`, ...packages], { cwd: directory.path, stdio: "pipe" });
-}
-
-function link(): void {
-  const modules = join(directory.path, "node_modules");
-  mkdirSync(join(modules, "@types"), { recursive: true });
-  symlinkSync(root, join(modules, "fencepost"));
-  for (const name of ["viem", "ethers", "@types/node"])
-    symlinkSync(join(root, "node_modules", name), join(modules, name));
+  npmInstall(directory.path, [pack(directory.path), ...BESIDE.map((name) => `${name}@${versions[name]}`)]);
 }
 
 beforeAll(async () => {
@@ -78,7 +65,7 @@ beforeAll(async () => {
   stack = await startFencepost();
   writeFileSync(join(directory.path, "package.json"), JSON.stringify({ name: "app", private: true, type: "module" }));
   if (IS_LONG) install();
-  else link();
+  else linkPackages(directory.path, ["viem", "ethers", "@types/node"]);
   const snippets = [...snippetsOf("testing.md"), ...snippetsOf("viem.md"), ["ten-lines", TEN_LINES] as const];
   for (const [name, text] of snippets) writeFileSync(join(directory.path, `${name}.ts`), text);
   writeFileSync(join(directory.path, "tsconfig.json"), JSON.stringify(TSCONFIG));
