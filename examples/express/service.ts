@@ -30,5 +30,8 @@ export function createService(fencepost: FencepostClient, signer: string): Expre
 /** What Fencepost refuses is told as it tells it: status, code, and which field is wrong. */
 const asProblem: ErrorRequestHandler = (error, _request, response, next) => {
   if (!(error instanceof FencepostError)) return next(error);
-  response.status(error.status ?? 503).type("application/problem+json").json(error.problem);
+  response
+    .status(error.status ?? 503)
+    .type("application/problem+json")
+    .json(error.problem);
 };

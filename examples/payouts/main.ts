@@ -29,7 +29,9 @@ if (code !== 0) throw new Error(`the shop ended with ${code}`);
 
 const database = new Client(stack.databaseUrl);
 await database.connect();
-const { rows } = await database.query<{ recipient: string; wei: string }>("SELECT recipient, wei FROM orders WHERE state = 'PAID'");
+const { rows } = await database.query<{ recipient: string; wei: string }>(
+  "SELECT recipient, wei FROM orders WHERE state = 'PAID'",
+);
 await database.end();
 let once_ = 0;
 for (const { recipient, wei } of rows) {

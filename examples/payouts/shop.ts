@@ -59,7 +59,9 @@ export async function keepBooks({ pool, fencepost }: Shop, signal: AbortSignal):
 function placeIn(pool: Pool): FeedStore {
   return {
     load: async () => {
-      const { rows } = await pool.query<{ seq: string; epoch: string }>("SELECT seq, epoch FROM feed_place WHERE seq > 0");
+      const { rows } = await pool.query<{ seq: string; epoch: string }>(
+        "SELECT seq, epoch FROM feed_place WHERE seq > 0",
+      );
       return rows[0] && { seq: Number(rows[0].seq), epoch: Number(rows[0].epoch) };
     },
     save: ({ seq, epoch }) => pool.query("UPDATE feed_place SET seq = $1, epoch = $2", [seq, epoch]),

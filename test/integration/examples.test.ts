@@ -49,7 +49,9 @@ describe.each(examples)("the example %s", (name) => {
   });
 
   it("is explained on its page in ten lines, and named in docs/examples.md", () => {
-    const page = readFileSync(join(root, "examples", name, "README.md"), "utf8").trimEnd().split("\n");
+    const page = readFileSync(join(root, "examples", name, "README.md"), "utf8")
+      .trimEnd()
+      .split("\n");
     expect(page.length).toBeLessThanOrEqual(12);
     expect(page.slice(-4)).toEqual(["```sh", "npm install", "npm start", "```"]);
     expect(readFileSync(join(root, "docs/examples.md"), "utf8")).toContain(`(../examples/${name}/README.md)`);

@@ -20,11 +20,15 @@ const RUNTIMES: readonly Runtime[] = [
 ];
 
 describe("the SDK", () => {
-  it.for(RUNTIMES)("sends, repeats, follows and refuses on $name", { timeout: 300_000 }, async (runtime, { edr, nodes }) => {
-    const binary = await installed(runtime.name, runtime.install);
-    if (binary === null) return;
-    const { url } = await nodes.start(edr.url);
-    const { stdout } = await program(binary, [...runtime.run, SCRIPT, SDK, url, SIGNER, RECIPIENT]);
-    expect(JSON.parse(stdout)).toEqual({ same: true, last: "CONFIRMED", refused: "INVALID_REQUEST", told: true });
-  });
+  it.for(RUNTIMES)(
+    "sends, repeats, follows and refuses on $name",
+    { timeout: 300_000 },
+    async (runtime, { edr, nodes }) => {
+      const binary = await installed(runtime.name, runtime.install);
+      if (binary === null) return;
+      const { url } = await nodes.start(edr.url);
+      const { stdout } = await program(binary, [...runtime.run, SCRIPT, SDK, url, SIGNER, RECIPIENT]);
+      expect(JSON.parse(stdout)).toEqual({ same: true, last: "CONFIRMED", refused: "INVALID_REQUEST", told: true });
+    },
+  );
 });

@@ -39,7 +39,10 @@ const start = (place: string, variables: Variables = {}) =>
 describe("copied, installed and started, the example", () => {
   it.each<[name: string, said: readonly RegExp[]]>([
     ["payouts", [/^the shop was killed/m, /^40 of 40 orders are PAID, 40 of them exactly once on the chain$/m]],
-    ["viem", [/^-  transport: http/m, /^\+  transport: fencepost/m, /^through Fencepost: 20 of 20 payments arrived$/m]],
+    [
+      "viem",
+      [/^- {2}transport: http/m, /^\+ {2}transport: fencepost/m, /^through Fencepost: 20 of 20 payments arrived$/m],
+    ],
     ["mint", [/^(?:0x\w{40} minted [1-9]\d*\n){4}/m, /^asked for once more, there are 100 tickets$/m]],
     ["express", [/^paid again +\{ status: 202/m, /^other amount \{\s+status: 409/m, /^looked at.*CONFIRMED/ms]],
     ["nextjs", [/^paid +202$/m, /^other amount 409$/m, /^looked at.*CONFIRMED/ms]],
@@ -51,7 +54,11 @@ describe("copied, installed and started, the example", () => {
     for (const each of said) expect(output).toMatch(each);
   });
 
-  it("three-nodes loses nothing where the owner is killed", { timeout: TIMEOUT_MS }, async ({ edr, nodes, database }) => {
+  it("three-nodes loses nothing where the owner is killed", { timeout: TIMEOUT_MS }, async ({
+    edr,
+    nodes,
+    database,
+  }) => {
     const three = await Promise.all([1, 2, 3].map(() => nodes.start(edr.url, SHORT_LEASE)));
     const place = install("three-nodes");
     const child = start(place, { FENCEPOST_URLS: three.map(({ url }) => url).join(","), SIGNER, RUN: "run" });

@@ -1,5 +1,5 @@
 /** The SDK, wherever there is `fetch`: `<runtime> with-sdk.mjs SDK URL FROM TO`, where SDK is the module to import. */
-const [sdk, url, signer, to] = (globalThis.Deno?.args ?? globalThis.process.argv.slice(2));
+const [sdk, url, signer, to] = globalThis.Deno?.args ?? globalThis.process.argv.slice(2);
 const { createClient, FencepostError } = await import(sdk);
 
 const fencepost = createClient({ url });

@@ -71,7 +71,12 @@ async function replaced(web3) {
   await chain.send({ method: "evm_setIntervalMining", params: [50] });
   while (found.receipt === null) found = await own(old);
   const receipt = await web3.eth.getTransactionReceipt(found.txHash);
-  return { ordered: ordered.status, pending: pending.hash === old, another: found.txHash !== old, status: Number(receipt.status) };
+  return {
+    ordered: ordered.status,
+    pending: pending.hash === old,
+    another: found.txHash !== old,
+    status: Number(receipt.status),
+  };
 }
 
 main().then(

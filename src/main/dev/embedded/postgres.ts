@@ -1,8 +1,8 @@
 import type { Clock } from "../../../ports/clock.ts";
 import { lockDirectory } from "./directory-lock.ts";
 import { EmbeddedError } from "./embedded-error.ts";
-import { locateNative } from "./needed-packages.ts";
 import { assertPortFree, freePort, LOOPBACK } from "./loopback-port.ts";
+import { locateNative } from "./needed-packages.ts";
 import { prepareBinaries } from "./postgres/binaries.ts";
 import { openCluster, SUPERUSER } from "./postgres/cluster.ts";
 import { choosePlace, makeDirectory } from "./postgres/place.ts";
