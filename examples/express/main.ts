@@ -9,10 +9,10 @@ const server = createService(stack.client, stack.signers[0] ?? "").listen(0);
 await once(server, "listening");
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/payments/order-42`;
 
-async function ask(method: string, body?: object) {
+async function ask(method: string, body?: object): Promise<Record<string, unknown>> {
   const headers = { "content-type": "application/json" };
   const answer = await fetch(url, { method, headers, body: body && JSON.stringify(body) });
-  return { status: answer.status, ...((await answer.json()) as Record<string, unknown>) };
+  return { status: answer.status, ...((await answer.json()) as object) };
 }
 
 const payment = { to: "0x00000000000000000000000000000000000000AA", value: "5" };

@@ -1,6 +1,8 @@
 /** Starts a PostgreSQL, a chain and the shop; kills the shop in the middle of its work; looks at what was paid. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { startFencepost } from "fencepost/testing";
 import { Client } from "pg";
 
@@ -21,7 +23,9 @@ function startShop() {
 }
 
 const first = startShop();
-for await (const text of first.stdout ?? []) if (/placed 25\n/.test(String(text))) first.kill("SIGKILL");
+for await (const line of createInterface({ input: first.stdout as Readable })) {
+  if (line === "placed 25") first.kill("SIGKILL");
+}
 console.log("the shop was killed at its 25th order");
 
 const [code] = await once(startShop(), "exit");
@@ -33,10 +37,10 @@ const { rows } = await database.query<{ recipient: string; wei: string }>(
   "SELECT recipient, wei FROM orders WHERE state = 'PAID'",
 );
 await database.end();
-let once_ = 0;
+let exact = 0;
 for (const { recipient, wei } of rows) {
   const balance = BigInt(String(await stack.chain.rpc("eth_getBalance", [recipient, "latest"])));
-  if (balance === BigInt(wei)) once_++;
+  if (balance === BigInt(wei)) exact++;
 }
-console.log(`${rows.length} of ${ORDERS} orders are PAID, ${once_} of them exactly once on the chain`);
+console.log(`${rows.length} of ${ORDERS} orders are PAID, ${exact} of them exactly once on the chain`);
 await stack.stop();

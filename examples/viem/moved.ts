@@ -8,6 +8,7 @@ const wallet = createWalletClient({
   account: signer,
   chain: foundry,
   transport: fencepost({ client: createClient({ url }), rpc: http(rpcUrl) }),
+  pollingInterval: 200,
 }).extend(publicActions);
 
 const paid = await Promise.allSettled(

@@ -7,6 +7,7 @@ const wallet = createWalletClient({
   account: privateKeyToAccount(key, { nonceManager }),
   chain: foundry,
   transport: http(rpcUrl),
+  pollingInterval: 200,
 }).extend(publicActions);
 
 const paid = await Promise.allSettled(

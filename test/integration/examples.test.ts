@@ -26,7 +26,7 @@ const manifestOf = (name: string) =>
 
 /** The packages that a file imports, by their names. */
 function importedBy(text: string): readonly string[] {
-  const places = [...text.matchAll(/(?:from|import) "([^"]+)"/g)].map(([, place = ""]) => place);
+  const places = [...text.matchAll(/^(?:import|\}).* from "([^"]+)";$/gm)].map(([, place = ""]) => place);
   return places
     .filter((place) => !/^(\.|node:)/.test(place))
     .map((place) => (/^@[^/]+\/[^/]+|^[^/]+/.exec(place) ?? [""])[0]);

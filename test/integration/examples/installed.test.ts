@@ -44,7 +44,7 @@ describe("copied, installed and started, the example", () => {
       [/^- {2}transport: http/m, /^\+ {2}transport: fencepost/m, /^through Fencepost: 20 of 20 payments arrived$/m],
     ],
     ["mint", [/^(?:0x\w{40} minted [1-9]\d*\n){4}/m, /^asked for once more, there are 100 tickets$/m]],
-    ["express", [/^paid again +\{ status: 202/m, /^other amount \{\s+status: 409/m, /^looked at.*CONFIRMED/ms]],
+    ["express", [/^paid again +\{\s+status: 202/m, /^other amount \{\s+status: 409/m, /^looked at.*CONFIRMED/ms]],
     ["nextjs", [/^paid +202$/m, /^other amount 409$/m, /^looked at.*CONFIRMED/ms]],
   ])("%s does what its page says", { timeout: TIMEOUT_MS }, async (name, said) => {
     const child = start(install(name));

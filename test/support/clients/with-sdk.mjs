@@ -1,5 +1,5 @@
 /** The SDK, wherever there is `fetch`: `<runtime> with-sdk.mjs SDK URL FROM TO`, where SDK is the module to import. */
-const [sdk, url, signer, to] = globalThis.Deno?.args ?? globalThis.process.argv.slice(2);
+const [sdk, url, signer, to] = process.argv.slice(2);
 const { createClient, FencepostError } = await import(sdk);
 
 const fencepost = createClient({ url });
@@ -9,7 +9,7 @@ const states = [];
 for await (const { state } of sent) states.push(state);
 const refused = await fencepost.send({ signer, payload: { to: "nobody" } }).catch((error) => error);
 const [first] = (await fencepost.completionsPage({ wait: 5 })).items;
-console.log(
+process.stdout.write(
   JSON.stringify({
     same: sent.id === again.id,
     last: states.at(-1),
