@@ -27,6 +27,8 @@ const EACH = {
     ...(process.env.FENCEPOST_CHAIN_LONG === undefined ? ["test/integration/long/**"] : []),
     // Backups, restores, upgrades and the image's content, on servers of their own: `npm run test:drills`.
     ...(process.env.FENCEPOST_DRILLS === undefined ? ["test/drills/**"] : []),
+    // Each example as its reader has it, installed by npm: `npm run test:examples`.
+    ...(process.env.FENCEPOST_EXAMPLES_LONG === undefined ? ["test/integration/examples/**"] : []),
     // Clients of other makers, installed for it: `npm run test:clients`.
     ...(process.env.FENCEPOST_CLIENTS === undefined ? ["test/integration/clients/**"] : []),
     // Alert rules and dashboard in a real Prometheus and Grafana: `npm run test:signals`.

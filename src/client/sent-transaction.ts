@@ -33,7 +33,7 @@ export class SentTransaction implements AsyncIterable<Transaction> {
   }
 
   /** The hash of the newest attempt, as soon as one is signed. It may be repriced and mined under another: `mined()` tells. */
-  async hash(options?: WaitOptions): Promise<string> {
+  async hash(options?: WaitOptions): Promise<`0x${string}`> {
     const { txHash, state, subState } = await this.#until((seen) => seen.txHash !== null || isSettled(seen), options);
     if (txHash !== null) return txHash;
     throw endedWithout(`${this.txId} ended as ${state}/${subState} before it was signed`);

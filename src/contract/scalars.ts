@@ -13,6 +13,10 @@ export const Hash = Type.String({
   examples: ["0x6f4c9d2a1b8e3f70c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c"],
 });
 
+/** The same in answers, typed as wallet libraries take them. */
+export const AnsweredAddress = Type.Unsafe<`0x${string}`>(Address);
+export const AnsweredHash = Type.Unsafe<`0x${string}`>(Hash);
+
 export const Hex = Type.String({ pattern: "^0x([0-9a-f]{2})*$", description: "Bytes, lower-case hex." });
 
 /** As requests may bring them. */

@@ -4,7 +4,21 @@ import { SCOPES } from "../domain/principal.ts";
 import { ATTEMPT_KINDS } from "../domain/transaction.ts";
 import { STATES, SUB_STATES, type SubState, TRANSITIONS, type TransitionEvent } from "../domain/transitions.ts";
 import { FeeType } from "./create.ts";
-import { Address, ChainId, Decimal, Hash, Hex, Nonce, Owner, PoolName, RequestId, Timestamp, TxId } from "./scalars.ts";
+import {
+  Address,
+  AnsweredAddress,
+  AnsweredHash,
+  ChainId,
+  Decimal,
+  Hash,
+  Hex,
+  Nonce,
+  Owner,
+  PoolName,
+  RequestId,
+  Timestamp,
+  TxId,
+} from "./scalars.ts";
 import { named, nullable, oneOf, optional, query } from "./shapes.ts";
 
 const LIST_LIMIT = 1_000;
@@ -34,7 +48,7 @@ const Attempt = named(
   {
     ordinal: Type.Integer({ minimum: 1 }),
     kind: oneOf(ATTEMPT_KINDS),
-    txHash: nullable(Hash),
+    txHash: nullable(AnsweredHash),
     gas: Decimal,
     type: FeeType,
     ...fees,
@@ -48,14 +62,14 @@ const Attempt = named(
 );
 
 const Receipt = named("Receipt", {
-  txHash: Hash,
+  txHash: AnsweredHash,
   blockNumber: Type.Integer({ minimum: 0 }),
-  blockHash: Hash,
+  blockHash: AnsweredHash,
   transactionIndex: Type.Integer({ minimum: 0 }),
   status: oneOf(["success", "reverted"]),
   gasUsed: Decimal,
   effectiveGasPrice: nullable(Decimal),
-  contractAddress: nullable(Address),
+  contractAddress: nullable(AnsweredAddress),
 });
 
 const HistoryEntry = named("HistoryEntry", {
@@ -98,7 +112,7 @@ export const Transaction = named(
     nonce: nullable(Nonce),
     state: State,
     subState: nullable(SubStateWord),
-    txHash: nullable(Hash),
+    txHash: nullable(AnsweredHash),
     payload: NormalisedPayload,
     gas: nullable(Decimal),
     metadata: nullable(Type.Object({}, { additionalProperties: true })),

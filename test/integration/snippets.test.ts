@@ -1,14 +1,15 @@
 /**
- * Every snippet of the pages about testing, viem and ethers, run in a directory of its own. `npm run test:pack` is the long
+ * Every snippet of the pages about the SDK, embedding, testing, viem and ethers, JSON-RPC, pools and time, run in a directory of its own. `npm run test:pack` is the long
  * form: the package as npm would publish it, installed by npm, with a typed script of ten lines, all compiled against its types.
  */
-import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Stack, startFencepost } from "fencepost/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { spawnScript } from "../support/node-process.ts";
+import { blocksOf, openSnippets } from "../support/open-snippets.ts";
+import { linkPackages, npmInstall, pack } from "../support/packed.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../support/temporary-directory.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -18,6 +19,8 @@ const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as
 >;
 /** What a user has beside Fencepost. */
 const BESIDE = ["typescript", "@types/node", "viem", ...Object.keys(manifest.peerDependencies)];
+/** Libraries in whose transactions the page about embedding sends. */
+const OF_CALLERS = ["pg", "drizzle-orm", "kysely", "knex", "postgres"];
 const IS_LONG = process.env.FENCEPOST_PACK_LONG !== undefined;
 
 const TEN_LINES = `
@@ -46,39 +49,28 @@ const TSCONFIG = {
 let directory: TemporaryDirectory;
 let stack: Stack;
 
-/** The blocks of a page, on the stack's addresses instead of those of \`fencepost dev\`. */
+/** The blocks of a page, on the stack's addresses instead of those of `fencepost dev`. */
 function snippetsOf(page: string): readonly (readonly [name: string, text: string])[] {
-  const blocks = [...readFileSync(join(root, "docs", page), "utf8").matchAll(/^```ts\n(.*?)^```/gms)];
-  return blocks.map(([, text = ""], index) => [
+  return blocksOf(page).map((text, index) => [
     `${page.replace(".md", "")}-${index}`,
     text.replaceAll("http://127.0.0.1:3000", stack.url).replaceAll("http://127.0.0.1:8545", stack.rpcUrl),
   ]);
 }
 
-/** As npm would publish it, from the registry or its cache. */
 function install(): void {
-  const pack = ["pack", "--ignore-scripts", "--silent", "--pack-destination", directory.path];
-  const tarball = execFileSync("npm", pack, { cwd: root, encoding: "utf8" }).trim();
   const versions = { ...manifest.dependencies, ...manifest.devDependencies };
-  const packages = BESIDE.map((name) => `${name}@${versions[name]}`);
-  const options = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts"];
-  execFileSync("npm", ["install", ...options, `./${tarball}`, ...packages], { cwd: directory.path, stdio: "pipe" });
-}
-
-function link(): void {
-  const modules = join(directory.path, "node_modules");
-  mkdirSync(join(modules, "@types"), { recursive: true });
-  symlinkSync(root, join(modules, "fencepost"));
-  for (const name of ["viem", "ethers", "@types/node"])
-    symlinkSync(join(root, "node_modules", name), join(modules, name));
+  npmInstall(directory.path, [
+    pack(directory.path),
+    ...[...BESIDE, ...OF_CALLERS].map((name) => `${name}@${versions[name]}`),
+  ]);
 }
 
 beforeAll(async () => {
   directory = await makeTemporaryDirectory();
-  stack = await startFencepost();
+  stack = await startFencepost({ pools: { payouts: [1, 2] } });
   writeFileSync(join(directory.path, "package.json"), JSON.stringify({ name: "app", private: true, type: "module" }));
   if (IS_LONG) install();
-  else link();
+  else linkPackages(directory.path, ["viem", "ethers", "@types/node", ...OF_CALLERS]);
   const snippets = [...snippetsOf("testing.md"), ...snippetsOf("viem.md"), ["ten-lines", TEN_LINES] as const];
   for (const [name, text] of snippets) writeFileSync(join(directory.path, `${name}.ts`), text);
   writeFileSync(join(directory.path, "tsconfig.json"), JSON.stringify(TSCONFIG));
@@ -88,12 +80,15 @@ afterAll(async () => {
   await directory?.remove();
 });
 
-const run = async (name: string) => {
-  const child = spawnScript([join("out", `${name}.js`)], { directory: directory.path });
+const run = async (script: string) => {
+  const child = spawnScript([script], { directory: directory.path });
   const { code } = await child.exited;
   expect({ code, said: `${child.stdout()}${child.stderr()}` }).toEqual({ code: 0, said: expect.any(String) });
   return child.stdout();
 };
+
+/** The types in snippets that are run without a compiler: `as const`, `const store: FeedStore`, `type FeedStore` in an import. */
+const TYPES = / as const|(?<=const \w+): [A-Z]\w+|, type \w+/g;
 
 const LONG: readonly [name: string, said: RegExp][] = [
   ["testing-0", /^CONFIRMED$/m],
@@ -107,12 +102,22 @@ describe("the package", () => {
     expect({ ...(await compiled.exited), said: compiled.stdout() }).toMatchObject({ code: 0, said: "" });
   });
 
+  it("runs every snippet that leaves names open, with what they name", async () => {
+    const open = openSnippets(stack);
+    expect(open).toHaveLength(9);
+    for (const { name, text, said } of open) {
+      // Not compiled: what is given to them is no TypeScript.
+      writeFileSync(join(directory.path, `${name}.mjs`), text.replaceAll(TYPES, ""));
+      expect(await run(`${name}.mjs`), name).toMatch(said);
+    }
+  }, 180_000);
+
   it.each([
     ["viem-0", /^success CONFIRMED$/m],
     ["viem-1", /^1\nfunction$/m],
     ["testing-1", /^# pass 1$/m],
     ...(IS_LONG ? LONG : []),
   ])("runs %s", async (name, said) => {
-    expect(await run(name)).toMatch(said);
+    expect(await run(join("out", `${name}.js`))).toMatch(said);
   });
 });

@@ -37,6 +37,17 @@ describe("a stack", () => {
     });
   });
 
+  it("has the pools that it is told", async () => {
+    const pooled = await startFencepost({ signers: 3, pools: { payouts: [1, 2] } });
+    try {
+      const send = () => pooled.client.send({ signer: { pool: "payouts" }, payload: { to: RECIPIENT, value: "1" } });
+      const signers = (await Promise.all([send(), send()])).map(({ signer }) => signer);
+      expect(signers.sort()).toEqual(pooled.signers.slice(1).sort());
+    } finally {
+      await pooled.stop();
+    }
+  });
+
   it("pauses its blocks, makes them when told, and at the price it is told", async () => {
     await stack.chain.pauseMining();
     const before = await head(stack);
@@ -115,6 +126,7 @@ describe("a stack on a server of one's own", () => {
 describe("startFencepost", () => {
   it.each<[StackOptions, RegExp]>([
     [{ signers: 0 }, /signers must be a whole number from 1 to 500, not 0/],
+    [{ signers: 2, pools: { payouts: [0, 2] } }, /pool payouts: there are signers 0 to 1, and no 2$/],
     [{ blockTimeMs: 0 }, /blockTimeMs must be at least 1, or null/],
     [
       { settings: { FENCEPOST_CONFIRMATIONS: "many" } },

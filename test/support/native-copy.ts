@@ -1,6 +1,6 @@
 import { cp, lstat } from "node:fs/promises";
 import { join } from "node:path";
-import { locateNative } from "../../src/main/dev/embedded/postgres/binaries.ts";
+import { locateNative } from "../../src/main/dev/embedded/needed-packages.ts";
 
 /** The npm package's server as it arrives where install scripts are off: without a single symbolic link. */
 export async function copyNativeWithoutLinks(directory: string): Promise<string> {

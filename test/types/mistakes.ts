@@ -48,6 +48,13 @@ export function right(): unknown[] {
   ]);
 }
 
+/** What answers tell, viem takes: hashes and addresses are `0x…` to the compiler too. */
+export async function answered(): Promise<readonly (`0x${string}` | null | undefined)[]> {
+  const sent = await sdk.send({ signer, payload: { to } });
+  const { receipt, txHash, attempts } = await sent.mined();
+  return [await sent.hash(), receipt?.contractAddress, receipt?.txHash, txHash, attempts[0]?.txHash];
+}
+
 export async function wrong(): Promise<void> {
   // @ts-expect-error a signer is text
   await sdk.send({ signer: 5, payload: { to } });

@@ -5,7 +5,7 @@ type Attempt = Transaction["attempts"][number];
 export const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 export const RECIPIENT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 
-export const hashOf = (ordinal: number) => `0x${String(ordinal).padStart(64, "a")}`;
+export const hashOf = (ordinal: number): `0x${string}` => `0x${String(ordinal).padStart(64, "a")}`;
 
 export function attempt(ordinal: number, kind: Attempt["kind"]): Attempt {
   return {

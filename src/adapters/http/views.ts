@@ -21,7 +21,7 @@ import type { Explanation, Transaction } from "../../contract/transactions.ts";
 import type { Checksum } from "../../domain/checksum.ts";
 import { defined } from "../../domain/defined.ts";
 import type { Explanation as ExplanationOf } from "../../domain/explain/situation.ts";
-import type { Lane } from "../../domain/lane.ts";
+import type { Address, Lane } from "../../domain/lane.ts";
 import type { Reservation } from "../../domain/reservations.ts";
 import type { Payload } from "../../domain/transaction.ts";
 import type { KeyTerms } from "../../ports/key-store.ts";
@@ -67,7 +67,8 @@ export function transactionView(view: TransactionView, checksum: Checksum): Tran
     signer: checksum(lane.signer),
     payload: payloadView(payload, checksum),
     attempts: attempts.map((attempt) => told(attempt, plain(attempt.fees))),
-    receipt: receipt && told(receipt, { contractAddress: contract && checksum(contract) }),
+    // In another casing it is an address still.
+    receipt: receipt && told(receipt, { contractAddress: contract && (checksum(contract) as Address) }),
     validUntil: view.validUntil?.toISOString() ?? null,
     heldSince: view.heldSince?.toISOString() ?? null,
   });

@@ -8,9 +8,9 @@ import { runUntilStopped } from "../start.ts";
 import { listenForStop, type StopSignals } from "../stop-signals.ts";
 import { startAnvil, startDevChain } from "./embedded/chain/child.ts";
 import { EmbeddedError, messageOf } from "./embedded/embedded-error.ts";
+import { type Asking, needPackages } from "./embedded/needed-packages.ts";
 import { startEmbeddedPostgres } from "./embedded/postgres.ts";
 import type { DevChain } from "./embedded/start-chain.ts";
-import { type Needs, needPackages } from "./needed-packages.ts";
 import { type NodeProcess, reportReady, startNodeProcess } from "./node-process.ts";
 import { type DevTerminal, play } from "./terminal.ts";
 
@@ -80,13 +80,13 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
 }
 
 /** What is embedded needs its package, what is the user's own needs none. */
-function needsOf({ config, chain, terminal, say, workingDirectory }: DevRequest): Needs {
+function needsOf({ config, chain, terminal, say, workingDirectory }: DevRequest): Asking {
   const ownChain = config.chains.length > 0 || chain === "anvil";
-  const parts: Needs["parts"] = [
+  const parts: Asking["parts"] = [
     ...(config.databaseUrl === null ? (["database"] as const) : []),
     ...(ownChain ? [] : (["chain"] as const)),
   ];
-  return { parts, ask: terminal?.ask ?? null, say, directory: workingDirectory };
+  return { who: "fencepost dev", parts, ask: terminal?.ask ?? null, say, directory: workingDirectory };
 }
 
 /** The node that runs now: at the press of a key it is killed, and another one takes its place at the same address. */

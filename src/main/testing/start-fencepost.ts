@@ -1,8 +1,8 @@
 /** `fencepost/testing`: a node, a database and a chain of one's own, for the length of a test. */
 import { createClient, type FencepostClient } from "../../client/index.ts";
+import { assertInstalled, type Part } from "../dev/embedded/needed-packages.ts";
 import type { DevAccount } from "../dev/embedded/start-chain.ts";
 import { type ChainInHand, type ChainProcess, startChainProcess } from "./chain-process.ts";
-import { assertPackages } from "./packages.ts";
 import { createTestDatabase, type TestDatabase } from "./test-databases.ts";
 import { startTestNode, type Variables } from "./test-node.ts";
 
@@ -20,6 +20,8 @@ export interface StackOptions {
   readonly chainId?: number;
   /** A PostgreSQL server of your own, with the right to create databases: each stack gets one there, and drops it. */
   readonly databaseUrl?: string;
+  /** Pools of signers, each by its place in `signers`: `{ payouts: [0, 1] }`. */
+  readonly pools?: Readonly<Record<string, readonly number[]>>;
   /** Settings of the node by their variables, over the stack's: `{ FENCEPOST_MAX_FEE: "100gwei" }`. */
   readonly settings?: Variables;
 }
@@ -46,17 +48,25 @@ export interface Stack {
 
 const STRANGERS = 2;
 const MOST_SIGNERS = 500;
+const INSTEAD = { database: "give startFencepost the databaseUrl of a server of your own" };
 
 /** Any number at once, in one process or in several: ports, database and chain are the stack's own. */
 export async function startFencepost(options: StackOptions = {}): Promise<Stack> {
-  const { signers = 3, confirmations = 1, blockTimeMs = 100, chainId, databaseUrl, settings = {} } = options;
+  const { signers = 3, confirmations = 1, blockTimeMs = 100, chainId, databaseUrl } = options;
+  const { pools = {}, settings = {} } = options;
   if (!Number.isInteger(signers) || signers < 1 || signers > MOST_SIGNERS) {
     throw new RangeError(`startFencepost: signers must be a whole number from 1 to ${MOST_SIGNERS}, not ${signers}`);
   }
   if (blockTimeMs !== null && !(blockTimeMs >= 1)) {
     throw new RangeError(`startFencepost: blockTimeMs must be at least 1, or null, not ${blockTimeMs}`);
   }
-  assertPackages({ ownDatabase: databaseUrl !== undefined });
+  for (const [name, members] of Object.entries(pools)) {
+    const stray = members.find((place) => !Number.isInteger(place) || place < 0 || place >= signers);
+    if (stray !== undefined)
+      throw new RangeError(`startFencepost: pool ${name}: there are signers 0 to ${signers - 1}, and no ${stray}`);
+  }
+  const parts: Part[] = databaseUrl === undefined ? ["chain", "database"] : ["chain"];
+  assertInstalled({ who: "fencepost/testing", parts, instead: INSTEAD });
   const undo = new Undo();
   try {
     const [chain, database] = await both(
@@ -65,6 +75,7 @@ export async function startFencepost(options: StackOptions = {}): Promise<Stack>
     );
     const variables = {
       ...variablesOf(chain, database, signers),
+      ...poolsOf(pools, chain),
       FENCEPOST_CONFIRMATIONS: `${confirmations}`,
       ...settings,
     };
@@ -133,6 +144,13 @@ function variablesOf(chain: ChainProcess, database: TestDatabase, signers: numbe
     // A process for the keys is a protection that a test needs no more than half a second later.
     FENCEPOST_SIGNING: "thread",
   };
+}
+
+function poolsOf(pools: NonNullable<StackOptions["pools"]>, { accounts }: ChainProcess): Variables {
+  const written = Object.entries(pools).map(
+    ([name, members]) => `${name}=${members.map((place) => accounts[place]?.address).join("+")}`,
+  );
+  return written.length === 0 ? {} : { FENCEPOST_POOLS: written.join(",") };
 }
 
 /** What is up is taken down again, the last first, once; a failure does not keep the rest up. */

@@ -13,6 +13,8 @@ const DIRECTORY = join(tmpdir(), "fencepost-clients");
 const WEB3_JS = "web3@4.16.0";
 const WEB3_PY = "web3==7.14.0";
 const CAST = "1.7.1";
+const DENO = "2.9.5";
+const BUN = "1.4.4";
 
 export interface Output {
   readonly stdout: string;
@@ -21,6 +23,16 @@ export interface Output {
 
 export function program(file: string, argv: readonly string[]): Promise<Output> {
   return run(file, [...argv], BUFFER);
+}
+
+/** Null, and loudly so, where it is not to be had. */
+export async function installed(name: string, install: () => Promise<string>): Promise<string | null> {
+  try {
+    return await install();
+  } catch (error) {
+    process.stderr.write(`\nNOT TRIED: ${name} could not be installed here: ${String(error).slice(0, 500)}\n\n`);
+    return null;
+  }
 }
 
 /** The directory in which web3.js is installed. */
@@ -44,10 +56,26 @@ export async function web3py(): Promise<string> {
 }
 
 export async function cast(): Promise<string> {
-  const directory = await directoryOf("cast");
-  const name = `@foundry-rs/cast-${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
-  const binary = join(directory, "node_modules", name, "bin/cast");
-  if (!existsSync(binary)) await npm(directory, `${name}@${CAST}`);
+  const arch = process.arch === "x64" ? "amd64" : process.arch;
+  return binaryOf("cast", `@foundry-rs/cast-${process.platform}-${arch}`, "bin/cast", CAST);
+}
+
+export async function deno(): Promise<string> {
+  const arch = process.arch === "x64" ? "x64" : "arm64";
+  const name = process.platform === "darwin" ? `@deno/darwin-${arch}` : `@deno/linux-${arch}-glibc`;
+  return binaryOf("deno", name, "deno", DENO);
+}
+
+export async function bun(): Promise<string> {
+  const arch = process.arch === "x64" ? "x64" : "aarch64";
+  return binaryOf("bun", `@oven/bun-${process.platform}-${arch}`, "bin/bun", BUN);
+}
+
+/** Of the platform's own package: the one that chooses it needs an install script. */
+async function binaryOf(tool: string, name: string, path: string, version: string): Promise<string> {
+  const directory = await directoryOf(tool);
+  const binary = join(directory, "node_modules", name, path);
+  if (!existsSync(binary)) await npm(directory, `${name}@${version}`);
   return binary;
 }
 

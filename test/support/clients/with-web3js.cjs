@@ -1,7 +1,10 @@
-/** web3.js as an application uses it: `node with-web3js.cjs URL DIRECTORY FROM TO BYTECODE`, where DIRECTORY has it installed. */
+/**
+ * web3.js as an application uses it: `node with-web3js.cjs URL CHAIN DIRECTORY FROM TO BYTECODE`, where DIRECTORY has it
+ * installed. URL is the node's; CHAIN is asked for nothing but to pause its blocks.
+ */
 const { createRequire } = require("node:module");
 
-const [url, directory, from, to, bytecode] = process.argv.slice(2);
+const [url, chainUrl, directory, from, to, bytecode] = process.argv.slice(2);
 const { Web3 } = createRequire(`${directory}/package.json`)("web3");
 
 const ABI = [
@@ -17,7 +20,7 @@ const ABI = [
 ];
 
 async function main() {
-  const web3 = new Web3(url);
+  const web3 = new Web3(`${url}/rpc`);
   web3.eth.transactionPollingInterval = 500;
   // It gives up after so many blocks, and those of the test come twenty a second.
   web3.eth.transactionBlockTimeout = 100_000;
@@ -46,8 +49,34 @@ async function main() {
       hashes: new Set(many.map(({ transactionHash }) => transactionHash)).size,
       succeeded: many.filter(({ status }) => Number(status) === 1).length,
       own: own.txHash === transfer.transactionHash,
+      replaced: await replaced(web3),
     }),
   );
+}
+
+/** Priced again by an operator while no block takes it: it is mined under another hash. */
+async function replaced(web3) {
+  const chain = new Web3(chainUrl).requestManager;
+  const own = (hash) => web3.requestManager.send({ method: "fencepost_getTransaction", params: [hash] });
+  await chain.send({ method: "evm_setIntervalMining", params: [0] });
+  const old = await new Promise((resolve, reject) =>
+    web3.eth.sendTransaction({ from, to, value: "3" }).on("transactionHash", resolve).on("error", reject),
+  );
+  const { txId } = await own(old);
+  const order = { method: "POST", headers: { "content-type": "application/json" }, body: '{"reason":"dearer"}' };
+  const ordered = await fetch(`${url}/api/v1/tx/${txId}/reprice`, order);
+  let found = await own(old);
+  while (found.attempts.length < 2) found = await own(old);
+  const pending = await web3.eth.getTransaction(old);
+  await chain.send({ method: "evm_setIntervalMining", params: [50] });
+  while (found.receipt === null) found = await own(old);
+  const receipt = await web3.eth.getTransactionReceipt(found.txHash);
+  return {
+    ordered: ordered.status,
+    pending: pending.hash === old,
+    another: found.txHash !== old,
+    status: Number(receipt.status),
+  };
 }
 
 main().then(

@@ -1,19 +1,24 @@
-"""web3.py as an application uses it: `python with_web3py.py URL FROM TO BYTECODE`."""
+"""web3.py as an application uses it: `python with_web3py.py URL CHAIN FROM TO BYTECODE`.
+
+URL is the node's; CHAIN is asked for nothing but to pause its blocks.
+"""
 
 import json
 import sys
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 from web3 import Web3
 
-url, sender, to, bytecode = sys.argv[1:]
+url, chain_url, sender, to, bytecode = sys.argv[1:]
 ABI = [
     {"type": "constructor", "stateMutability": "nonpayable", "inputs": [{"name": "initial", "type": "uint256"}]},
     {"type": "function", "name": "raise", "stateMutability": "nonpayable", "inputs": [{"name": "value", "type": "uint256"}], "outputs": []},
     {"type": "function", "name": "current", "stateMutability": "view", "inputs": [], "outputs": [{"name": "", "type": "uint256"}]},
 ]
 
-w3 = Web3(Web3.HTTPProvider(url))
+w3 = Web3(Web3.HTTPProvider(f"{url}/rpc"))
+chain = Web3.HTTPProvider(chain_url)
 w3.eth.default_account = sender
 
 
@@ -23,6 +28,36 @@ def receipt(tx_hash):
 
 def send(value):
     return w3.eth.send_transaction({"from": sender, "to": to, "value": value})
+
+
+def own(tx_hash):
+    return w3.provider.make_request("fencepost_getTransaction", [tx_hash.to_0x_hex()])["result"]
+
+
+def replaced():
+    """Priced again by an operator while no block takes it: it is mined under another hash."""
+    chain.make_request("evm_setIntervalMining", [0])
+    old = send(3)
+    order = urllib.request.Request(
+        f"{url}/api/v1/tx/{own(old)['txId']}/reprice",
+        data=b'{"reason":"dearer"}',
+        headers={"content-type": "application/json"},
+    )
+    with urllib.request.urlopen(order) as answer:
+        ordered = answer.status
+    found = own(old)
+    while len(found["attempts"]) < 2:
+        found = own(old)
+    pending = w3.eth.get_transaction(old)
+    chain.make_request("evm_setIntervalMining", [50])
+    while found["receipt"] is None:
+        found = own(old)
+    return {
+        "ordered": ordered,
+        "pending": pending.hash == old,
+        "another": found["txHash"] != old.to_0x_hex(),
+        "status": receipt(found["txHash"]).status,
+    }
 
 
 first = send(5)
@@ -38,7 +73,6 @@ except Exception as error:
 with ThreadPoolExecutor(20) as pool:
     hashes = list(pool.map(lambda _: send(1), range(200)))
     receipts = list(pool.map(receipt, hashes))
-own = w3.provider.make_request("fencepost_getTransaction", [first.to_0x_hex()])["result"]
 print(
     json.dumps(
         {
@@ -48,7 +82,8 @@ print(
             "reverted": reverted,
             "hashes": len(set(hashes)),
             "succeeded": len([each for each in receipts if each.status == 1]),
-            "own": own["txHash"] == first.to_0x_hex(),
+            "own": own(first)["txHash"] == first.to_0x_hex(),
+            "replaced": replaced(),
         }
     )
 )

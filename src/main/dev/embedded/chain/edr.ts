@@ -1,4 +1,4 @@
-import { EmbeddedError } from "../embedded-error.ts";
+import { notInstalled } from "../needed-packages.ts";
 import type { ChainSettings, DevAccount } from "../start-chain.ts";
 import { type Answer, fault, type Handle, INTERNAL_ERROR } from "./json-rpc.ts";
 
@@ -36,9 +36,7 @@ async function loadEdr(): Promise<Edr> {
   try {
     return (await import("@nomicfoundation/edr")).default;
   } catch (error) {
-    const message =
-      'the embedded chain is not installed: run "npm install --save-dev @nomicfoundation/edr", or set FENCEPOST_RPC_URL to a chain of your own';
-    throw new EmbeddedError("NOT_INSTALLED", message, { cause: error });
+    throw notInstalled({ who: "the embedded chain", parts: ["chain"] }, { cause: error });
   }
 }
 

