@@ -1,7 +1,7 @@
 /** The site that `npm run docs:build` makes of docs/ and the files beside it. A dead link fails the build. */
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { defineConfig, type MarkdownRenderer } from "vitepress";
+import { defineConfig, type MarkdownRenderer, type Plugin } from "vitepress";
 import { pagePath, siteLink } from "./page-paths.ts";
 import { CHAPTERS } from "./sidebar.ts";
 
@@ -29,6 +29,18 @@ function leadLinksToPages(md: MarkdownRenderer): void {
   });
 }
 
+/** Pages above docs/, and Vite from there, would look for Vue in the packages of the repository, which has none. */
+const packagesOfDocs: Plugin = {
+  name: "packages-of-docs",
+  enforce: "pre",
+  resolveId(id, importer, options) {
+    if (!/^vue(\/|$)/.test(id)) return null;
+    if (options.ssr) return { id, external: true };
+    if (importer?.startsWith(`${root}docs/`)) return null;
+    return this.resolve(id, `${root}docs/README.md`, { ...options, skipSelf: true });
+  },
+};
+
 export default defineConfig({
   title: "Fencepost",
   description: "Sends EVM transactions from many nodes at once, each exactly once, and follows every one to finality.",
@@ -37,8 +49,7 @@ export default defineConfig({
   cacheDir: "node_modules/.vitepress",
   rewrites: Object.fromEntries([...pages].map((path) => [path, pagePath(path)])),
   cleanUrls: true,
-  // Pages above docs/ would look for it in the repository's own packages, which have none.
-  vite: { resolve: { alias: { "vue/server-renderer": `${root}docs/node_modules/vue/server-renderer/index.mjs` } } },
+  vite: { plugins: [packagesOfDocs] },
   lastUpdated: false,
   markdown: { config: leadLinksToPages, theme: { light: "github-light", dark: "github-dark" } },
   themeConfig: {

@@ -20,7 +20,7 @@ export interface StackOptions {
   readonly chainId?: number;
   /** A PostgreSQL server of your own, with the right to create databases: each stack gets one there, and drops it. */
   readonly databaseUrl?: string;
-  /** Settings of the node by their variables, over the stack's: `{ FENCEPOST_MAX_FEE: "100gwei" }`. */
+  /** Settings of the node by their variables, over the stack's: `{ FENCEPOST_MAX_FEE_GWEI: "100" }`. */
   readonly settings?: Variables;
 }
 
