@@ -4,9 +4,10 @@
  */
 import { posix } from "node:path";
 
-/** In the site, docs/ is the root and its index the first page; the few files above docs/ stand beside it. */
+/** In the site, docs/ is the root and its index the first page. The few files above docs/ have a folder, as two differ only in case. */
 export function pagePath(file: string): string {
-  return file === "docs/README.md" ? "index.md" : file.replace(/^docs\//, "");
+  if (file === "docs/README.md") return "index.md";
+  return file.startsWith("docs/") ? file.slice("docs/".length) : `project/${file}`;
 }
 
 /** Null: leads out of the site, or stays on the page. Else the target's address, or "" where the repository has no page there. */

@@ -43,7 +43,7 @@ describe("the table of contents", () => {
     const links = [
       ["docs/operations/alerts.md", "../errors.md#again", "/errors#again"],
       ["docs/errors.md", "README.md", "/"],
-      ["docs/errors.md", "../ARCHITECTURE.md", "/ARCHITECTURE"],
+      ["docs/errors.md", "../ARCHITECTURE.md", "/project/ARCHITECTURE"],
       ["docs/errors.md", "../src/domain/errors.ts", ""],
       ["docs/errors.md", "#here", null],
       ["docs/errors.md", "https://example.org/a.md", null],

@@ -75,12 +75,14 @@ function asModule(path: string, code: string): string {
   // A part of a configuration file.
   const whole = /^\w+: /.test(code) ? `export default defineConfig({ ${code} });` : code;
   const known: typeof GIVEN = { ...GIVEN, ...OF_PAGE[path] };
-  const open = Object.keys(known).filter(
-    (name) => new RegExp(`\\b${name}\\b`).test(whole) && !new RegExp(`(const|let|import) [^;=]*\\b${name}\\b`).test(whole),
-  );
+  const open = Object.keys(known).filter((name) => isUsed(name, whole) && !isDeclared(name, whole));
   const declared = open.map((name) => `declare const ${name}: ${known[name]};`);
   return `${declared.join("\n")}\n${whole}\nexport {};\n`;
 }
+
+const isUsed = (name: string, code: string) => new RegExp(`\\b${name}\\b`).test(code);
+const isDeclared = (name: string, code: string) =>
+  new RegExp(`(const|let) (${name}\\b|[{[][^}\\]=]*\\b${name}\\b)|import [^;]*\\b${name}\\b[^;]*;`).test(code);
 
 function snippetsOf(path: string): Readonly<Record<string, string>> {
   const name = (at: number) => `${path.replaceAll(/[^a-zA-Z]/g, "-")}-${at}.ts`;

@@ -46,12 +46,15 @@ function isJson(text: string): boolean {
 /** `POST /tx/{txId}/cancel` may leave /api/v1 out; a URL of a node has no method. Other programs' routes are not ours to know. */
 function unknownRoutes(text: string, routes: readonly string[]): readonly string[] {
   const named = [...text.matchAll(/\b(GET|POST|PUT|PATCH|DELETE) (\/(?:\{[^}\s]*\}|[^\s`'",;)?{])*)/g)];
-  const urls = [...text.matchAll(/\bhttp:\/\/127\.0\.0\.1:3000(\/[^\s`'",;)?>$]*)(?!\$)/g)];
+  const urls = [...text.matchAll(/\bhttp:\/\/127\.0\.0\.1:3000(\/[^\s`'",;)?>]*)/g)];
   return [
     ...named.flatMap(([all, method = "", path = ""]) =>
       expand(path).every((each) => isRoute(method.toLowerCase(), each, routes)) ? [] : [all],
     ),
-    ...urls.flatMap(([all, path = ""]) => (path === "/" || isRoute(null, path, routes) ? [] : [all])),
+    // A shell's variable in it may be anything.
+    ...urls.flatMap(([all, path = ""]) =>
+      path === "/" || path.includes("$") || isRoute(null, path, routes) ? [] : [all],
+    ),
   ];
 }
 
