@@ -53,7 +53,8 @@ function passagesOf(text: string): readonly Passage[] {
 }
 
 function brokenLinks(text: string, from: string, facts: Facts): readonly string[] {
-  const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+  const links = [...text.matchAll(/\]\(([^)\s]+)\)/g), ...text.matchAll(/\b(?:src|srcset|href)="([^"\s]+)"/g)];
+  const targets = links.map(([, target = ""]) => target);
   return targets.filter((target) => {
     if (/^[a-z]+:/.test(target)) return false;
     const [file = "", anchor] = target.split("#");
