@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type MarkdownRenderer, type Plugin } from "vitepress";
-import { pagePath, siteLink } from "./page-paths.ts";
+import { anchorOf, pagePath, siteLink } from "./page-paths.ts";
 import { CHAPTERS } from "./sidebar.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -51,7 +51,7 @@ export default defineConfig({
   cleanUrls: true,
   vite: { plugins: [packagesOfDocs] },
   lastUpdated: false,
-  markdown: { config: leadLinksToPages, theme: { light: "github-light", dark: "github-dark" } },
+  markdown: { config: leadLinksToPages, anchor: { slugify: anchorOf }, theme: { light: "github-light", dark: "github-dark" } },
   themeConfig: {
     search: { provider: "local" },
     outline: [2, 3],

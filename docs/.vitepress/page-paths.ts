@@ -19,3 +19,11 @@ export function siteLink(from: string, href: string, pages: ReadonlySet<string>)
   const address = `/${pagePath(target).replace(/(^|\/)index\.md$/, "$1").replace(/\.md$/, "")}`;
   return anchor === undefined ? address : `${address}#${anchor}`;
 }
+
+/** GitHub's anchors, so that a link to a part of a page leads there in both places. */
+export function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, "")
+    .replaceAll(" ", "-");
+}

@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { anchorOf } from "../../../docs/.vitepress/page-paths.ts";
 
 /** What the documents may name, as the repository has it. */
 export interface Facts {
@@ -64,14 +65,8 @@ function brokenLinks(text: string, from: string, facts: Facts): readonly string[
   });
 }
 
-/** GitHub's anchors: lower case, spaces to dashes, punctuation gone. */
 function headingsOf(text: string): readonly string[] {
-  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
-    title
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N} _-]/gu, "")
-      .replaceAll(" ", "-"),
-  );
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) => anchorOf(title));
 }
 
 /** Paths may be written from the root, or, where a page speaks of the code alone, from there. */
