@@ -51,7 +51,11 @@ export default defineConfig({
   cleanUrls: true,
   vite: { plugins: [packagesOfDocs] },
   lastUpdated: false,
-  markdown: { config: leadLinksToPages, anchor: { slugify: anchorOf }, theme: { light: "github-light", dark: "github-dark" } },
+  markdown: {
+    config: leadLinksToPages,
+    anchor: { slugify: anchorOf },
+    theme: { light: "github-light", dark: "github-dark" },
+  },
   themeConfig: {
     search: { provider: "local" },
     outline: [2, 3],

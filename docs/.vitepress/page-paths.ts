@@ -16,7 +16,9 @@ export function siteLink(from: string, href: string, pages: ReadonlySet<string>)
   const [path = "", anchor] = href.split("#");
   const target = posix.join(posix.dirname(from), path);
   if (!pages.has(target)) return "";
-  const address = `/${pagePath(target).replace(/(^|\/)index\.md$/, "$1").replace(/\.md$/, "")}`;
+  const address = `/${pagePath(target)
+    .replace(/(^|\/)index\.md$/, "$1")
+    .replace(/\.md$/, "")}`;
   return anchor === undefined ? address : `${address}#${anchor}`;
 }
 

@@ -1,4 +1,5 @@
 /** docs/ as a book: every page has its place, names only what exists, and what it shows can be read by a machine. */
+import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { pagePath, siteLink } from "../../docs/.vitepress/page-paths.ts";
 import { CHAPTERS } from "../../docs/.vitepress/sidebar.ts";
@@ -11,7 +12,7 @@ import { knownGasCap } from "../../src/domain/gas.ts";
 import { STATES, SUB_STATES } from "../../src/domain/transitions.ts";
 import { SETTING_KEYS, SETTINGS } from "../../src/main/config/schema.ts";
 import type { Setting } from "../../src/main/config/setting.ts";
-import { brokenJson, unknownNames, type Vocabulary } from "./rules/vocabulary.ts";
+import { blocksOf, brokenJson, unknownNames, type Vocabulary } from "./rules/vocabulary.ts";
 import { listFiles, readText } from "./tree.ts";
 
 const pages = [...listFiles("docs"), "README.md", "ARCHITECTURE.md"].filter((path) => path.endsWith(".md"));
@@ -61,6 +62,11 @@ describe("what pages name", () => {
     expect(brokenJson(readText(path))).toEqual([]);
   });
 
+  it.each(pages.filter((path) => blocksOf(readText(path), "sh").length > 0))("is a shell's language: %s", (path) => {
+    const script = blocksOf(readText(path), "sh").join("\n");
+    expect(() => execFileSync("bash", ["-n"], { input: script, stdio: "pipe" })).not.toThrow();
+  });
+
   it.each([
     ["`POST /api/v1/gone`"],
     ["`DELETE /tx`"],
@@ -103,14 +109,22 @@ describe("docs/states.md", () => {
     const text = readText("docs/states.md");
     const [states = "", words = ""] = text.split("## The second word");
     expect([...states.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, state]) => state).sort()).toEqual([...STATES].sort());
-    const pairs = [...words.matchAll(/^\| `([A-Z_]+)` \| `([A-Z_]+)` \|/gm)].map(([, state, word]) => `${state}/${word}`);
+    const pairs = [...words.matchAll(/^\| `([A-Z_]+)` \| `([A-Z_]+)` \|/gm)].map(
+      ([, state, word]) => `${state}/${word}`,
+    );
     expect(pairs.sort()).toEqual(STATES.flatMap((state) => SUB_STATES[state].map((word) => `${state}/${word}`)).sort());
   });
 });
 
 describe("docs/guides/finality.md", () => {
-  const rows = [...readText("docs/guides/finality.md").matchAll(/^\| ([^|]+) \| (\d+) \| [^|]+ \| ([^|]+) \| ([\d.]+) \| ([\d.]+) \| (yes|no) \|$/gm)];
-  const byVariable = new Map<string, Setting<unknown>>(SETTING_KEYS.map((key) => [SETTINGS[key].variable, SETTINGS[key]]));
+  const rows = [
+    ...readText("docs/guides/finality.md").matchAll(
+      /^\| ([^|]+) \| (\d+) \| [^|]+ \| ([^|]+) \| ([\d.]+) \| ([\d.]+) \| (yes|no) \|$/gm,
+    ),
+  ];
+  const byVariable = new Map<string, Setting<unknown>>(
+    SETTING_KEYS.map((key) => [SETTINGS[key].variable, SETTINGS[key]]),
+  );
 
   it("has fifteen chains", () => {
     expect(new Set(rows.map(([, , id]) => id)).size).toBe(15);

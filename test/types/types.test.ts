@@ -46,7 +46,7 @@ const GIVEN: Readonly<Record<string, string>> = {
   token: "string",
   buyer: "string",
   to: "string",
-  recipient: "`0x${string}`",
+  recipient: "import('viem').Address",
   signerKey: "string",
   apiKey: "string",
   secret: "string",

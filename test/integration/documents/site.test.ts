@@ -14,7 +14,9 @@ const read = (page: string) => readFileSync(`${site}${page}`, "utf8");
 const decode = (text: string) => decodeURIComponent(text.replaceAll("&amp;", "&"));
 
 function deadLinks(page: string): readonly string[] {
-  const links = [...read(page).matchAll(/<(?:a|img|source)\b[^>]*? (?:href|src|srcset)="([^"]+)"/g)].map(([, to = ""]) => to);
+  const links = [...read(page).matchAll(/<(?:a|img|source)\b[^>]*? (?:href|src|srcset)="([^"]+)"/g)].map(
+    ([, to = ""]) => to,
+  );
   return links.filter((to) => {
     if (/^([a-z]+:|\/\/)/.test(to)) return false;
     const [path = "", anchor = ""] = to.split("#");
