@@ -23,6 +23,8 @@ const EACH = {
     ...(process.env.FENCEPOST_PACK_LONG === undefined
       ? ["test/integration/snippets.test.ts", "test/integration/testing-stack.test.ts"]
       : []),
+    // What the documents tell people to type, typed: `npm run test:docs`.
+    ...(process.env.FENCEPOST_DOCS_LONG === undefined ? ["test/integration/documents/**"] : []),
     // Minutes of everything that a real chain and the way to it can do: `npm run test:chain`.
     ...(process.env.FENCEPOST_CHAIN_LONG === undefined ? ["test/integration/long/**"] : []),
     // Backups, restores, upgrades and the image's content, on servers of their own: `npm run test:drills`.

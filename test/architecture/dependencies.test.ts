@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { installedWith, licencesPage } from "../../scripts/licences.mjs";
 import { readPackage } from "./package.ts";
 import { importsOf, packageOf } from "./rules/imports.ts";
-import { type Lock, missingPlatforms, unportable } from "./rules/lock.ts";
+import { type Lock, type LockedPackage, missingPlatforms, unportable } from "./rules/lock.ts";
 import { readCode, readText } from "./tree.ts";
 
 const manifest = readPackage();
@@ -100,6 +100,21 @@ describe("the lock file", () => {
   it("is the one of this package.json", () => {
     const { dependencies, devDependencies } = manifest;
     expect(lock[""]).toMatchObject({ dependencies, devDependencies });
+  });
+});
+
+describe("the lock file of the site", () => {
+  const site = (JSON.parse(readText("docs/package-lock.json")) as { readonly packages: Lock }).packages;
+
+  it("installs on linux and macOS, x64 and arm64, from any registry", () => {
+    expect(missingPlatforms(site)).toEqual([]);
+    expect(unportable(site)).toEqual([]);
+  });
+
+  it("has what docs/package.json asks for, exactly", () => {
+    const { devDependencies } = JSON.parse(readText("docs/package.json")) as LockedPackage;
+    expect(site[""]).toMatchObject({ devDependencies });
+    expect(Object.values(devDependencies ?? {}).filter((version) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
   });
 });
 

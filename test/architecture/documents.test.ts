@@ -102,6 +102,8 @@ describe("the rules about documents", () => {
     ["[gone](docs/gone.md)"],
     ["[no such part](docs/errors.md#nowhere)"],
     ["[no such part](#nowhere)"],
+    ['<img src="docs/pictures/gone.png">'],
+    ['<source srcset="docs/pictures/gone.png">'],
     ["`src/domain/gone.ts`"],
     ["`domain/gone.ts`"],
     ["`writer/gone.ts`"],

@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ROOT } from "../architecture/tree.ts";
+import { blocksOf } from "../architecture/rules/vocabulary.ts";
+import { listFiles, ROOT, readText } from "../architecture/tree.ts";
 
 const TSC = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
 /** Inside the tree, so that packages are found as from any file of it. */
@@ -14,7 +15,12 @@ afterAll(() => rmSync(place, { recursive: true, force: true }));
 function complaints(files: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, readonly string[]>> {
   const names = Object.keys(files);
   for (const name of names) writeFileSync(join(place, name), files[name] ?? "");
-  const paths = { fencepost: [join(ROOT, "src/index.ts")], "fencepost/client": [join(ROOT, "src/client/index.ts")] };
+  const paths = {
+    fencepost: [join(ROOT, "src/index.ts")],
+    "fencepost/client": [join(ROOT, "src/client/index.ts")],
+    "fencepost/config": [join(ROOT, "src/main/config/define.ts")],
+    "fencepost/viem": [join(ROOT, "src/viem/index.ts")],
+  };
   const compilerOptions = { noEmit: true, noUnusedLocals: false, paths };
   const config = { extends: join(ROOT, "tsconfig.json"), compilerOptions, include: [], files: names };
   writeFileSync(join(place, "tsconfig.json"), JSON.stringify(config));
@@ -32,28 +38,61 @@ const mistakes = readFileSync(new URL("mistakes.ts", import.meta.url), "utf8")
   .replaceAll("../../src/client/index.ts", "fencepost/client")
   .replaceAll("../../src/index.ts", "fencepost");
 
-/** As a reader of the page would run them: what they leave open is declared. */
-const PRELUDE = `
-import type { Client } from "pg";
-declare const client: Client;
-declare const order: { readonly id: string; readonly total: string };
-declare const signer: string, token: string, buyer: string, recipient: \`0x\${string}\`, signerKey: string, apiKey: string;
-declare const amount: bigint, lastSeen: number, txId: string;
-declare const book: (completion: unknown) => Promise<void>;
-declare const db: { query(text: string, values?: readonly unknown[]): Promise<{ rows: { seq: number; epoch: number }[] }> };
-declare const log: (...words: unknown[]) => void;
-`;
+/** What snippets leave open, as a reader of the page would have it. */
+const GIVEN: Readonly<Record<string, string>> = {
+  client: "import('pg').Client",
+  order: "{ readonly id: string; readonly total: string }",
+  signer: "string",
+  token: "string",
+  buyer: "string",
+  to: "string",
+  recipient: "import('viem').Address",
+  signerKey: "string",
+  apiKey: "string",
+  secret: "string",
+  txId: "string",
+  amount: "bigint",
+  lastSeen: "number",
+  payload: "{ to: string; value: string }",
+  book: "(completion: unknown) => Promise<void>",
+  db: "{ query(text: string, values?: readonly unknown[]): Promise<{ rows: { seq: number; epoch: number }[] }> }",
+  log: "(...words: unknown[]) => void",
+  account: "import('viem').LocalAccount",
+  content: "import('viem').TransactionSerializableEIP1559",
+  chain: "import('viem').Chain",
+  http: "typeof import('viem').http",
+  createWalletClient: "typeof import('viem').createWalletClient",
+  defineConfig: "typeof import('fencepost/config').defineConfig",
+};
+/** On these pages a name means something else. */
+const OF_PAGE: Readonly<Record<string, typeof GIVEN>> = {
+  "docs/pools.md": { client: "ReturnType<typeof import('fencepost/client').createClient>" },
+};
+/** Compiled as a whole in test/support/embed-guide.ts; compiled and run by test/integration/snippets.test.ts. */
+const ELSEWHERE = ["docs/embed.md", "docs/viem.md", "docs/testing.md"];
 
-function snippetsOf(path: string): Readonly<Record<string, string>> {
-  // Of a wallet client, those are run by test/integration/snippets.test.ts.
-  const all = [...readFileSync(join(ROOT, path), "utf8").matchAll(/^```ts\n(.*?)^```$/gms)];
-  const blocks = all.filter(([, code = ""]) => !code.includes("createWalletClient"));
-  const names = blocks.map((_, at) => `${path.replaceAll(/[^a-zA-Z]/g, "-")}-${at}.ts`);
-  return Object.fromEntries(blocks.map(([, code = ""], at) => [names[at], `${PRELUDE}\n${code}\nexport {};\n`]));
+function asModule(path: string, code: string): string {
+  // A part of a configuration file.
+  const whole = /^\w+: /.test(code) ? `export default defineConfig({ ${code} });` : code;
+  const known: typeof GIVEN = { ...GIVEN, ...OF_PAGE[path] };
+  const open = Object.keys(known).filter((name) => isUsed(name, whole) && !isDeclared(name, whole));
+  const declared = open.map((name) => `declare const ${name}: ${known[name]};`);
+  return `${declared.join("\n")}\n${whole}\nexport {};\n`;
 }
 
+const isUsed = (name: string, code: string) => new RegExp(`\\b${name}\\b`).test(code);
+const isDeclared = (name: string, code: string) =>
+  new RegExp(`(const|let) (${name}\\b|[{[][^}\\]=]*\\b${name}\\b)|import [^;]*\\b${name}\\b[^;]*;`).test(code);
+
+function snippetsOf(path: string): Readonly<Record<string, string>> {
+  const name = (at: number) => `${path.replaceAll(/[^a-zA-Z]/g, "-")}-${at}.ts`;
+  return Object.fromEntries(blocksOf(readText(path), "ts").map((code, at) => [name(at), asModule(path, code)]));
+}
+
+const pages = ["README.md", ...listFiles("docs")].filter((path) => path.endsWith(".md") && !ELSEWHERE.includes(path));
+
 describe("the compiler", () => {
-  const snippets = { ...snippetsOf("README.md"), ...snippetsOf("docs/sdk.md") };
+  const snippets = Object.assign({}, ...pages.map(snippetsOf)) as Readonly<Record<string, string>>;
   const loose = mistakes.replace("vlaue: 1n", "value: 1n");
   let said: ReadonlyMap<string, readonly string[]>;
   beforeAll(async () => {
@@ -70,9 +109,9 @@ describe("the compiler", () => {
     expect(said.get("loose.ts")).toEqual([expect.stringMatching(/Unused '@ts-expect-error' directive/)]);
   });
 
-  it("takes the snippets of README.md and docs/sdk.md", () => {
+  it("takes every snippet of README.md and docs/", () => {
     const names = Object.keys(snippets);
-    expect(names.length).toBeGreaterThan(5);
+    expect(names.length).toBeGreaterThan(15);
     expect(names.flatMap((name) => said.get(name) ?? [])).toEqual([]);
   });
 });

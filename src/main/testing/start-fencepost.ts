@@ -22,7 +22,7 @@ export interface StackOptions {
   readonly databaseUrl?: string;
   /** Pools of signers, each by its place in `signers`: `{ payouts: [0, 1] }`. */
   readonly pools?: Readonly<Record<string, readonly number[]>>;
-  /** Settings of the node by their variables, over the stack's: `{ FENCEPOST_MAX_FEE: "100gwei" }`. */
+  /** Settings of the node by their variables, over the stack's: `{ FENCEPOST_MAX_FEE_GWEI: "100" }`. */
   readonly settings?: Variables;
 }
 

@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { anchorOf } from "../../../docs/.vitepress/page-paths.ts";
 
 /** What the documents may name, as the repository has it. */
 export interface Facts {
@@ -53,7 +54,8 @@ function passagesOf(text: string): readonly Passage[] {
 }
 
 function brokenLinks(text: string, from: string, facts: Facts): readonly string[] {
-  const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+  const links = [...text.matchAll(/\]\(([^)\s]+)\)/g), ...text.matchAll(/\b(?:src|srcset|href)="([^"\s]+)"/g)];
+  const targets = links.map(([, target = ""]) => target);
   return targets.filter((target) => {
     if (/^[a-z]+:/.test(target)) return false;
     const [file = "", anchor] = target.split("#");
@@ -63,14 +65,8 @@ function brokenLinks(text: string, from: string, facts: Facts): readonly string[
   });
 }
 
-/** GitHub's anchors: lower case, spaces to dashes, punctuation gone. */
 function headingsOf(text: string): readonly string[] {
-  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
-    title
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N} _-]/gu, "")
-      .replaceAll(" ", "-"),
-  );
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) => anchorOf(title));
 }
 
 /** Paths may be written from the root, or, where a page speaks of the code alone, from there. */
