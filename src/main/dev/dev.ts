@@ -51,11 +51,10 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
     }
     const completed = withChain({ ...config, databaseUrl: database.url }, chain);
     const lost = Promise.race([database.lost, chain?.ended?.then(chainLost) ?? NEVER]);
-    const starting = startService({ config: completed, logger, waitUntil: stop.signal });
+    const options = { logger, waitUntil: stop.signal, isDev: chain !== null };
+    const starting = startService({ config: completed, ...options });
     const first = await Promise.race([starting, lost.then((error) => Promise.reject(error))]);
-    const serving = new Serving(first, (port) =>
-      startService({ config: { ...completed, port }, logger, waitUntil: stop.signal }),
-    );
+    const serving = new Serving(first, (port) => startService({ config: { ...completed, port }, ...options }));
     undo.push(() => serving.stop());
     stop.signal.throwIfAborted();
     const { url, adminUrl, nodeId, signers, chainIds } = first;
