@@ -19,12 +19,13 @@ import type {
   ListFilter,
   TransactionRecord,
 } from "../ports/query-store.ts";
+import type { SightApi } from "./sight-api.ts";
 
 /**
  * What Fencepost offers: the HTTP adapter, the library and the tests all use this one interface.
  * Every method that fails for a reason a caller can act on throws a FencepostError.
  */
-export interface FencepostApi {
+export interface FencepostApi extends SightApi {
   /**
    * Validates, prepares, allocates; resolves once the transaction is durable. It belongs to `owner`, the name of an API
    * key, and FORBIDDEN says that it is outside that key's limits.

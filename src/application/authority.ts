@@ -39,6 +39,7 @@ export function limitedTo(principal: Principal, api: FencepostApi, rates: KeyRat
     ...making(principal, api, rates),
     actOnLane: (order) => api.actOnLane(order, principal),
     ...reads(principal, api),
+    ...sights(principal, api),
     ...ownersActions(principal, api),
     ...managing(principal, api),
     ...stopping(principal, api),
@@ -137,6 +138,26 @@ function reads(principal: Principal, api: FencepostApi) {
     },
     leases: async () => (await api.leases()).filter(sees),
     reservation: async (id) => shown(principal, await api.reservation(id), `reservation ${id}`),
+  } satisfies Partial<FencepostApi>;
+}
+
+/** Of everything at once: what concerns its signers and chains, and what concerns them all. */
+function sights(principal: Principal, api: FencepostApi) {
+  return {
+    attention: async (query = {}) => {
+      refuseNamed(principal, query);
+      return api.attention(query, principal);
+    },
+    overview: (query) => api.overview(query, principal),
+    search: (query) => api.search(query, principal),
+    nonceRuler: async (signer, query = {}) => {
+      refuseNamed(principal, { ...query, signer });
+      const ruler = await api.nonceRuler(signer, query);
+      // Without a chain that was named, the one that is configured was meant.
+      refuseOutside(principal, ruler.lane);
+      return ruler;
+    },
+    clusterHistory: (query) => api.clusterHistory(query, principal),
   } satisfies Partial<FencepostApi>;
 }
 

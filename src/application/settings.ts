@@ -80,6 +80,8 @@ export interface ChainSettings extends CeilingSettings {
   readonly maxReservationRepairs: number;
   /** Nonces of a lane that one key may keep from others at a time. */
   readonly maxReservations: number;
+  /** Where people look this chain up; null: by its id, where that is known. */
+  readonly explorerUrl: string | null;
   /** How long a reserved nonce is kept where its caller does not say. */
   readonly reservationTtlMs: number;
 }

@@ -1,11 +1,16 @@
 import type * as actions from "../contract/actions.ts";
+import type { Attention, AttentionQuery } from "../contract/attention.ts";
 import type { ClusterNode, LaneLease } from "../contract/cluster.ts";
+import type { ClusterHistory, ClusterHistoryQuery } from "../contract/cluster-history.ts";
 import type { CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 import type { CreatedTransaction } from "../contract/create.ts";
 import type { AddKey, Keys, NewKey, RevokedKey } from "../contract/keys.ts";
 import type { KillOrder, KillSwitchState } from "../contract/kill.ts";
+import type { NonceRuler, NonceRulerQuery } from "../contract/nonce-ruler.ts";
 import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
+import type { Overview, OverviewQuery } from "../contract/overview.ts";
 import type { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
+import type { SearchQuery, SearchResults } from "../contract/search.ts";
 import type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
 import type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 import type { FunctionOf, SomeAbi, TransactionIntent, TypedReplaceOrder } from "../contract/typed-payload.ts";
@@ -119,6 +124,16 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> {
   addKey(key: AddKey, options?: CallOptions): Promise<NewKey>;
   /** The key as a whole, or one of its secrets. */
   revokeKey(name: string, options?: CallOptions & { readonly secretId?: string }): Promise<RevokedKey>;
+  /** What needs a person, worst first. With `revision` and `wait` (seconds) it resolves when the list is another one. */
+  attention(query?: AttentionQuery, options?: CallOptions): Promise<Attention>;
+  /** Everything in figures; held in the same way. */
+  overview(query?: OverviewQuery, options?: CallOptions): Promise<Overview>;
+  /** By any id, or how it begins. */
+  search(query: SearchQuery, options?: CallOptions): Promise<SearchResults["items"]>;
+  /** A signer's nonces by what holds them, at most 2,000 at once. */
+  nonceRuler(signer: string, query?: NonceRulerQuery, options?: CallOptions): Promise<NonceRuler>;
+  /** What became of nodes, lanes and the database. */
+  clusterHistory(query?: ClusterHistoryQuery, options?: CallOptions): Promise<ClusterHistory>;
   /** Every node that is alive; each of them knows all others. */
   nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
   /** Which node acts for which lane; lanes without an owner are left out. */

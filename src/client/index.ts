@@ -1,6 +1,7 @@
 import type { LaneAction, TransactionAction } from "../contract/actions.ts";
 import type { BatchResults, CreatedTransaction } from "../contract/create.ts";
 import type { NonceReservation } from "../contract/nonces.ts";
+import type { SearchResults } from "../contract/search.ts";
 import type { SignerLane, SignerLanes } from "../contract/signers.ts";
 import type { Transaction } from "../contract/transactions.ts";
 import type { TransactionIntent } from "../contract/typed-payload.ts";
@@ -22,14 +23,19 @@ export type {
   ResolveOrder,
   ResubmitOrder,
 } from "../contract/actions.ts";
+export type { Attention, AttentionItem, AttentionQuery } from "../contract/attention.ts";
 export type { ClusterNode, LaneLease } from "../contract/cluster.ts";
+export type { ClusterHistory, ClusterHistoryQuery } from "../contract/cluster-history.ts";
 export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 export type { BatchResults, CreatedTransaction } from "../contract/create.ts";
 export type { AddKey, Keys, NewKey, RevokedKey } from "../contract/keys.ts";
 export type { KillOrder, KillSwitchState } from "../contract/kill.ts";
+export type { NonceRuler, NonceRulerQuery } from "../contract/nonce-ruler.ts";
 export type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
+export type { Overview, OverviewQuery } from "../contract/overview.ts";
 export type { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
 export type { Problem } from "../contract/problem.ts";
+export type { SearchQuery, SearchResults } from "../contract/search.ts";
 export type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
 export type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
 export type {
@@ -57,7 +63,8 @@ const LARGEST_PAGE = 500;
 
 export function createClient(options: ClientOptions): FencepostClient {
   const transport = createTransport(options);
-  const face = { ...makingCalls(transport), ...readingCalls(transport), ...operatorsCalls(transport) };
+  const reading = { ...readingCalls(transport), ...sightCalls(transport) };
+  const face = { ...makingCalls(transport), ...reading, ...operatorsCalls(transport) };
   const client: FencepostClient = {
     ...face,
     send: async (intent, call) => {
@@ -140,6 +147,17 @@ function readingCalls(transport: Transport) {
     keys: (call) => items({ path: "/keys", ...call }),
     nodes: (call) => items({ path: "/nodes", ...call }),
     leases: (call) => items({ path: "/leases", ...call }),
+  } satisfies Partial<FencepostClient>;
+}
+
+function sightCalls(transport: Transport) {
+  const heldMs = ({ wait = 0 }: { readonly wait?: number }) => wait * 1000;
+  return {
+    attention: (query = {}, call) => transport({ path: "/attention", query, heldMs: heldMs(query), ...call }),
+    overview: (query = {}, call) => transport({ path: "/overview", query, heldMs: heldMs(query), ...call }),
+    search: async (query, call) => (await transport<SearchResults>({ path: "/search", query, ...call })).items,
+    nonceRuler: (signer, query = {}, call) => transport({ path: `${signerPath(signer)}/nonces`, query, ...call }),
+    clusterHistory: (query = {}, call) => transport({ path: "/cluster/history", query, ...call }),
   } satisfies Partial<FencepostClient>;
 }
 

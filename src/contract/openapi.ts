@@ -52,6 +52,7 @@ const TAGS: readonly { readonly name: Route["tag"]; readonly description: string
   { name: "Keys", description: "Who may call, and for what." },
   { name: "Policies", description: "What signers and API keys may do, up to how much, and what is used." },
   { name: "Cluster", description: "Nodes of the same database, and which of them acts for which lane." },
+  { name: "Sight", description: "Everything at once, for people: what needs them, figures, search." },
   { name: "Operations", description: "Liveness, readiness, metrics, this reference." },
 ];
 

@@ -10,6 +10,7 @@ import { AddKey, Keys, NewKey, RevokedKey, RevokeQuery } from "./keys.ts";
 import { KillOrder, KillSwitchState } from "./kill.ts";
 import { NonceReservation, ReserveNonce, SubmitReserved, UseReserved } from "./nonces.ts";
 import { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyUsageQuery, PolicyVerdict } from "./policies.ts";
+import { sightRoutes } from "./sight-routes.ts";
 import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "./signers.ts";
 import {
   ByRequestQuery,
@@ -57,6 +58,7 @@ export interface Route extends WrittenRoute {
     | "Policies"
     | "Keys"
     | "Cluster"
+    | "Sight"
     | "Operations";
   readonly errors: readonly ErrorCode[];
 }
@@ -369,6 +371,7 @@ export const ROUTES: readonly Route[] = [
   ...tagged("Policies", policies),
   ...tagged("Cluster", cluster),
   ...tagged("Cluster", killSwitch),
+  ...tagged("Sight", sightRoutes),
   ...tagged("Operations", operations),
 ];
 

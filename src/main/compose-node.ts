@@ -12,6 +12,7 @@ import { createEntropy, createKeyPair } from "../adapters/system/entropy.ts";
 import { systemSecrets } from "../adapters/system/secrets.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../application/loops/node.ts";
+import { RecentAlerts } from "../application/queries/recent-alerts.ts";
 import { ceilingsOf } from "../domain/ceilings.ts";
 import { defined } from "../domain/defined.ts";
 import { createMask, type Mask } from "../domain/mask.ts";
@@ -70,7 +71,8 @@ export async function composeNode(parts: NodeParts) {
     const { config, patience } = parts;
     const mask = createMask(config.secrets);
     const { sinks, stuckHook, repricing } = keep(parts.extensions);
-    const telemetry = createTelemetry([...parts.sinks, ...sinks], mask);
+    const alerts = new RecentAlerts(systemClock);
+    const telemetry = createTelemetry([...parts.sinks, ...sinks, (event) => alerts.hear(event)], mask);
     const entropy = createEntropy(systemClock);
     const { databaseUrl, databaseSchema: schema, preparedStatements } = config;
     // Past any pooler: for what belongs to a session.
@@ -112,7 +114,7 @@ export async function composeNode(parts: NodeParts) {
     const resources = { store, chains, signer: maskedSigner(signer, mask), peers, wakeUps, sessionLock };
     const system = { clock: systemClock, entropy, secrets: systemSecrets, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook: maskedHook(stuckHook, mask) };
-    const ports = { ...resources, policies, codec: createCodec(), ...system, ...hook };
+    const ports = { ...resources, policies, alerts, codec: createCodec(), ...system, ...hook };
     const node = new FencepostNode(ports, { ...settingsOf(config), url, version });
     parts.onBuilt?.(node, { gate: peers.gate, store });
     await node.start(patiently);

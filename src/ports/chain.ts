@@ -4,6 +4,7 @@ import type { CountAnswer } from "../domain/counts.ts";
 import type { FeeMarket, Fees } from "../domain/fees.ts";
 import type { Address, Hash, Hex } from "../domain/lane.ts";
 import type { Payload, Receipt, UnsignedTransaction } from "../domain/transaction.ts";
+import type { EndpointState } from "./telemetry.ts";
 
 export interface Block extends BlockRef {
   readonly transactionHashes: readonly Hash[];
@@ -97,6 +98,16 @@ export type ReceiptVerdict =
   /** Two endpoints differ, or one contradicts itself. Each answer names who gave it. */
   | { readonly kind: "disagree"; readonly answers: readonly string[] };
 
+/** One endpoint as it is used now, by what it was last heard to say. */
+export interface EndpointHealth {
+  /** Scheme and host alone: a path may be a key. */
+  readonly url: string;
+  /** "unknown": nothing was asked of it yet. */
+  readonly status: EndpointState | "unknown";
+  /** How many blocks it was behind the highest head when heads were last compared; null: they were not. */
+  readonly behind: number | null;
+}
+
 /** How many transactions of an address one endpoint counts. */
 export interface Counted {
   readonly count: number;
@@ -118,6 +129,8 @@ export interface Chain {
   readonly chainId: number;
   /** How many endpoints are configured; decides whether a second opinion can be asked for. */
   readonly endpoints: number;
+  /** How each of them is doing, in order of preference. Asks nothing. Absent: it is not known. */
+  health?(): readonly EndpointHealth[];
 
   /**
    * Latest (or tagged) block with transaction hashes; null where there is no such tag to go by. The latest is one

@@ -11,13 +11,14 @@ import type { Peers } from "./peers.ts";
 import type { QueryStore } from "./query-store.ts";
 import type { Secrets } from "./secrets.ts";
 import type { SessionLock } from "./session-lock.ts";
+import type { SightStore } from "./sight-store.ts";
 import type { Signer } from "./signer.ts";
 import type { Telemetry } from "./telemetry.ts";
 import type { WakeUps } from "./wake-ups.ts";
 
 /** What the application stands on, by the names it is given under; each part of it picks what it needs. */
 export interface Ports {
-  readonly store: LeaseStore & LaneStore & QueryStore & KeyStore & KillStore & IntakeStore;
+  readonly store: LeaseStore & LaneStore & QueryStore & SightStore & KeyStore & KillStore & IntakeStore;
   readonly signer: Signer;
   readonly peers: Peers;
   readonly wakeUps: WakeUps;

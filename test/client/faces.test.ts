@@ -135,6 +135,50 @@ const everything: Partial<FencepostApi> = {
     signers: [{ ...used, lane: { chainId: CHAIN_ID, signer: SIGNER } }],
     keys: [{ ...used, chainId: CHAIN_ID, key: "k" }],
   }),
+  attention: async () => ({
+    revision: "r1",
+    asOf: new Date(0),
+    items: [
+      inside({
+        ...{ id: "kill:1", severity: "CRITICAL" as const, code: "KILLED" as const, sentence: "s", since: new Date(0) },
+        ...{ chainId: CHAIN_ID, signer: SIGNER, txId: TX, nonce: 7, nodeId: "n", endpoint: null, waiting: 3 },
+        actions: [{ action: "endKill", label: "l", method: "DELETE" as const, path: "/p", body: { chainId: 1 } }],
+      }),
+    ],
+    more: 2,
+  }),
+  overview: async () => ({
+    ...{ revision: "r2", asOf: new Date(9_000), lanes: 1 },
+    states: { CREATED: 0, ALLOCATED: 1, TRACKING: 2, STUCK: 3, CONFIRMED: 4, FAILED_FINAL: 5 },
+    ...{ createdPerMinute: 1.5, completedPerMinute: null, timeToFinalitySeconds: { p50: 1, p95: 2 } },
+    oldestPending: inside({ lane: { chainId: CHAIN_ID, signer: SIGNER }, txId: TX, nonce: 7, createdAt: new Date(0) }),
+    chains: [
+      inside({
+        ...{ chainId: CHAIN_ID, reachable: true, head: 5, baseFee: 7n, explorer: "https://etherscan.io" },
+        endpoints: [inside({ url: "https://rpc.example", status: "up" as const, behind: 0 })],
+      }),
+    ],
+  }),
+  search: async () => [inside({ kind: "signer" as const, label: "l", chainId: CHAIN_ID, signer: SIGNER })],
+  nonceRuler: async () =>
+    inside({
+      ...{ lane: { chainId: CHAIN_ID, signer: SIGNER }, from: 0, to: 1, cursor: 2, mined: null, final: 1 },
+      spans: [inside({ from: 0, to: 1, kind: "stuck" as const, txId: TX })],
+    }),
+  clusterHistory: async () => ({
+    takeovers: [
+      inside({
+        ...{ lane: { chainId: CHAIN_ID, signer: SIGNER }, from: null, to: "b", token: 2, why: "w", at: new Date(0) },
+      }),
+    ],
+    nodes: [
+      inside({
+        ...{ nodeId: "n", instanceId: "i", version: "1", state: "alive" as const },
+        ...{ startedAt: new Date(0), heartbeatAt: new Date(0) },
+      }),
+    ],
+    database: [{ epoch: 1, systemIdentifier: "s", timeline: "1", mayHaveLost: false, seenAt: new Date(0) }],
+  }),
   nodes: async () => [inside(sampleInstance())],
   leases: async () => [inside(sampleLease()), sampleLease({ owner: null })],
   kill: async () => ({ durable: true, kills: [], nodes: [{ nodeId: "n", url: "u", told: true }] }),
@@ -185,6 +229,11 @@ const CALLS: Readonly<Record<string, (face: FencepostFace) => Promise<unknown>>>
   keys: (face) => face.keys(),
   addKey: (face) => face.addKey({ name: "checkout" }),
   revokeKey: (face) => face.revokeKey("checkout", { secretId: "abcdef01" }),
+  attention: (face) => face.attention({ limit: 5 }),
+  overview: (face) => face.overview({ revision: "r", wait: 0 }),
+  search: (face) => face.search({ q: "order" }),
+  nonceRuler: (face) => face.nonceRuler(SIGNER_EIP55, { from: 0, to: 1 }),
+  clusterHistory: (face) => face.clusterHistory({ limit: 3 }),
   nodes: (face) => face.nodes(),
   leases: (face) => face.leases(),
 };
@@ -229,6 +278,8 @@ describe("the library and the SDK", () => {
     ["a limit that is none", (face: FencepostFace) => face.list({ limit: 0 }), "limit"],
     ["a parameter that is none", (face: FencepostFace) => face.list({ singer: "x" } as object), "singer"],
     ["a wait that is too long", (face: FencepostFace) => face.completionsPage({ wait: 99 }), "wait"],
+    ["a search for nothing", (face: FencepostFace) => face.search({ q: "" }), "q"],
+    ["a hold that is too long", (face: FencepostFace) => face.attention({ revision: "r", wait: 99 }), "wait"],
     ["a page that is too long", (face: FencepostFace) => face.signersPage({ limit: 9_999 }), "limit"],
   ])("refuse alike what the compiler did not see: %s", async (_, call, path) => {
     Object.assign(script, everything);

@@ -2,6 +2,7 @@ import type { Kill } from "../../src/domain/kills.ts";
 import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../src/domain/lane.ts";
 import { orderKeyOf, reservationAt } from "../../src/domain/ledger/index.ts";
 import type { Policies } from "../../src/domain/policy/policy.ts";
+import type { Limits } from "../../src/domain/principal.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
 import type { State } from "../../src/domain/transitions.ts";
 import type { Clock } from "../../src/ports/clock.ts";
@@ -30,11 +31,13 @@ import type {
 } from "../../src/ports/lease-store.ts";
 import type { FeedPage, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
 import type { HeldLock } from "../../src/ports/session-lock.ts";
+import type { SearchTerms, SightStore } from "../../src/ports/sight-store.ts";
 import { commitWrites } from "./memory-store/commit.ts";
 import { MemoryKeys } from "./memory-store/keys.ts";
 import * as leases from "./memory-store/leases.ts";
 import * as pools from "./memory-store/pools.ts";
 import * as queries from "./memory-store/queries.ts";
+import * as sights from "./memory-store/sights.ts";
 import { DatabaseState, sameLane, waitingIntake } from "./memory-store/state.ts";
 
 const A_DAY_MS = 86_400_000;
@@ -102,7 +105,7 @@ export class MemoryDatabase {
 }
 
 /** One node's connection, with faults of its own. */
-export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore, KillStore, IntakeStore {
+export class MemoryStore implements LeaseStore, LaneStore, QueryStore, SightStore, KeyStore, KillStore, IntakeStore {
   readonly database: MemoryDatabase;
   private readonly policies: Policies | null;
   private readonly faults: CommitFault[] = [];
@@ -454,6 +457,36 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, KeyStore,
   async lanes(signer: Address) {
     await this.reach();
     return queries.listLanes(this.state, signer, this.now());
+  }
+
+  async troubles(limit: number) {
+    await this.reach();
+    return sights.troubles(this.state, limit, this.now());
+  }
+
+  async totals(limits: Limits) {
+    await this.reach();
+    return sights.totals(this.state, limits, this.now());
+  }
+
+  async pulse() {
+    await this.reach();
+    return sights.pulse(this.state, this.now());
+  }
+
+  async search(terms: SearchTerms) {
+    await this.reach();
+    return sights.search(this.state, terms);
+  }
+
+  async nonces(lane: Lane, from: number, to: number) {
+    await this.reach();
+    return sights.nonces(this.state, lane, from, to);
+  }
+
+  async past(limit: number) {
+    await this.reach();
+    return sights.past(this.state, limit, this.now());
   }
 
   async policyUse(lane: Lane, of: { readonly txId?: string; readonly owner?: string }) {

@@ -75,6 +75,7 @@ export const CHAIN_SETTINGS: ChainSettings = {
   maxReservationRepairs: 16,
   maxReservations: 16,
   reservationTtlMs: 60_000,
+  explorerUrl: null,
 };
 
 export const NODE_SETTINGS: Omit<NodeSettings, "nodeId" | "url"> = {

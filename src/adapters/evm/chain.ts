@@ -67,6 +67,7 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
   return {
     chainId,
     endpoints: endpoints.size,
+    health: () => endpoints.health(),
     head: (tag) => (tag === "latest" ? first((rpc) => fetchTagged(rpc, tag)) : agreeOnTag(endpoints, tag)),
     headForAll: (tag) => agreeOnTagForAll(endpoints, tag),
     heightReached: (upTo) => agreeOnHeight(endpoints, upTo),

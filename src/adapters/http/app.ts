@@ -25,6 +25,7 @@ import { laneRoutes, nonceRoutes } from "./routes/lanes.ts";
 import { policyRoutes } from "./routes/limits.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
+import { sightRoutes } from "./routes/sight.ts";
 import { transactionRoutes } from "./routes/transactions.ts";
 
 /** How long a request may take to arrive, headers and body; not how long its answer may take. */
@@ -53,6 +54,7 @@ export function createHttpApp(options: HttpServerOptions) {
   keyRoutes(app, context);
   killRoutes(app, context);
   policyRoutes(app, context);
+  sightRoutes(app, context);
   operationRoutes(app, context, options);
   jsonRpcRoutes(app, context, options);
   if (options.peer !== undefined) peerRoutes(app, options.peer);

@@ -9,6 +9,7 @@ import { refuseTooNew } from "./schema-skew.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "./session/durably.ts";
 import { type Evidence, type Judgement, judgeHistory } from "./session/judge-history.ts";
 import type { Opened } from "./session/write-transaction.ts";
+import { purgeTakeovers } from "./statements/cluster-past.ts";
 import { purgeCommitMarkers, readOwnMarkers } from "./statements/commit-marker.ts";
 import {
   readDatabaseHistory,
@@ -65,6 +66,7 @@ async function registerAtOnce(
     { statement: proveContinuity, values: proof },
     { statement: rememberPosition, values: [marker] },
     { statement: purgeInstances, values: [] },
+    { statement: purgeTakeovers, values: [] },
     { statement: purgeCommitMarkers, values: [] },
     ...replacing(registration, marker),
     { statement: insertInstance, values: [...columnsOf(registration), newestMigration, marker] },
@@ -99,7 +101,7 @@ async function judgeAndRegister(
   const { judgement, opened } = await durably(
     runtime,
     {
-      statements: 8,
+      statements: 9,
       waits: 1,
       find: (run) =>
         Promise.all([
@@ -111,6 +113,7 @@ async function judgeAndRegister(
           run(purgeCommitMarkers, []),
           run(readNewerMigrations, [newestMigration]),
           run(insertInstance, [...columnsOf(registration), newestMigration, null]),
+          run(purgeTakeovers, []),
         ]),
       anyHistory: true,
       decide: ([, [feed], [recorded], markers, , , newer], opened) => {

@@ -6,6 +6,7 @@ import type { KillStore } from "../../ports/kill-store.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
+import type { SightStore } from "../../ports/sight-store.ts";
 import { keysIn } from "./api-keys.ts";
 import { type CommitRuntime, commitWrites } from "./commit/commit.ts";
 import { RememberedLanes } from "./commit/remembered-lanes.ts";
@@ -22,6 +23,7 @@ import { ask, Connections, type SessionOptions } from "./session/connections.ts"
 import { type DurableRuntime, settleDoubts } from "./session/durably.ts";
 import { KnownHistory } from "./session/known-history.ts";
 import { hasTransactionTimeout, limitsFor } from "./session/limits.ts";
+import { sightsFrom } from "./sights.ts";
 import { inspectServer, type ServerRow } from "./statements/session.ts";
 import { Takeovers } from "./takeovers.ts";
 
@@ -109,6 +111,7 @@ interface Parts {
 export type PostgresStore = LaneStore &
   LeaseStore &
   QueryStore &
+  SightStore &
   KeyStore &
   KillStore &
   IntakeStore & { close(): Promise<void> };
@@ -124,6 +127,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     ...leasesIn(leasing, renewing),
     ...keysIn(leasing),
     ...queries,
+    ...sightsFrom(reading),
     ...killsIn(leasing),
     ...leftIntentsIn(reading, leasing),
     commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),

@@ -16,6 +16,7 @@ import { writeLease, writeRows } from "./leases.ts";
 import { laneKeys } from "./loads.ts";
 import { ask, type Run } from "./session/connections.ts";
 import type { DurableRuntime } from "./session/durably.ts";
+import { insertTakeovers } from "./statements/cluster-past.ts";
 import { ensureLanes, findLanes, lockLanesByKey, lockLaneTable } from "./statements/lane.ts";
 import { findFreeLanes, type LeaseRow, type PickedRow, pickLanes, readLease, takeLanes } from "./statements/lease.ts";
 import { readInstance } from "./statements/node-instance.ts";
@@ -117,7 +118,7 @@ export class Takeovers {
         if (!alive) throw new InstanceOver(instanceId);
         const result = judge(lease, instanceId);
         const taken = result.result === "acquired" || result.result === "takenOver";
-        return { commands: taken ? [take([lane], instanceId)] : [], result, rollback: !taken };
+        return { commands: taken ? take([lane], instanceId) : [], result, rollback: !taken };
       },
     });
   }
@@ -134,7 +135,7 @@ export class Takeovers {
         const keys = new Set(taken.map(laneKey));
         const passedOver = picked.length < claim.limit ? free.filter((lane) => !keys.has(laneKey(lane))) : [];
         const result = { held: picked.map((row) => heldBy(row, claim.instanceId)), passedOver };
-        const commands = taken.length === 0 ? [] : [take(taken, claim.instanceId)];
+        const commands = taken.length === 0 ? [] : take(taken, claim.instanceId);
         return { commands, result, rollback: taken.length === 0 };
       },
     });
@@ -180,6 +181,11 @@ function judge(lease: LeaseRow, instanceId: string): Acquisition {
     : { result: "notLeader", owner };
 }
 
-function take(lanes: readonly Lane[], instanceId: string): Command {
-  return { statement: takeLanes, values: [laneKeys(lanes), instanceId, chainIds(lanes), signers(lanes), lanes.length] };
+/** With who had them, for people. */
+function take(lanes: readonly Lane[], instanceId: string): readonly Command[] {
+  const values = [laneKeys(lanes), instanceId, chainIds(lanes), signers(lanes)];
+  return [
+    { statement: insertTakeovers, values },
+    { statement: takeLanes, values: [...values, lanes.length] },
+  ];
 }

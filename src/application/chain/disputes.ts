@@ -79,6 +79,12 @@ export class Disputes {
     for (const hash of this.open.keys()) if (!isOfInterest(hash)) this.open.delete(hash);
   }
 
+  /** Those that people should know of, the oldest first. */
+  ofNote(): readonly { readonly code: Dispute["code"]; readonly number: number; readonly since: Date }[] {
+    const open = [...this.open.values()].filter((dispute) => this.isOfNote(dispute));
+    return open.map(({ code, block, since }) => ({ code, number: block.number, since }));
+  }
+
   get size(): number {
     return this.open.size;
   }

@@ -2,6 +2,7 @@ import type { Policies } from "../../domain/policy/policy.ts";
 import type { Chain } from "../../ports/chain.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { StuckResolutionHook } from "../../ports/stuck-hook.ts";
+import type { RecentAlerts } from "../queries/recent-alerts.ts";
 import type { ChainSettings } from "../settings.ts";
 
 /** Everything a node stands on. */
@@ -9,6 +10,8 @@ export interface NodePorts extends Ports {
   readonly chains: readonly { readonly chain: Chain; readonly settings: ChainSettings }[];
   /** Absent: without an operator no CANCEL, REPLACE or PLACEHOLDER is ever signed. */
   readonly stuckHook?: StuckResolutionHook;
+  /** Absent: nobody listens to alerts, and none are shown. */
+  readonly alerts?: Pick<RecentAlerts, "firing">;
   /** Absent: nothing is limited. */
   readonly policies?: Policies | null;
 }

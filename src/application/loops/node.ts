@@ -33,6 +33,7 @@ import { HookRunner } from "../operations/stuck-hook.ts";
 import { Feed } from "../queries/feed.ts";
 import { readiness } from "../queries/readiness.ts";
 import { createReads } from "../queries/reads.ts";
+import { createSights } from "../queries/sights.ts";
 import type { NodeSettings } from "../settings.ts";
 import type { Teller, Told } from "../stages/1-create/create.ts";
 import type { PoolCreates } from "../stages/1-create/pools.ts";
@@ -356,6 +357,7 @@ export class FencepostNode {
   private makeApi(operationPorts: OperationPorts & PolicyPorts): FencepostApi {
     return {
       ...createReads({ ...this.stagePorts(), feed: this.feed, kills: this.kills }),
+      ...createSights({ ...this.stagePorts(), kills: this.kills, firing: () => this.watch.firing }),
       ...killOperations(this.ports.codec, this.kills),
       ...createOperations(operationPorts, this.cluster.actions),
       ...createPolicyReads(operationPorts),

@@ -47,6 +47,11 @@ export class StuckWatch {
     });
   }
 
+  /** What was said of a lane and is not over, by the codes of its alerts. */
+  get firing(): ReadonlyMap<LaneKey, ReadonlySet<string>> {
+    return this.told;
+  }
+
   /** Resolves when no question is out. */
   async settled(): Promise<void> {
     await this.asking;

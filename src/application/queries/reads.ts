@@ -1,6 +1,7 @@
 import { orDatabaseSilent } from "../../domain/errors.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { FencepostApi, JsonRpcApi, KeyOperation, OperationName, PolicyApi } from "../api.ts";
+import type { SightApi } from "../sight-api.ts";
 import { type ExplainPorts, explainTransaction } from "./explain.ts";
 import type { Feed } from "./feed.ts";
 import { type SignerQueryPorts, signer, signers } from "./signers.ts";
@@ -19,7 +20,16 @@ export function createReads(
   ports: ReadPorts,
 ): Omit<
   FencepostApi,
-  "create" | "createBatch" | "readiness" | "kill" | "endKill" | KeyOperation | OperationName | PolicyApi | JsonRpcApi
+  | "create"
+  | "createBatch"
+  | "readiness"
+  | "kill"
+  | "endKill"
+  | KeyOperation
+  | OperationName
+  | PolicyApi
+  | JsonRpcApi
+  | keyof SightApi
 > {
   const { store, feed } = ports;
   const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);

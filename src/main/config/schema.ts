@@ -120,6 +120,8 @@ export const CHAIN_SETTINGS = settings({
   alertReserved: whole(100, [1, MAX_COUNT]),
   /** An alert where a signer holds less; in wei. */
   alertLowBalanceWei: optional({ parse: wei }),
+  /** Where people look the chain up; without it, one by chain id. */
+  explorerUrl: optional({ parse: credentials.endpointUrl, unset: BY_CHAIN_ID }),
 });
 
 const DATABASE = optional({ parse: credentials.databaseUrl, secrets: secretsOfDatabaseUrl, show: maskDatabaseUrl });

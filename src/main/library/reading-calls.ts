@@ -10,8 +10,9 @@ import { NonceReservation } from "../../contract/nonces.ts";
 import { PoliciesInForce, PolicyUsageQuery } from "../../contract/policies.ts";
 import { SignerLanes, SignersPage, SignersQuery } from "../../contract/signers.ts";
 import { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../../contract/transactions.ts";
-import type { Asking, Inside } from "./asking.ts";
+import { type Asking, asParameters, type Inside } from "./asking.ts";
 import { shaped } from "./contract-shape.ts";
+import { sightCalls } from "./sight-calls.ts";
 
 const LARGEST_PAGE = 500;
 
@@ -20,14 +21,9 @@ const readFeed = queryReader(CompletionsQuery);
 const readSigners = queryReader(SignersQuery);
 const readUsage = queryReader(PolicyUsageQuery);
 
-/** As it would stand in a URL, so that one reader judges both. */
-function asParameters(query: object): Readonly<Record<string, string>> {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
-}
-
 export function readingCalls(inside: Inside, asking: Asking) {
-  return { ...transactionReads(inside, asking), ...feedReads(inside, asking), ...clusterReads(inside, asking) };
+  const cluster = { ...clusterReads(inside, asking), ...sightCalls(inside, asking) };
+  return { ...transactionReads(inside, asking), ...feedReads(inside, asking), ...cluster };
 }
 
 function transactionReads({ api, checksum }: Inside, asking: Asking) {

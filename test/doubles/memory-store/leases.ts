@@ -127,10 +127,26 @@ export function acquireLane(
   const owner = ownerOf(state, row);
   if (owner !== null) return { result: "notLeader", owner };
   const result = row.token === 0 ? "acquired" : "takenOver";
+  if (result === "takenOver") noteTakeover(state, row, claimant);
   row.owner = claimant.instanceId;
   row.token++;
   row.acquiredAt = claimant.now;
   return { result, fence: fenceOf(row, claimant.instanceId) };
+}
+
+function noteTakeover(state: DatabaseState, row: LaneRow, claimant: { instanceId: string; now: Date }): void {
+  const before = row.owner === null ? undefined : state.instances.get(row.owner);
+  const last = state.takeovers.findLast(({ lane }) => laneKey(lane) === laneKey(row.lane));
+  const expired = before !== undefined && before.expiresAt <= claimant.now;
+  const dead = expired ? "the heartbeat of its node had run out" : "its node ended, or was declared dead";
+  state.takeovers.push({
+    lane: row.lane,
+    from: before?.nodeId ?? last?.to ?? null,
+    to: state.instances.get(claimant.instanceId)?.nodeId ?? "",
+    token: row.token + 1,
+    why: row.owner === null ? "it was given back, or its term had ended" : dead,
+    at: claimant.now,
+  });
 }
 
 /** Those already held first, so that `limit` is a share and not a surplus. */

@@ -16,6 +16,7 @@ import type { Intent, Payload, SignedAttempt } from "../../../src/domain/transac
 import type { KillRecord } from "../../../src/ports/kill-store.ts";
 import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../../src/ports/query-store.ts";
+import type { TakeoverRecord } from "../../../src/ports/sight-store.ts";
 
 import type { PoolChoiceRow } from "./pools.ts";
 
@@ -179,6 +180,8 @@ export class DatabaseState {
   keyUse = new Map<number, Guard["keyUse"]>();
   /** The hash of the policies that a node told of last. */
   policiesNoted: string | null = null;
+  /** Lanes that came from one node to another, the newest last. */
+  takeovers: TakeoverRecord[] = [];
   completions: CompletionRecord[] = [];
   feed = { epoch: 1, lastSeq: 0, truncatedThrough: 0, epochStartsAfter: 0 };
   lastIntakeId = 0;
@@ -206,6 +209,7 @@ export class DatabaseState {
       geneses: new Map(this.geneses),
       epochFloors: new Map(this.epochFloors),
       keyUse: new Map(this.keyUse),
+      takeovers: [...this.takeovers],
       completions: [...this.completions],
       feed: { ...this.feed },
     });

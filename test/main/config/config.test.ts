@@ -77,6 +77,7 @@ describe("defaults", () => {
         maxReservationRepairs: 16,
         maxReservations: 16,
         reservationTtlMs: 60_000,
+        explorerUrl: null,
         reconciliationIntervalMs: 300_000,
         grayZoneTimeoutMs: 300_000,
         grayZoneIntervalMs: 60_000,

@@ -1,6 +1,6 @@
 import type { AlertCode } from "../../../domain/alerts.ts";
 import type { Hash } from "../../../domain/lane.ts";
-import { type BlockTag, type ChainIdentity, ChainUnavailable, type Heard } from "../../../ports/chain.ts";
+import { type BlockTag, type ChainIdentity, ChainUnavailable, type EndpointHealth, type Heard } from "../../../ports/chain.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 import type { AlertSeverity, EndpointState, Telemetry } from "../../../ports/telemetry.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity } from "../read-block.ts";
@@ -53,6 +53,8 @@ export class Endpoint {
   told: EndpointState | null = null;
   /** Its head stands still, or lies far behind, while another's moves on; kept by `HeadWatch`. */
   behind = false;
+  /** Its head when heads were last compared; null: it was not asked, or did not answer. */
+  head: number | null = null;
 
   constructor(index: number, rpc: RpcTransport) {
     this.index = index;
@@ -98,7 +100,10 @@ export class Endpoints {
     this.#compareAtMs = options.clock.monotonicMs() + COMPARE_EVERY_MS;
     this.#heads = new HeadWatch({
       clock: options.clock,
-      blockNumber: (endpoint) => this.askOne(endpoint, fetchBlockNumber).catch(() => null),
+      blockNumber: async (endpoint) => {
+        endpoint.head = await this.askOne(endpoint, fetchBlockNumber).catch(() => null);
+        return endpoint.head;
+      },
       headers: (endpoint, numbers) => this.askOne(endpoint, (rpc) => fetchBlocks(rpc, numbers)).catch(() => null),
       onBehind: ({ rpc }, { head, ahead }) => {
         const message = `${rpc.label} stands at block ${head}, and others have had block ${ahead} for a minute: it is skipped until it has caught up`;
@@ -114,6 +119,14 @@ export class Endpoints {
 
   get size(): number {
     return this.#all.length;
+  }
+
+  /** As they are used now. Asks nothing. */
+  health(): readonly EndpointHealth[] {
+    const highest = Math.max(...this.#all.map(({ head }) => head ?? 0));
+    return this.#all.map(({ rpc, told, head }) => {
+      return { url: rpc.label, status: told ?? "unknown", behind: head === null ? null : highest - head };
+    });
   }
 
   /** The answer of the first endpoint that has one. */

@@ -1,0 +1,66 @@
+import type { AttentionView, ChainView, Found, NonceRulerView, OverviewView } from "../../application/sight-api.ts";
+import type { Attention, AttentionItem } from "../../contract/attention.ts";
+import type { ClusterHistory } from "../../contract/cluster-history.ts";
+import type { NonceRuler } from "../../contract/nonce-ruler.ts";
+import type { Overview } from "../../contract/overview.ts";
+import type { SearchResults } from "../../contract/search.ts";
+import type { Trouble } from "../../domain/attention/troubles.ts";
+import type { Checksum } from "../../domain/checksum.ts";
+import type { ClusterPast } from "../../ports/sight-store.ts";
+
+/** What is seen of everything at once, in the contract's terms. */
+
+export function attentionView({ asOf, items, ...rest }: AttentionView, checksum: Checksum): Attention {
+  return { ...rest, asOf: asOf.toISOString(), items: items.map((item) => itemView(item, checksum)) };
+}
+
+function itemView({ since, signer, actions, ...item }: Trouble, checksum: Checksum): AttentionItem {
+  return {
+    ...item,
+    since: since?.toISOString() ?? null,
+    signer: signer && checksum(signer),
+    actions: actions.map((action) => ({ ...action, body: action.body && { ...action.body } })),
+  };
+}
+
+export function overviewView(view: OverviewView, checksum: Checksum): Overview {
+  const { asOf, oldestPending: oldest, chains, ...rest } = view;
+  return {
+    ...rest,
+    asOf: asOf.toISOString(),
+    oldestPending: oldest && {
+      txId: oldest.txId,
+      chainId: oldest.lane.chainId,
+      signer: checksum(oldest.lane.signer),
+      nonce: oldest.nonce,
+      // Never negative: clocks differ.
+      ageSeconds: Math.max(0, Math.round((asOf.getTime() - oldest.createdAt.getTime()) / 1000)),
+    },
+    chains: chains.map(chainView),
+  };
+}
+
+function chainView({ baseFee, endpoints, ...chain }: ChainView): Overview["chains"][number] {
+  return { ...chain, baseFee: baseFee === null ? null : baseFee.toString(), endpoints: [...endpoints] };
+}
+
+export function searchView(found: readonly Found[], checksum: Checksum): SearchResults {
+  return { items: found.map((each) => (each.signer ? { ...each, signer: checksum(each.signer) } : { ...each })) };
+}
+
+export function nonceRulerView({ lane, spans, ...ruler }: NonceRulerView, checksum: Checksum): NonceRuler {
+  return { chainId: lane.chainId, signer: checksum(lane.signer), ...ruler, spans: [...spans] };
+}
+
+export function clusterHistoryView({ takeovers, nodes, database }: ClusterPast, checksum: Checksum): ClusterHistory {
+  return {
+    takeovers: takeovers.map(({ lane, from, to, token, why, at }) => {
+      const where = { chainId: lane.chainId, signer: checksum(lane.signer) };
+      return { ...where, from, to, fencingToken: token, why, at: at.toISOString() };
+    }),
+    nodes: nodes.map(({ startedAt, heartbeatAt, ...node }) => {
+      return { ...node, startedAt: startedAt.toISOString(), heartbeatAt: heartbeatAt.toISOString() };
+    }),
+    database: database.map(({ seenAt, ...past }) => ({ ...past, seenAt: seenAt.toISOString() })),
+  };
+}

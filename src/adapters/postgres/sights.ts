@@ -1,0 +1,117 @@
+/** SightStore on PostgreSQL: kept counts, small indexes of what is out of the ordinary, and the newest rows. */
+import type { TroubledLane } from "../../domain/attention/facts.ts";
+import type { Between, SearchTerms, SightStore } from "../../ports/sight-store.ts";
+import { laneOf, withLane } from "./columns.ts";
+import { ask, type Reading, type Run } from "./session/connections.ts";
+import { listPastDatabases, listPastInstances, listTakeovers } from "./statements/cluster-past.ts";
+import { findById, findNonce, findRequests, findReservations, findSigners, findWithHash } from "./statements/find.ts";
+import {
+  countTroubles,
+  listAwaiting,
+  listHeld,
+  listHolesBetween,
+  listNonces,
+  listReservedNonces,
+  listTroubledLanes,
+  readNonceEnds,
+  readPulse,
+  sumLanes,
+  type TroubledLaneRow,
+} from "./statements/sight.ts";
+import { preferOrder } from "./statements/transaction-page.ts";
+
+export function sightsFrom(reading: Reading): SightStore {
+  return {
+    async troubles(limit) {
+      const [, [counted], lanes, held, awaiting] = await reading.read((run) =>
+        Promise.all([
+          run(preferOrder, []),
+          run(countTroubles, [limit]),
+          run(listTroubledLanes, [limit]),
+          run(listHeld, [limit]),
+          run(listAwaiting, [limit]),
+        ]),
+      );
+      return {
+        at: counted?.at ?? new Date(Number.NaN),
+        more: counted?.more ?? 0,
+        lanes: lanes.map(troubledLane),
+        held: held.map(withLane),
+        awaiting: awaiting.map(withLane),
+      };
+    },
+    async totals({ signers, chains }) {
+      const [row] = await ask(reading, sumLanes, [signers && [...signers], chains && [...chains]]);
+      const { at = new Date(Number.NaN), lanes = 0, created = 0, allocated = 0 } = row ?? {};
+      const { tracking = 0, stuck = 0, confirmed = 0, failed = 0 } = row ?? {};
+      const over = { CONFIRMED: confirmed, FAILED_FINAL: failed };
+      return { at, lanes, states: { CREATED: created, ALLOCATED: allocated, TRACKING: tracking, STUCK: stuck, ...over } };
+    },
+    async pulse() {
+      const [, [row]] = await reading.read((run) => Promise.all([run(preferOrder, []), run(readPulse, [])]));
+      return row ?? { createdPerMinute: 0, completedPerMinute: 0, secondsToFinality: [] };
+    },
+    async search(terms) {
+      const [, transactions, lanes, reservations] = await reading.read((run) =>
+        Promise.all([
+          run(preferOrder, []),
+          Promise.all(transactionsLike(run, terms)),
+          run(findSigners, [...bounds(terms.signers, NO_SIGNER), terms.limit]),
+          run(findReservations, [...bounds(terms.reservationIds, NO_ID), terms.limit]),
+        ]),
+      );
+      return {
+        transactions: [...new Map(transactions.flat().map((row) => [row.txId, withLane(row)])).values()],
+        lanes: lanes.map(laneOf),
+        reservations: reservations.map(withLane),
+      };
+    },
+    async nonces({ chainId, signer }, from, to) {
+      const [, [ends], transactions, reservations, holes] = await reading.read((run) =>
+        Promise.all([
+          run(preferOrder, []),
+          run(readNonceEnds, [chainId, signer]),
+          run(listNonces, [chainId, signer, from, to]),
+          run(listReservedNonces, [chainId, signer, from, to]),
+          run(listHolesBetween, [chainId, signer, from, to]),
+        ]),
+      );
+      return { cursor: ends?.cursor ?? null, firstOpen: ends?.firstOpen ?? null, transactions, reservations, holes };
+    },
+    async past(limit) {
+      const [takeovers, nodes, database] = await reading.read((run) =>
+        Promise.all([run(listTakeovers, [limit]), run(listPastInstances, [limit]), run(listPastDatabases, [limit])]),
+      );
+      return { takeovers: takeovers.map(withLane), nodes, database };
+    },
+  };
+}
+
+/** Between these there is nothing. */
+const NO_SIGNER: Between = { from: "", to: "" };
+const NO_ID: Between = { from: "00000000-0000-0000-0000-000000000001", to: "00000000-0000-0000-0000-000000000000" };
+
+function bounds(asked: Between | undefined, otherwise: Between): readonly string[] {
+  const { from, to } = asked ?? otherwise;
+  return [from, to];
+}
+
+function transactionsLike(run: Run, { txIds, txHash, requestIds, nonce, limit }: SearchTerms) {
+  return [
+    ...(txHash === undefined ? [] : [run(findWithHash, [txHash])]),
+    ...(txIds === undefined ? [] : [run(findById, [txIds.from, txIds.to, limit])]),
+    ...(requestIds === undefined ? [] : [run(findRequests, [requestIds.from, requestIds.to, limit])]),
+    ...(nonce === undefined ? [] : [run(findNonce, [nonce.signers.from, nonce.signers.to, nonce.nonce, limit])]),
+  ];
+}
+
+function troubledLane(row: TroubledLaneRow): TroubledLane {
+  const { headTxId: txId, headNonce, headState, headSince, holeNonce, holeDetail, holeSince } = row;
+  const { suspendedBy, open, actor, reason, decidedAt } = row;
+  return {
+    ...{ lane: laneOf(row), suspendedBy, open },
+    decision: actor === null ? null : { actor, reason, at: decidedAt },
+    head: txId === null ? null : { txId, nonce: headNonce, state: headState, since: headSince },
+    hole: holeNonce === null ? null : { nonce: holeNonce, detail: holeDetail, since: holeSince },
+  };
+}

@@ -1,0 +1,52 @@
+import type { PastDatabase, PastInstance, TakeoverRecord } from "../../../ports/sight-store.ts";
+import type { Flat } from "../columns.ts";
+import { statement } from "./statement.ts";
+
+/**
+ * Who had these lanes, which are about to be taken ($1; $2 by whom) and are locked by now. Before the takeover in the same
+ * transaction: what is judged and taken by the next statement is what is written here. A lane that was given back has no
+ * owner: then it was the last that took it.
+ */
+export const insertTakeovers = statement("insert-takeovers")`
+  INSERT INTO fencepost.takeover (chain_id, signer, from_node, to_node, token, why, at)
+  SELECT l.chain_id, l.signer, coalesce(o.node_id, (
+      SELECT last.to_node FROM fencepost.takeover AS last
+      WHERE last.signer = l.signer AND last.chain_id = l.chain_id ORDER BY last.takeover_id DESC LIMIT 1
+    )), n.node_id, l.token + 1,
+    CASE WHEN l.owner_instance IS NULL THEN 'it was given back, or its term had ended'
+      WHEN o.expires_at <= clock_timestamp() THEN 'the heartbeat of its node had run out'
+      ELSE 'its node ended, or was declared dead' END,
+    clock_timestamp()
+  FROM fencepost.lane AS l
+  JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON l.chain_id = k.chain_id AND l.signer = k.signer
+  JOIN fencepost.node_instance AS n ON n.instance_id = $2
+  LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance
+  WHERE l.chain_id = ANY ($3::bigint[]) AND l.signer = ANY ($4::text[]) AND l.token > 0`;
+
+/** Rows that are kept. */
+const KEPT = 10_000;
+
+/** All but the newest. */
+export const purgeTakeovers = statement("purge-takeovers")`
+  DELETE FROM fencepost.takeover AS t
+  WHERE t.takeover_id <= (SELECT max(newest.takeover_id) FROM fencepost.takeover AS newest) - ${KEPT}`;
+
+/** The newest $1. */
+export const listTakeovers = statement<Flat<TakeoverRecord>>("list-takeovers")`
+  SELECT t.chain_id, t.signer, t.from_node AS "from", t.to_node AS "to", t.token, t.why, t.at
+  FROM fencepost.takeover AS t
+  ORDER BY t.takeover_id DESC LIMIT $1`;
+
+/** The newest $1; those that ended a day ago and more are gone. */
+export const listPastInstances = statement<PastInstance>("list-past-instances")`
+  SELECT n.node_id, n.instance_id, n.version, n.started_at, n.heartbeat_at,
+    CASE WHEN n.dead THEN 'gone' WHEN n.expires_at <= clock_timestamp() THEN 'expired' WHEN n.draining THEN 'draining'
+      ELSE 'alive' END AS state
+  FROM fencepost.node_instance AS n
+  ORDER BY n.started_at DESC, n.instance_id LIMIT $1`;
+
+/** The newest $1. */
+export const listPastDatabases = statement<PastDatabase>("list-past-databases")`
+  SELECT h.epoch, h.system_identifier, h.timeline, h.may_have_lost, h.seen_at
+  FROM fencepost.database_history AS h
+  ORDER BY h.ordinal DESC LIMIT $1`;

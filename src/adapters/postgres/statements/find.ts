@@ -1,0 +1,82 @@
+import type { Lane } from "../../../domain/lane.ts";
+import type { ReservationState } from "../../../domain/reservations.ts";
+import type { State, SubState } from "../../../domain/transitions.ts";
+import { statement } from "./statement.ts";
+
+/** What is typed into a search: each statement walks one index, from where the text would stand, and no further than a few rows. */
+
+const TRANSACTION = "t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state";
+const WAITING = `t.tx_id, t.chain_id, t.signer, t.request_id, NULL::bigint AS nonce, 'CREATED' AS state,
+    CASE WHEN t.awaits IS NOT NULL AND t.approved_at IS NULL THEN 'AWAITING_APPROVAL' END AS sub_state`;
+
+export interface FoundRow extends Lane {
+  readonly txId: string;
+  readonly requestId: string | null;
+  readonly nonce: number | null;
+  readonly state: State;
+  readonly subState: SubState | null;
+}
+
+/** By id, from $1 to $2, at most $3. */
+export const findById = statement<FoundRow>("find-by-id")`
+  (SELECT ${TRANSACTION} FROM fencepost.transaction AS t WHERE t.tx_id >= $1 AND t.tx_id <= $2 ORDER BY t.tx_id LIMIT $3)
+  UNION ALL
+  (
+    SELECT ${WAITING} FROM fencepost.intake AS t
+    WHERE t.tx_id >= $1 AND t.tx_id <= $2 AND t.alias_of IS NULL ORDER BY t.tx_id LIMIT $3
+  )`;
+
+/** Those that have an attempt with this hash. */
+export const findWithHash = statement<FoundRow>("find-with-hash")`
+  SELECT ${TRANSACTION} FROM fencepost.attempt AS a
+  JOIN fencepost.transaction AS t ON t.tx_id = a.tx_id
+  WHERE a.tx_hash = $1`;
+
+/** By request id, from $1 on and below $2, at most $3. */
+export const findRequests = statement<FoundRow>("find-requests")`
+  (
+    SELECT ${TRANSACTION} FROM fencepost.transaction AS t
+    WHERE t.request_id >= $1 AND t.request_id < $2 AND t.owns_request AND t.request_id IS NOT NULL
+    ORDER BY t.request_id, t.signer, t.chain_id LIMIT $3
+  )
+  UNION ALL
+  (
+    SELECT ${WAITING} FROM fencepost.intake AS t
+    WHERE t.request_id >= $1 AND t.request_id < $2 AND t.request_id IS NOT NULL AND t.alias_of IS NULL
+    ORDER BY t.request_id LIMIT $3
+  )`;
+
+/** Lanes by signer, from $1 on and below $2, at most $3. */
+export const findSigners = statement<Lane>("find-signers")`
+  SELECT l.signer, l.chain_id FROM fencepost.lane AS l
+  WHERE l.signer >= $1 AND l.signer < $2
+  ORDER BY l.signer, l.chain_id LIMIT $3`;
+
+/** Without a signer, a nonce stands on every lane: so many of them are looked at. */
+const LANES_LOOKED_AT = 500;
+
+/** What holds nonce $3 on lanes of the signers from $1 on and below $2, at most $4. */
+export const findNonce = statement<FoundRow>("find-nonce")`
+  SELECT ${TRANSACTION}
+  FROM (
+    SELECT l.signer, l.chain_id FROM fencepost.lane AS l
+    WHERE l.signer >= $1 AND l.signer < $2 AND l.next_nonce > $3
+    ORDER BY l.signer, l.chain_id LIMIT ${LANES_LOOKED_AT}
+  ) AS lane
+  CROSS JOIN LATERAL (
+    SELECT * FROM fencepost.transaction AS own
+    WHERE own.chain_id = lane.chain_id AND own.signer = lane.signer AND own.nonce = $3
+  ) AS t
+  LIMIT $4`;
+
+/** Reservations by id, from $1 to $2, at most $3. */
+export const findReservations = statement<FoundReservationRow>("find-reservations")`
+  SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.state FROM fencepost.reservation AS r
+  WHERE r.reservation_id >= $1 AND r.reservation_id <= $2
+  ORDER BY r.reservation_id LIMIT $3`;
+
+export interface FoundReservationRow extends Lane {
+  readonly reservationId: string;
+  readonly nonce: number;
+  readonly state: ReservationState;
+}

@@ -1,0 +1,196 @@
+import type { Lane } from "../../../domain/lane.ts";
+import type { SuspendedBy } from "../../../domain/ledger/index.ts";
+import type { ReservationState } from "../../../domain/reservations.ts";
+import type { State, SubState } from "../../../domain/transitions.ts";
+import { statement } from "./statement.ts";
+
+/** For those who look at everything at once. Each walks an index that holds what is out of the ordinary, or the newest rows. */
+
+const TROUBLED = "l.suspended OR l.live_stuck > 0";
+
+/** Lanes that are suspended, stuck, or have a nonce that nothing holds: at most $1 of either. */
+export const listTroubledLanes = statement<TroubledLaneRow>("list-troubled-lanes")`
+  WITH troubled AS MATERIALIZED (
+    (SELECT l.signer, l.chain_id FROM fencepost.lane AS l WHERE ${TROUBLED} ORDER BY l.signer, l.chain_id LIMIT $1)
+    UNION
+    (SELECT h.signer, h.chain_id FROM fencepost.hole AS h GROUP BY h.signer, h.chain_id ORDER BY h.signer, h.chain_id LIMIT $1)
+  )
+  SELECT l.chain_id, l.signer, l.suspended_by, l.live_allocated + l.live_tracking + l.live_stuck AS open,
+    head.tx_id AS head_tx_id, head.nonce AS head_nonce, head.state AS head_state, head.updated_at AS head_since,
+    hole.nonce AS hole_nonce, hole.detail AS hole_detail, hole.since AS hole_since,
+    decision.actor, decision.reason, decision.at AS decided_at
+  FROM troubled
+  JOIN fencepost.lane AS l ON l.signer = troubled.signer AND l.chain_id = troubled.chain_id
+  LEFT JOIN LATERAL (
+    SELECT t.tx_id, t.nonce, t.state, t.updated_at FROM fencepost.transaction AS t
+    WHERE t.chain_id = l.chain_id AND t.signer = l.signer AND t.live AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+      AND t.sub_state IS DISTINCT FROM 'MINED'
+    ORDER BY t.nonce LIMIT 1
+  ) AS head ON true
+  LEFT JOIN LATERAL (
+    SELECT h.nonce, h.detail, h.since FROM fencepost.hole AS h
+    WHERE h.signer = l.signer AND h.chain_id = l.chain_id ORDER BY h.nonce LIMIT 1
+  ) AS hole ON true
+  LEFT JOIN LATERAL (
+    SELECT d.actor, d.reason, d.at FROM fencepost.lane_decision AS d
+    WHERE d.signer = l.signer AND d.chain_id = l.chain_id ORDER BY d.decision_id DESC LIMIT 1
+  ) AS decision ON l.suspended
+  ORDER BY l.signer, l.chain_id`;
+
+export interface TroubledLaneRow extends Lane {
+  readonly suspendedBy: SuspendedBy | null;
+  readonly open: number;
+  readonly headTxId: string | null;
+  readonly headNonce: number;
+  readonly headState: State;
+  readonly headSince: Date;
+  readonly holeNonce: number | null;
+  readonly holeDetail: string;
+  readonly holeSince: Date;
+  readonly actor: string | null;
+  readonly reason: string;
+  readonly decidedAt: Date;
+}
+
+/** At most $1 that an operator holds back. */
+export const listHeld = statement<TroubledTransactionRow>("list-held")`
+  SELECT t.tx_id, t.chain_id, t.signer, t.nonce, t.held_since AS since,
+    l.live_allocated + l.live_tracking + l.live_stuck AS open
+  FROM (
+    SELECT held.tx_id, held.chain_id, held.signer, held.nonce, held.held_since FROM fencepost.transaction AS held
+    WHERE held.live AND held.held_since IS NOT NULL
+    ORDER BY held.chain_id, held.signer, held.nonce LIMIT $1
+  ) AS t
+  JOIN fencepost.lane AS l ON l.signer = t.signer AND l.chain_id = t.chain_id
+  ORDER BY t.chain_id, t.signer, t.nonce`;
+
+/** At most $1 that wait for approval, the oldest first. */
+export const listAwaiting = statement<TroubledTransactionRow>("list-awaiting")`
+  SELECT i.tx_id, i.chain_id, i.signer, NULL::bigint AS nonce, i.created_at AS since, 0::bigint AS open
+  FROM fencepost.intake AS i
+  WHERE i.awaits IS NOT NULL AND i.approved_at IS NULL AND i.alias_of IS NULL
+  ORDER BY i.intake_id LIMIT $1`;
+
+export interface TroubledTransactionRow extends Lane {
+  readonly txId: string;
+  readonly nonce: number | null;
+  readonly since: Date;
+  readonly open: number;
+}
+
+/** How many of each kind are beyond $1, by what their indexes hold. */
+export const countTroubles = statement<{ readonly at: Date; readonly more: number }>("count-troubles")`
+  SELECT clock_timestamp() AS at,
+    greatest(0, (SELECT count(*) FROM fencepost.lane AS l WHERE ${TROUBLED}) - $1::bigint)
+    + greatest(0, (
+      SELECT count(*) FROM fencepost.transaction AS t WHERE t.live AND t.held_since IS NOT NULL
+    ) - $1::bigint)
+    + greatest(0, (
+      SELECT count(*) FROM fencepost.intake AS i
+      WHERE i.awaits IS NOT NULL AND i.approved_at IS NULL AND i.alias_of IS NULL
+    ) - $1::bigint) AS more`;
+
+/** Sums of what is kept on the lanes' rows: of these signers ($1) and chains ($2), or of all where null. */
+export const sumLanes = statement<TotalsRow>("sum-lanes")`
+  SELECT clock_timestamp() AS at, count(*) AS lanes,
+    coalesce(sum(l.live_allocated), 0)::bigint AS allocated, coalesce(sum(l.live_tracking), 0)::bigint AS tracking,
+    coalesce(sum(l.live_stuck), 0)::bigint AS stuck, coalesce(sum(l.confirmed_total), 0)::bigint AS confirmed,
+    coalesce(sum(l.failed_total), 0)::bigint AS failed,
+    (
+      SELECT count(*) FROM fencepost.intake AS i
+      WHERE i.alias_of IS NULL AND ($1::text[] IS NULL OR i.signer = ANY ($1::text[]))
+        AND ($2::bigint[] IS NULL OR i.chain_id = ANY ($2::bigint[]))
+    ) AS created
+  FROM fencepost.lane AS l
+  WHERE ($1::text[] IS NULL OR l.signer = ANY ($1::text[])) AND ($2::bigint[] IS NULL OR l.chain_id = ANY ($2::bigint[]))`;
+
+export interface TotalsRow {
+  readonly at: Date;
+  readonly lanes: number;
+  readonly created: number;
+  readonly allocated: number;
+  readonly tracking: number;
+  readonly stuck: number;
+  readonly confirmed: number;
+  readonly failed: number;
+}
+
+/** So many of the newest rows are enough to tell a rate by. */
+const NEWEST = 2_000;
+/** So many of the newest outcomes, to tell how long they took. */
+const TIMED = 200;
+const PAST = "interval '5 minutes'";
+
+/** A rate per minute over the last five, or over less where the newest rows are of less. */
+const perMinute = (times: string): string => `(
+    SELECT CASE WHEN count(*) < ${NEWEST} THEN count(*) / 5.0
+      ELSE count(*) * 60.0 / greatest(1, extract(epoch FROM clock_timestamp() - min(recent.at))) END
+    FROM (${times}) AS recent WHERE recent.at > clock_timestamp() - ${PAST}
+  )::float8`;
+
+/** Ids of transactions are in the order of their creation. */
+export const readPulse = statement<PulseRow>("read-pulse")`
+  SELECT ${perMinute(`SELECT t.created_at AS at FROM fencepost.transaction AS t ORDER BY t.tx_id DESC LIMIT ${NEWEST}`)} AS created_per_minute,
+  ${perMinute(`
+    SELECT c.at FROM (
+      SELECT n.at, n.settled FROM fencepost.completion AS n ORDER BY n.seq DESC LIMIT ${NEWEST}
+    ) AS c WHERE c.settled`)} AS completed_per_minute,
+  ARRAY(
+    SELECT greatest(0, extract(epoch FROM c.at - t.created_at))::float8
+    FROM (SELECT n.tx_id, n.at, n.settled FROM fencepost.completion AS n ORDER BY n.seq DESC LIMIT ${TIMED}) AS c
+    CROSS JOIN LATERAL (SELECT own.created_at FROM fencepost.transaction AS own WHERE own.tx_id = c.tx_id) AS t
+    WHERE c.settled
+  ) AS seconds_to_finality`;
+
+export interface PulseRow {
+  readonly createdPerMinute: number;
+  readonly completedPerMinute: number;
+  readonly secondsToFinality: readonly number[];
+}
+
+/** The lane's cursor, and the lowest of its nonces that is not over. $1 chain, $2 signer. */
+export const readNonceEnds = statement<{ readonly cursor: number | null; readonly firstOpen: number | null }>(
+  "read-nonce-ends",
+)`
+  SELECT l.next_nonce AS cursor, least(
+    (
+      SELECT t.nonce FROM fencepost.transaction AS t
+      WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+      ORDER BY t.nonce LIMIT 1
+    ),
+    (SELECT min(h.nonce) FROM fencepost.hole AS h WHERE h.signer = $2 AND h.chain_id = $1),
+    (
+      SELECT min(r.nonce) FROM fencepost.reservation AS r
+      WHERE r.signer = $2 AND r.chain_id = $1 AND r.state = 'RESERVED'
+    )
+  ) AS first_open
+  FROM fencepost.lane AS l WHERE l.signer = $2 AND l.chain_id = $1`;
+
+/** What holds the nonces from $3 to $4 of the lane ($1 chain, $2 signer). */
+export const listNonces = statement<NonceRow>("list-nonces")`
+  SELECT t.nonce, t.tx_id, t.state, t.sub_state, t.held_since IS NOT NULL AS held
+  FROM fencepost.transaction AS t
+  WHERE t.chain_id = $1 AND t.signer = $2 AND t.nonce >= $3 AND t.nonce <= $4
+  ORDER BY t.chain_id, t.signer, t.nonce`;
+
+export interface NonceRow {
+  readonly nonce: number;
+  readonly txId: string;
+  readonly state: State;
+  readonly subState: SubState | null;
+  readonly held: boolean;
+}
+
+export const listReservedNonces = statement<{
+  readonly nonce: number;
+  readonly reservationId: string;
+  readonly state: ReservationState;
+}>("list-reserved-nonces")`
+  SELECT r.nonce, r.reservation_id, r.state FROM fencepost.reservation AS r
+  WHERE r.chain_id = $1 AND r.signer = $2 AND r.nonce >= $3 AND r.nonce <= $4 AND r.state <> 'RELEASED'
+  ORDER BY r.nonce`;
+
+export const listHolesBetween = statement<{ readonly nonce: number; readonly detail: string }>("list-holes-between")`
+  SELECT h.nonce, h.detail FROM fencepost.hole AS h
+  WHERE h.signer = $2 AND h.chain_id = $1 AND h.nonce >= $3 AND h.nonce <= $4
+  ORDER BY h.nonce`;

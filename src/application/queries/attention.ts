@@ -1,0 +1,140 @@
+/**
+ * What needs a person, worst first: what the database knows, what this node knows, and what the others have reported. Of
+ * transactions the sentence and the actions are those of their explanation, drawn from what the loops were last told.
+ */
+import { ofAwaiting, ofHeld, ofKill, ofLane, ofNode } from "../../domain/attention/from-database.ts";
+import { offersFor } from "../../domain/attention/offers.ts";
+import { revisionOf } from "../../domain/attention/revision.ts";
+import { behind, once, type Trouble } from "../../domain/attention/troubles.ts";
+import type { Explanation } from "../../domain/explain/situation.ts";
+import { isLimited, type Limits } from "../../domain/principal.ts";
+import type { KillStore } from "../../ports/kill-store.ts";
+import type { LeaseStore } from "../../ports/lease-store.ts";
+import type { Ports } from "../../ports/ports.ts";
+import type { SightStore } from "../../ports/sight-store.ts";
+import type { AttentionQuery, AttentionView } from "../sight-api.ts";
+import { SharedLook } from "./shared-look.ts";
+
+export interface AttentionPorts extends Pick<Ports, "clock"> {
+  readonly store: Pick<SightStore, "troubles"> & Pick<KillStore, "kills"> & Pick<LeaseStore, "instances">;
+  /** What this node knows, and others have reported. */
+  readonly findings: () => Promise<readonly Trouble[]>;
+  /** As the chain was last told of; asks it nothing. */
+  readonly explain: (txId: string) => Promise<Explanation>;
+}
+
+interface Drawn {
+  readonly asOf: Date;
+  readonly troubles: readonly Trouble[];
+  /** Beyond what was read of the database. */
+  readonly unread: number;
+}
+
+interface Explained {
+  readonly explanation: Explanation;
+  readonly atMs: number;
+}
+
+const DEFAULT_LIMIT = 100;
+/** Of each kind, in one look at the database. */
+const READ_AT_MOST = 500;
+/** An explanation takes half a dozen reads: so many in one look, the others in the next. */
+const EXPLAINED_AT_ONCE = 20;
+const EXPLAINED_FOR_MS = 10_000;
+
+export class AttentionDesk {
+  private readonly ports: AttentionPorts;
+  private readonly look: SharedLook<Drawn>;
+  private explained: ReadonlyMap<string, Explained> = new Map();
+
+  constructor(ports: AttentionPorts) {
+    this.ports = ports;
+    this.look = new SharedLook(ports.clock, () => this.draw());
+  }
+
+  view(query: AttentionQuery = {}, limits?: Limits): Promise<AttentionView> {
+    const { limit = DEFAULT_LIMIT, chainId } = query;
+    return this.look.held(query, ({ asOf, troubles, unread }) => {
+      const seen = troubles.filter((each) => isSeen(each, limits) && (chainId === undefined || isOn(each, chainId)));
+      const items = seen.slice(0, limit);
+      // How many others have is not told to who may not see them.
+      const beyond = limits !== undefined && isLimited(limits) ? 0 : unread;
+      const more = seen.length - items.length + beyond;
+      return { revision: revisionOf([items.map(unchanging), more]), asOf, items, more };
+    });
+  }
+
+  private async draw(): Promise<Drawn> {
+    const { store } = this.ports;
+    const [known, kills, instances, findings] = await Promise.all([
+      store.troubles(READ_AT_MOST),
+      store.kills([]),
+      store.instances(),
+      this.ports.findings(),
+    ]);
+    const silent = instances.filter(({ dead, expired }) => expired && !dead);
+    const found = once([
+      ...kills.filter(({ ended }) => !ended).map(ofKill),
+      ...silent.map(ofNode),
+      ...known.lanes.flatMap((lane) => ofLane(lane, known.at)),
+      ...known.held.map(ofHeld),
+      ...known.awaiting.map(ofAwaiting),
+      ...findings,
+    ]);
+    await this.explainSome(found);
+    return { asOf: known.at, troubles: found.map((each) => this.inItsWords(each)), unread: known.more };
+  }
+
+  /** The worst first; what was explained a moment ago is not explained again. */
+  private async explainSome(troubles: readonly Trouble[]): Promise<void> {
+    const nowMs = this.ports.clock.monotonicMs();
+    const ids = troubles.filter(isOfTransaction).map(({ txId }) => txId as string);
+    const kept = new Map([...this.explained].filter(([txId]) => ids.includes(txId)));
+    const due = ids.filter((txId) => nowMs - (kept.get(txId)?.atMs ?? Number.NEGATIVE_INFINITY) >= EXPLAINED_FOR_MS);
+    const unexplained = due.filter((txId) => !kept.has(txId));
+    const next = [...unexplained, ...due.filter((txId) => kept.has(txId))].slice(0, EXPLAINED_AT_ONCE);
+    const said = await Promise.all(
+      next.map(async (txId) => [txId, await this.ports.explain(txId).catch(() => null)] as const),
+    );
+    for (const [txId, explanation] of said) if (explanation !== null) kept.set(txId, { explanation, atMs: nowMs });
+    this.explained = kept;
+  }
+
+  private inItsWords(trouble: Trouble): Trouble {
+    const { txId, chainId, signer, waiting } = trouble;
+    const { explanation } = (isOfTransaction(trouble) && this.explained.get(txId ?? "")) || {};
+    const cause = explanation?.causes[0];
+    if (explanation === undefined || cause === undefined || txId === null || chainId === null || signer === null)
+      return trouble;
+    const codes = explanation.help.map(({ code }) => code);
+    const summary = /[.!?]$/.test(explanation.summary) ? explanation.summary : `${explanation.summary}.`;
+    return {
+      ...trouble,
+      code: cause.code,
+      sentence: `${summary}${behind(waiting)}`,
+      since: trouble.since ?? cause.since ?? null,
+      actions: offersFor({ txId, lane: { chainId, signer } }, codes),
+    };
+  }
+}
+
+/** A hole names the transaction that is to be resolved, and is not about it. */
+function isOfTransaction({ id, txId }: Trouble): boolean {
+  return txId !== null && id.startsWith("tx:");
+}
+
+function isOn({ chainId }: Trouble, asked: number): boolean {
+  return chainId === null || chainId === asked;
+}
+
+/** What is about no signer or chain in particular concerns everybody. */
+function isSeen({ signer, chainId }: Trouble, limits: Limits | undefined): boolean {
+  if (limits === undefined) return true;
+  const ofSigner = signer === null || limits.signers?.has(signer) !== false;
+  return ofSigner && (chainId === null || limits.chains?.has(chainId) !== false);
+}
+
+/** What makes it another list. Sentences tell ages, which change by themselves. */
+function unchanging({ id, severity, code, waiting, actions }: Trouble) {
+  return [id, severity, code, waiting, actions.map(({ action }) => action)];
+}

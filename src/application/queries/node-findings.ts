@@ -1,0 +1,108 @@
+/** What this node alone knows of what needs a person. Memory only: nothing is asked for it. */
+import type { AlertCode } from "../../domain/alerts.ts";
+import {
+  type BlockedTransaction,
+  ofAway,
+  ofBalance,
+  ofBlocked,
+  ofDisputes,
+  ofDoubt,
+  ofEndpoint,
+  ofUnreachable,
+  ofWatch,
+} from "../../domain/attention/from-node.ts";
+import type { Trouble } from "../../domain/attention/troubles.ts";
+import type { CauseCode } from "../../domain/explain/situation.ts";
+import type { LaneKey } from "../../domain/lane.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { FactCode, Tracked } from "../lane/tracked.ts";
+
+export interface FindingPorts {
+  readonly chains: ReadonlyMap<number, ChainContext>;
+  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
+  /** What the watch over the lanes has told of and is not over, by the codes of its alerts. */
+  readonly firing: () => ReadonlyMap<LaneKey, ReadonlySet<string>>;
+}
+
+export function nodeFindings({ chains, lanesOf, firing }: FindingPorts): readonly Trouble[] {
+  const watched = firing();
+  return [...chains].flatMap(([chainId, context]) => {
+    const lanes = lanesOf(chainId);
+    const ofLanes = lanes.flatMap((lane) => [...ofOwned(context, lane), ...ofWatched(lane, watched.get(lane.key))]);
+    return [...ofChain(context, lanes), ...ofLanes];
+  });
+}
+
+/** Grown old, or deep: an explanation of the head says why. */
+function ofWatched(lane: OwnedLane, codes: ReadonlySet<string> | undefined): readonly Trouble[] {
+  if (codes === undefined) return [];
+  const head = lane.unmined.get(lane.headOfLine() ?? -1);
+  const waiting = head === undefined ? lane.pendingDepth() : lane.pendingBehind(head.nonce);
+  return [...codes].map((code) =>
+    ofWatch({
+      lane: lane.lane,
+      code: code as AlertCode,
+      head: head === undefined ? null : { txId: head.txId, nonce: head.nonce, createdAt: head.createdAt },
+      waiting,
+    }),
+  );
+}
+
+function ofChain(context: ChainContext, lanes: readonly OwnedLane[]): readonly Trouble[] {
+  const { chainId } = context.chain;
+  const waiting = lanes.reduce((sum, lane) => sum + lane.pendingDepth(), 0);
+  const away = context.reachable ? [] : [ofUnreachable(chainId, context.unreachableSince, waiting)];
+  const endpoints = (context.chain.health?.() ?? []).flatMap(({ url, status, behind }, index) =>
+    status === "up" || status === "unknown" ? [] : [ofEndpoint({ chainId, index, url, status, behind })],
+  );
+  return [...away, ...endpoints, ...ofDisputes(chainId, context.disputes.ofNote())];
+}
+
+function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
+  const { signer } = lane.pace;
+  const waiting = lane.pendingDepth();
+  const found: Trouble[] = [];
+  if (signer.kind === "away") {
+    found.push(ofAway({ lane: lane.lane, since: signer.since, reason: signer.reason, waiting }));
+  }
+  const doubt = context.doubts.get(lane.key);
+  if (doubt !== undefined) found.push(ofDoubt(lane.lane, doubt, waiting));
+  const balance = context.knownBalances.get(lane.lane.signer);
+  const threshold = context.settings.alertLowBalanceWei;
+  if (threshold !== null && balance !== undefined && balance < threshold) {
+    found.push(ofBalance(lane.lane, balance, threshold));
+  }
+  return [...found, ...[...lane.unmined.values()].flatMap((tx) => ofUnmined(lane, tx))];
+}
+
+/** In the words of an explanation; null: it is told of in another place, or by a state. */
+const AS_CAUSES: Readonly<Record<FactCode, CauseCode | null>> = {
+  FEE_CEILING_REACHED: "FEE_CEILING_REACHED",
+  POLICY_LIMIT_REACHED: "POLICY_LIMIT_REACHED",
+  MAX_ATTEMPTS_REACHED: null,
+  CANNOT_RESIGN: null,
+  NONCE_HOLE: null,
+  INSUFFICIENT_FUNDS: "INSUFFICIENT_FUNDS",
+  HASH_OF_ANOTHER: null,
+  REFUSED_FOR_GOOD: "NODE_REFUSED",
+};
+
+function ofUnmined(lane: OwnedLane, tx: Tracked): readonly Trouble[] {
+  const blocked = blockedBy(tx);
+  if (blocked === null) return [];
+  const { txId, nonce } = tx;
+  return [ofBlocked({ ...blocked, lane: lane.lane, txId, nonce, waiting: lane.pendingBehind(nonce) })];
+}
+
+function blockedBy({ facts, status, lostSightAt, createdAt }: Tracked): Pick<BlockedTransaction, "code" | "text" | "since"> | null {
+  if (status.subState === "UNKNOWN_SUBMIT_RESULT") {
+    const text = "a node may have signed and sent it, and its answer was lost; it is looked for";
+    return { code: "SUBMIT_RESULT_UNKNOWN", text, since: lostSightAt ?? createdAt };
+  }
+  for (const [fact, { text, since }] of facts) {
+    const code = AS_CAUSES[fact];
+    if (code !== null) return { code, text, since };
+  }
+  return null;
+}

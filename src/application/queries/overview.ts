@@ -1,0 +1,124 @@
+/** Everything in figures: kept counts, the newest rows, and the chains as this node's loops were last told of them. */
+import { revisionOf } from "../../domain/attention/revision.ts";
+import { explorerOf } from "../../domain/explorers.ts";
+import { isLimited, isWithin, type Limits } from "../../domain/principal.ts";
+import type { State } from "../../domain/transitions.ts";
+import type { Ports } from "../../ports/ports.ts";
+import type { QueryStore, TransactionRecord } from "../../ports/query-store.ts";
+import type { SightStore } from "../../ports/sight-store.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import type { ChainView, HeldQuery, OldestPending, OverviewView } from "../sight-api.ts";
+import { SharedLook } from "./shared-look.ts";
+
+export interface OverviewPorts extends Pick<Ports, "clock"> {
+  readonly store: Pick<SightStore, "totals" | "pulse"> & Pick<QueryStore, "transactions" | "lanes">;
+  readonly chains: ReadonlyMap<number, ChainContext>;
+}
+
+type Figures = Omit<OverviewView, "revision">;
+
+const UNLIMITED: Limits = { signers: null, chains: null };
+/** Not over, each with a place in the lists by state. */
+const OPEN_STATES = ["CREATED", "ALLOCATED", "TRACKING", "STUCK"] as const satisfies readonly State[];
+
+export class OverviewBoard {
+  private readonly ports: OverviewPorts;
+  private readonly everything: SharedLook<Figures>;
+  /** Of keys that see a part. */
+  private readonly parts = new WeakMap<Limits, SharedLook<Figures>>();
+
+  constructor(ports: OverviewPorts) {
+    this.ports = ports;
+    this.everything = new SharedLook(ports.clock, () => this.draw(UNLIMITED));
+  }
+
+  view(query: HeldQuery = {}, limits: Limits = UNLIMITED): Promise<OverviewView> {
+    return this.lookOf(limits).held(query, (figures) => {
+      const { asOf: _, ...lasting } = figures;
+      return { ...figures, revision: revisionOf(inJson(lasting)) };
+    });
+  }
+
+  private lookOf(limits: Limits): SharedLook<Figures> {
+    if (!isLimited(limits)) return this.everything;
+    const known = this.parts.get(limits) ?? new SharedLook(this.ports.clock, () => this.draw(limits));
+    this.parts.set(limits, known);
+    return known;
+  }
+
+  private async draw(limits: Limits): Promise<Figures> {
+    const { store, chains } = this.ports;
+    const [totals, pulse, oldestPending] = await Promise.all([
+      store.totals(limits),
+      isLimited(limits) ? null : store.pulse(),
+      this.oldest(limits),
+    ]);
+    const seconds = pulse?.secondsToFinality ?? [];
+    return {
+      asOf: totals.at,
+      lanes: totals.lanes,
+      states: totals.states,
+      createdPerMinute: pulse?.createdPerMinute ?? null,
+      completedPerMinute: pulse?.completedPerMinute ?? null,
+      timeToFinalitySeconds: seconds.length === 0 ? null : { p50: share(seconds, 0.5), p95: share(seconds, 0.95) },
+      oldestPending,
+      chains: [...chains.values()]
+        .filter(({ chain }) => limits.chains?.has(chain.chainId) !== false)
+        .map(chainView),
+    };
+  }
+
+  private async oldest(limits: Limits): Promise<OldestPending | null> {
+    const found = limits.signers === null ? await this.oldestOfAll(limits) : await this.oldestOf([...limits.signers], limits);
+    return found.reduce<OldestPending | null>(
+      (oldest, each) => (oldest === null || each.createdAt < oldest.createdAt ? each : oldest),
+      null,
+    );
+  }
+
+  private async oldestOfAll({ chains }: Limits): Promise<readonly OldestPending[]> {
+    const scopes = chains === null ? [{}] : [...chains].map((chainId) => ({ chainId }));
+    const pages = await Promise.all(
+      scopes.flatMap((scope) =>
+        OPEN_STATES.map((state) => this.ports.store.transactions({ ...scope, state, order: "oldest", limit: 1 })),
+      ),
+    );
+    return pages.flat().map(oldestOf);
+  }
+
+  /** By the heads of their lines. */
+  private async oldestOf(signers: readonly (`0x${string}`)[], limits: Limits): Promise<readonly OldestPending[]> {
+    const lanes = (await Promise.all(signers.map((signer) => this.ports.store.lanes(signer)))).flat();
+    return lanes.flatMap(({ lane, headOfLine }) => {
+      if (headOfLine === null || !isWithin(limits, lane)) return [];
+      const { txId, nonce, createdAt } = headOfLine;
+      return [{ lane, txId, nonce, createdAt }];
+    });
+  }
+}
+
+function oldestOf({ lane, txId, nonce, createdAt }: TransactionRecord): OldestPending {
+  return { lane, txId, nonce, createdAt };
+}
+
+function chainView({ chain, reachable, follower, settings }: ChainContext): ChainView {
+  return {
+    chainId: chain.chainId,
+    reachable: reachable && follower.head !== null,
+    head: follower.head?.number ?? null,
+    baseFee: follower.head?.baseFeePerGas ?? null,
+    endpoints: chain.health?.() ?? [],
+    explorer: explorerOf(chain.chainId, settings.explorerUrl),
+  };
+}
+
+/** The value that this share of them does not exceed. */
+function share(values: readonly number[], part: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? 0;
+}
+
+/** JSON has no bigints. */
+function inJson({ chains, ...figures }: Omit<Figures, "asOf">) {
+  return [figures, chains.map(({ baseFee, ...chain }) => [chain, `${baseFee}`])];
+}

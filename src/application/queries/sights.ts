@@ -1,0 +1,49 @@
+/** Everything at once, for people. Any node answers; none of it asks a chain anything. */
+import type { Trouble } from "../../domain/attention/troubles.ts";
+import { orDatabaseSilent } from "../../domain/errors.ts";
+import { isWithin } from "../../domain/principal.ts";
+import type { KillStore } from "../../ports/kill-store.ts";
+import type { LeaseStore } from "../../ports/lease-store.ts";
+import type { QueryStore } from "../../ports/query-store.ts";
+import type { SightStore } from "../../ports/sight-store.ts";
+import { asLastTold } from "../chain/as-last-told.ts";
+import type { SightApi } from "../sight-api.ts";
+import { AttentionDesk } from "./attention.ts";
+import { type ExplainPorts, explainTransaction } from "./explain.ts";
+import { findAnything } from "./find-anything.ts";
+import { type FindingPorts, nodeFindings } from "./node-findings.ts";
+import { type NonceRulerPorts, nonceRuler } from "./nonce-ruler.ts";
+import { OverviewBoard } from "./overview.ts";
+import type { RecentAlerts } from "./recent-alerts.ts";
+
+export interface SightPorts extends ExplainPorts, FindingPorts, NonceRulerPorts {
+  readonly store: QueryStore & SightStore & Pick<KillStore, "kills"> & Pick<LeaseStore, "instances">;
+  readonly nodeId: string;
+  /** Absent: nobody listens to alerts here. */
+  readonly alerts?: Pick<RecentAlerts, "firing">;
+}
+
+const DEFAULT_LIMIT = 100;
+
+export function createSights(ports: SightPorts): SightApi {
+  const { store, alerts, nodeId } = ports;
+  const quiet = { ...ports, chains: new Map([...ports.chains].map(([id, context]) => [id, asLastTold(context)])) };
+  const findings = async (): Promise<readonly Trouble[]> => {
+    const own = [...nodeFindings(ports), ...(alerts?.firing() ?? [])];
+    return own.map((trouble) => ({ ...trouble, nodeId }));
+  };
+  const desk = new AttentionDesk({ ...ports, findings, explain: (txId) => explainTransaction(quiet, txId) });
+  const board = new OverviewBoard(ports);
+  const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);
+  return {
+    attention: (query, limits) => reading(desk.view(query, limits)),
+    overview: (query, limits) => reading(board.view(query, limits)),
+    search: (query, limits) => reading(findAnything(ports, query, limits)),
+    nonceRuler: (signer, query) => reading(nonceRuler(ports, signer, query)),
+    clusterHistory: async ({ limit = DEFAULT_LIMIT } = {}, limits) => {
+      const past = await reading(store.past(limit));
+      if (limits === undefined) return past;
+      return { ...past, takeovers: past.takeovers.filter(({ lane }) => isWithin(limits, lane)) };
+    },
+  };
+}

@@ -1,0 +1,99 @@
+/** What a person sees of everything at once. No answer asks a chain anything: it tells what the loops were last told. */
+import type { Trouble } from "../domain/attention/troubles.ts";
+import type { Address, Lane } from "../domain/lane.ts";
+import type { NonceSpan } from "../domain/nonce-spans.ts";
+import type { Limits } from "../domain/principal.ts";
+import type { State } from "../domain/transitions.ts";
+import type { EndpointHealth } from "../ports/chain.ts";
+import type { ClusterPast } from "../ports/sight-store.ts";
+
+/** `limits`: of the API key that asks; absent: it may see everything. */
+export interface SightApi {
+  /** What needs a person, worst first. */
+  attention(query?: AttentionQuery, limits?: Limits): Promise<AttentionView>;
+  /** Everything in figures. */
+  overview(query?: HeldQuery, limits?: Limits): Promise<OverviewView>;
+  /** By any id, or how it begins. */
+  search(query: { readonly q: string; readonly limit?: number }, limits?: Limits): Promise<readonly Found[]>;
+  /** A lane's nonces by what holds them. UNKNOWN_SIGNER, UNKNOWN_CHAIN where there is no such lane. */
+  nonceRuler(signer: string, query?: NonceRulerQuery): Promise<NonceRulerView>;
+  /** What became of nodes, lanes and the database, newest first. */
+  clusterHistory(query?: { readonly limit?: number }, limits?: Limits): Promise<ClusterPast>;
+}
+
+/** Held while the answer still is of `revision`, for `waitMs` at most. */
+export interface HeldQuery {
+  readonly revision?: string;
+  readonly waitMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface AttentionQuery extends HeldQuery {
+  readonly chainId?: number;
+  readonly limit?: number;
+}
+
+export interface AttentionView {
+  readonly revision: string;
+  readonly asOf: Date;
+  readonly items: readonly Trouble[];
+  readonly more: number;
+}
+
+export interface OverviewView {
+  readonly revision: string;
+  readonly asOf: Date;
+  readonly lanes: number;
+  readonly states: Readonly<Record<State, number>>;
+  /** Over the last minutes; null: not told to whoever asks. */
+  readonly createdPerMinute: number | null;
+  readonly completedPerMinute: number | null;
+  readonly timeToFinalitySeconds: { readonly p50: number; readonly p95: number } | null;
+  readonly oldestPending: OldestPending | null;
+  readonly chains: readonly ChainView[];
+}
+
+export interface OldestPending {
+  readonly lane: Lane;
+  readonly txId: string;
+  readonly nonce: number | null;
+  readonly createdAt: Date;
+}
+
+export interface ChainView {
+  readonly chainId: number;
+  readonly reachable: boolean;
+  readonly head: number | null;
+  readonly baseFee: bigint | null;
+  readonly endpoints: readonly EndpointHealth[];
+  readonly explorer: string | null;
+}
+
+export interface Found {
+  readonly kind: "transaction" | "signer" | "reservation" | "node";
+  readonly label: string;
+  readonly txId?: string;
+  readonly chainId?: number;
+  readonly signer?: Address;
+  readonly nonce?: number;
+  readonly reservationId?: string;
+  readonly nodeId?: string;
+}
+
+export interface NonceRulerQuery {
+  readonly chainId?: number;
+  readonly from?: number;
+  readonly to?: number;
+}
+
+export interface NonceRulerView {
+  readonly lane: Lane;
+  readonly from: number;
+  readonly to: number;
+  readonly cursor: number | null;
+  /** How many the chain counts, as this node was last told. */
+  readonly mined: number | null;
+  /** Every nonce below this one is over. */
+  readonly final: number;
+  readonly spans: readonly NonceSpan[];
+}

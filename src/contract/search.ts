@@ -1,0 +1,42 @@
+import { type Static, Type } from "typebox";
+import { Address, ChainId, Nonce, TxId } from "./scalars.ts";
+import { named, oneOf, optional, query } from "./shapes.ts";
+
+const SEARCH_LIMIT = 50;
+
+export const FOUND_KINDS = ["transaction", "signer", "reservation", "node"] as const;
+
+const Found = named(
+  "Found",
+  {
+    kind: oneOf(FOUND_KINDS),
+    label: Type.String({ description: "For a list: what it is, and how it was found." }),
+    ...optional({
+      txId: TxId,
+      chainId: ChainId,
+      signer: Address,
+      nonce: Nonce,
+      reservationId: Type.String({ format: "uuid" }),
+      nodeId: Type.String(),
+    }),
+  },
+  { description: "With the ids that name it." },
+);
+
+export const SearchResults = named("SearchResults", { items: Type.Array(Found) });
+export type SearchResults = Static<typeof SearchResults>;
+
+export const SearchQuery = Type.Object(
+  {
+    q: Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description:
+        "A transaction's id, a hash of any attempt, a request id, a signer, a nonce (`7`, or `0xf39F…:7` of one signer), a reservation's id, or a node; of ids, signers, request ids and nodes the beginning is enough.",
+      examples: ["order-42"],
+    }),
+    ...query({ limit: Type.Integer({ minimum: 1, maximum: SEARCH_LIMIT, default: 20 }) }).properties,
+  },
+  { additionalProperties: false },
+);
+export type SearchQuery = Static<typeof SearchQuery>;

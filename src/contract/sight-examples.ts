@@ -1,0 +1,81 @@
+import type { Attention } from "./attention.ts";
+import type { ClusterHistory } from "./cluster-history.ts";
+import { created } from "./examples.ts";
+import type { NonceRuler } from "./nonce-ruler.ts";
+import type { Overview } from "./overview.ts";
+import type { SearchResults } from "./search.ts";
+
+const { txId, signer, chainId } = created;
+const at = "2026-11-02T09:30:00.000Z";
+const tracked = `/api/v1/tx/${txId}`;
+
+export const attention: Attention = {
+  revision: "6b1f0c9d2e7a4358",
+  asOf: at,
+  items: [
+    {
+      id: `tx:${txId}`,
+      severity: "ERROR",
+      code: "FEE_BELOW_BASE_FEE",
+      sentence: "STUCK at nonce 7: its fee cap is below what blocks ask for; 12 transactions wait behind it.",
+      since: "2026-11-02T09:25:00.000Z",
+      ...{ chainId, signer, txId, nonce: 7, nodeId: null, endpoint: null },
+      waiting: 12,
+      actions: [{ action: "reprice", label: "Offer more", method: "POST", path: `${tracked}/reprice`, body: {} }],
+    },
+  ],
+  more: 0,
+};
+
+export const overview: Overview = {
+  revision: "0d4e8b7a91c2f653",
+  asOf: at,
+  lanes: 3,
+  states: { CREATED: 0, ALLOCATED: 2, TRACKING: 14, STUCK: 1, CONFIRMED: 90_412, FAILED_FINAL: 7 },
+  createdPerMinute: 61.4,
+  completedPerMinute: 60.8,
+  timeToFinalitySeconds: { p50: 26.1, p95: 31.9 },
+  oldestPending: { txId, chainId, signer, nonce: 7, ageSeconds: 412 },
+  chains: [
+    {
+      chainId,
+      reachable: true,
+      head: 1204,
+      baseFee: "1000000000",
+      endpoints: [{ url: "https://rpc.example.org", status: "up", behind: 0 }],
+      explorer: null,
+    },
+  ],
+};
+
+export const searchResults: SearchResults = {
+  items: [{ kind: "transaction", label: "order-42: CONFIRMED at nonce 7", txId, chainId, signer, nonce: 7 }],
+};
+
+export const nonceRuler: NonceRuler = {
+  ...{ chainId, signer, from: 0, to: 9 },
+  ...{ cursor: 10, mined: 7, final: 6 },
+  spans: [
+    { from: 0, to: 5, kind: "final" },
+    { from: 6, to: 6, kind: "mined" },
+    { from: 7, to: 7, kind: "stuck", txId },
+    { from: 8, to: 9, kind: "queued" },
+  ],
+};
+
+export const clusterHistory: ClusterHistory = {
+  takeovers: [
+    { chainId, signer, from: "node-a", to: "node-b", fencingToken: 4, why: "its heartbeat ran out", at },
+  ],
+  nodes: [
+    {
+      nodeId: "node-b",
+      instanceId: "019a4b7e-1111-7cc1-b1d2-3e4f5a6b7c8d",
+      version: "0.1.0",
+      startedAt: at,
+      heartbeatAt: at,
+      state: "alive",
+    },
+  ],
+  database: [{ epoch: 1, systemIdentifier: "7301234567890123456", timeline: "1", mayHaveLost: false, seenAt: at }],
+};

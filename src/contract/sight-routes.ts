@@ -1,0 +1,49 @@
+import { Attention, AttentionQuery } from "./attention.ts";
+import { ClusterHistory, ClusterHistoryQuery } from "./cluster-history.ts";
+import { NonceRuler, NonceRulerQuery } from "./nonce-ruler.ts";
+import { Overview, OverviewQuery } from "./overview.ts";
+import type { WrittenRoute } from "./routes.ts";
+import { SearchQuery, SearchResults } from "./search.ts";
+import * as examples from "./sight-examples.ts";
+
+/** What a person sees of everything at once. None of it asks a chain anything. */
+export const sightRoutes: Readonly<Record<string, WrittenRoute>> = {
+  getAttention: {
+    at: "get /api/v1/attention",
+    summary: "What needs a person, worst first",
+    description:
+      "Every trouble with one sentence and the requests that help. With `revision` of the answer before and `wait`, the answer is held until the list is another one. Of what only nodes know (endpoints, signers, balances) it shows what each has reported.",
+    query: AttentionQuery,
+    responses: { 200: { description: "Now.", schema: Attention, example: examples.attention } },
+  },
+  getOverview: {
+    at: "get /api/v1/overview",
+    summary: "Everything in figures",
+    description:
+      "With `revision` of the answer before and `wait`, the answer is held until a figure is another one. For a key that is limited to signers or chains, rates are null and the rest is of what it may see.",
+    query: OverviewQuery,
+    responses: { 200: { description: "Now.", schema: Overview, example: examples.overview } },
+  },
+  search: {
+    at: "get /api/v1/search",
+    summary: "Find by any id",
+    description: "Exactly, or by how it begins: never in the middle.",
+    query: SearchQuery,
+    responses: { 200: { description: "Best first.", schema: SearchResults, example: examples.searchResults } },
+  },
+  getNonceRuler: {
+    at: "get /api/v1/signers/{signer}/nonces",
+    summary: "A signer's nonces, by what holds them",
+    query: NonceRulerQuery,
+    responses: { 200: { description: "At most 2,000 nonces.", schema: NonceRuler, example: examples.nonceRuler } },
+    errors: ["UNKNOWN_SIGNER", "UNKNOWN_CHAIN"],
+  },
+  getClusterHistory: {
+    at: "get /api/v1/cluster/history",
+    summary: "What became of nodes, lanes and the database",
+    query: ClusterHistoryQuery,
+    responses: {
+      200: { description: "Newest first.", schema: ClusterHistory, example: examples.clusterHistory },
+    },
+  },
+};
