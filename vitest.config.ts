@@ -24,6 +24,8 @@ const EACH = {
       : []),
     // Minutes of everything that a real chain and the way to it can do: `npm run test:chain`.
     ...(process.env.FENCEPOST_CHAIN_LONG === undefined ? ["test/integration/long/**"] : []),
+    // A browser on a real node, and the pictures of the documents: `npm run test:dashboard`.
+    ...(process.env.FENCEPOST_DASHBOARD_LONG === undefined ? ["test/integration/dashboard/**"] : []),
     // Clients of other makers, installed for it: `npm run test:clients`.
     ...(process.env.FENCEPOST_CLIENTS === undefined ? ["test/integration/clients/**"] : []),
   ],

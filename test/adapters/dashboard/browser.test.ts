@@ -148,7 +148,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await page.keyboard.press("ArrowRight");
     await page.waitForFunction("/at=1\\d\\d/.test(location.hash)");
     await page.locator(".ruler-tools a", { hasText: "Head of line" }).click();
-    await page.locator(".nonce.stuck").click();
+    await page.locator(".strip .nonce.stuck").click();
     await shows(page, "main h1", "payout-20460");
     const asked = node.asked.filter(({ path }) => path.endsWith("/nonces"));
     for (const { query } of asked) expect(Number(query.get("to")) - Number(query.get("from"))).toBeLessThan(2_000);
@@ -210,7 +210,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(text).toContain("⟨U+202E⟩");
     expect(text).toContain("⟨U+0000⟩");
     expect(text).not.toMatch(/\p{Cc}|\p{Cf}/u);
-    expect(await page.title()).not.toContain("owned");
+    expect(await page.title()).toMatch(/^<img src=x .* · Fencepost$/);
     expect(complaints).toEqual([]);
   });
 
@@ -334,11 +334,12 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   it("takes little of the browser for ten thousand lanes and a long table", async () => {
     const { page, node, open } = await visit(browser, { lanes: 10_000 });
     const session = await page.context().newCDPSession(page);
-    // The thread's own time: a busy machine does not count.
+    // The thread's own time, which a busy machine does not change; painting is the browser's business.
     await session.send("Performance.enable", { timeDomain: "threadTicks" });
     const spent = async () => {
       const { metrics } = await session.send("Performance.getMetrics");
-      return metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0;
+      const ours = metrics.filter(({ name }) => /^(Script|Layout|RecalcStyle)Duration$/.test(name));
+      return ours.reduce((sum, { value }) => sum + value, 0);
     };
     await open("#/");
     const before = await spent();

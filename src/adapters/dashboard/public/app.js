@@ -161,7 +161,14 @@ addEventListener("hashchange", open);
 addEventListener("look-again", look);
 addEventListener("redraw", redraw);
 document.addEventListener("visibilitychange", () => document.hidden || void look());
-setInterval(tick, LOOK_MS);
+// That the node is gone shows without an answer; the page itself is drawn again only where that begins or ends.
+let wasStale = false;
+setInterval(() => {
+  tick();
+  const isStale = staleSince() !== null;
+  if (isStale || wasStale) redraw();
+  wasStale = isStale;
+}, LOOK_MS);
 listenToKeys();
 open();
 followWorld({ onNews: redraw, onMoved: lookSoon });

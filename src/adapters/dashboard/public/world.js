@@ -34,8 +34,6 @@ export function followWorld({ onNews, onMoved }) {
     if (counts !== counted) onMoved();
     counted = counts;
   });
-  // How old everything is, and that the node is gone, shows without an answer.
-  setInterval(onNews, PAUSE_MS);
 }
 
 /** One question after the other, for as long as somebody looks: a hidden page holds no connection. */

@@ -1,7 +1,7 @@
 import { callApi, staleSince } from "../api.js";
 import { h } from "../dom.js";
 import { countOf, durationOf, gweiOf, plural, wordsOf } from "../formats.js";
-import { wordOf } from "../parts/actions.js";
+import { meaningOf } from "../parts/actions.js";
 import { orderButton } from "../parts/order-dialog.js";
 import { testTransfers } from "../parts/test-transfers.js";
 import { age, cell, laneLink, quiet, said, section, table } from "../parts/words.js";
@@ -135,7 +135,7 @@ function places({ chainId, signer, txId, nonce, nodeId, endpoint }) {
 
 /** With GET: where to look. Everything else is an order, and asked twice. */
 function actionButton(action, refresh) {
-  if (action.method !== "GET") return orderButton({ ...action, action: wordOf(action) }, {}, refresh);
+  if (action.method !== "GET") return orderButton({ ...action, label: meaningOf(action).label }, {}, refresh);
   return h("a", { class: "button", href: pageOf(action.path) }, action.label);
 }
 

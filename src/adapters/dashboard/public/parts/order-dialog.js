@@ -19,9 +19,9 @@ export function openOrder(order, about, onDone) {
 }
 
 export function orderButton(order, about, onDone) {
-  const { label, danger } = meaningOf(order);
+  const { danger } = meaningOf(order);
   const onclick = () => openOrder(order, about, onDone);
-  return h("button", { type: "button", class: danger === true ? "danger" : null, onclick }, order.label || label);
+  return h("button", { type: "button", class: danger === true ? "danger" : null, onclick }, order.label);
 }
 
 function show() {

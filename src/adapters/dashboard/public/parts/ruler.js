@@ -3,7 +3,7 @@
  * shown, by the address (`at`, the nonce in its middle, and `zoom`, how many fit); buttons, wheel and arrow keys move it.
  */
 import { h } from "../dom.js";
-import { countOf, plural } from "../formats.js";
+import { countOf, plural, wordsOf } from "../formats.js";
 import { toLane, toTransaction } from "../routes.js";
 
 export const ZOOMS = [20, 50, 120, 400, 2_000];
@@ -19,6 +19,7 @@ const KINDS = {
   hole: "hole",
   stuck: "stuck",
   failed: "failed",
+  closed: "used up on purpose",
   foreign: "foreign",
 };
 
@@ -35,7 +36,16 @@ export function windowOf({ at, zoom }, { chainCounts, cursor, headOfLine }) {
   return { from, to: from + size - 1, size };
 }
 
-export function ruler(nonces, shown, { route, go, lane }) {
+/** Ends that somebody asked for are no failures: the nonce was used up without effect. */
+const ON_PURPOSE = ["CANCELLED", "EXPIRED"];
+
+function told(span) {
+  const isMeant = span.kind === "failed" && ON_PURPOSE.includes(span.detail);
+  return { ...span, ...(isMeant && { kind: "closed" }), ...(span.detail && { detail: wordsOf(span.detail) }) };
+}
+
+export function ruler({ spans: known, mined, cursor }, shown, { route, go, lane }) {
+  const spans = known.map(told);
   const { from, to, size } = shown;
   const middle = from + Math.floor(size / 2);
   const move = (by, zoom = size) => go({ ...route.query, at: Math.max(0, middle + by), zoom });
@@ -68,15 +78,19 @@ export function ruler(nonces, shown, { route, go, lane }) {
         tabindex: "0",
         role: "group",
         "aria-label": `Nonces ${countOf(from)} to ${countOf(to)}. Arrow keys move, plus and minus zoom.`,
-        onkeydown: (event) => keys[event.key] !== undefined && (event.preventDefault(), keys[event.key]()),
+        onkeydown: (event) => {
+          if (keys[event.key] === undefined) return;
+          event.preventDefault();
+          keys[event.key]();
+        },
         onwheel: (event) => event.deltaX !== 0 && throttled(() => move(Math.sign(event.deltaX) * Math.ceil(size / 10))),
       },
-      nonces.spans.flatMap((span) => pieces(span, shown)),
-      marker("chain", nonces.mined, shown, "the chain counts to here"),
-      marker("cursor", nonces.cursor, shown, "next nonce"),
+      spans.flatMap((span) => pieces(span, shown)),
+      marker("chain", mined, shown, "the chain counts to here"),
+      marker("cursor", cursor, shown, "next nonce"),
     ),
     scale(shown),
-    legend(nonces.spans),
+    legend(spans),
   );
 }
 

@@ -94,7 +94,7 @@ export function table(caption, columns, rows) {
   return h(
     "div",
     // Wide tables scroll by themselves, and whoever has no mouse scrolls them by the arrow keys.
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
     h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)),
   );
 }
