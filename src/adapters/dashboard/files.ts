@@ -43,6 +43,14 @@ export function dashboardFiles({ isDev = false }: DashboardOptions = {}) {
   });
   const parts = FILES.map((name) => [`/dashboard/${name}`, read(name)] as const);
   const page = read("index.html");
-  const body = isDev ? Buffer.from(page.body.toString().replace("<html ", "<html data-dev ")) : page.body;
+  const body = withParts(page.body.toString(), isDev);
   return new Map([["/", { ...page, body }], ...parts]);
+}
+
+/** The browser asks for all scripts at once, instead of finding one by reading another. */
+function withParts(page: string, isDev: boolean): Buffer {
+  const scripts = FILES.filter((name) => name.endsWith(".js"));
+  const links = scripts.map((name) => `  <link rel="modulepreload" href="dashboard/${name}">\n`).join("");
+  const whole = page.replace("</head>", `${links}</head>`);
+  return Buffer.from(isDev ? whole.replace("<html ", "<html data-dev ") : whole);
 }

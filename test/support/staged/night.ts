@@ -60,15 +60,7 @@ export function night({ now, isCalm = false, words, lanes = SIGNERS.length }: Ni
         if (id === undefined) return signersPage(scene, query);
         if (what === "nonces") return ruler(query);
         return {
-          items: [
-            lane(
-              scene,
-              Math.max(
-                0,
-                SIGNERS.findIndex((signer) => signer === id),
-              ),
-            ),
-          ],
+          items: [lane(scene, Math.max(0, (SIGNERS as readonly string[]).indexOf(id)))],
         };
       case "nodes":
         return { items: nodes(scene) };

@@ -21,7 +21,7 @@ export function drawTop(bar, route) {
     h("a", { class: "brand", href: linkTo([]), "aria-label": "Fencepost" }, mark(), h("span", {}, "Fencepost")),
     h(
       "nav",
-      { "aria-label": "Pages" },
+      { "aria-label": "Dashboard" },
       PAGES.map(([name, parts]) => tab(name, parts, route)),
     ),
     searchBox(),

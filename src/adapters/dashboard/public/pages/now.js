@@ -96,7 +96,7 @@ function trouble(item, refresh) {
     h(
       "div",
       { class: "what" },
-      h("p", { class: "sentence" }, h("span", { class: "unseen" }, `${severity.toLowerCase()}: `), said(sentence)),
+      h("p", { class: "sentence" }, h("span", { class: "unseen" }, `${severity.toLowerCase()}: `), said(sentence, 600)),
       h(
         "p",
         { class: "meta" },

@@ -257,7 +257,7 @@ function timeline({ history = [] }) {
   let before = null;
   const steps = history.map((step) => {
     const since = before === null ? null : Date.parse(step.firstAt) - before;
-    before = Date.parse(step.lastAt);
+    before = Date.parse(step.firstAt);
     return entry(step, since);
   });
   return h("ol", { class: "timeline" }, steps);

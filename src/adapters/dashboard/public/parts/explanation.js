@@ -14,7 +14,7 @@ export function explanation(explained, transaction, { baseFee, refresh }) {
   return h(
     "section",
     { class: `card explain ${progressOf(transaction).mood}`, "aria-label": "Why" },
-    h("p", { class: "sentence" }, said(summary)),
+    h("p", { class: "sentence" }, said(summary, 600)),
     causes.length < 2 ? null : h("ul", { class: "causes" }, causes.map(cause)),
     words(help, orders),
     h(
