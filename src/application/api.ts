@@ -15,6 +15,7 @@ import type {
   CompletionRecord,
   HistoryRecord,
   LaneDecisionRecord,
+  LaneFilter,
   LaneRecord,
   ListFilter,
   TransactionRecord,
@@ -301,7 +302,9 @@ export interface CompletionsPage {
   readonly filtered?: true;
 }
 
-export interface SignersQuery {
+export interface SignersQuery extends Pick<LaneFilter, "chainId" | "owner"> {
+  /** Only lanes that a person should look at. */
+  readonly needs?: "attention";
   /** `next` of the page before. */
   readonly after?: string;
   readonly limit?: number;

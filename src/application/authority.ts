@@ -3,6 +3,7 @@
  * (contract/scopes.ts). A lane that the caller names and may not use is 403; an id of something that it may not see is 404,
  * as if it did not exist.
  */
+import { defined } from "../domain/defined.ts";
 import { FencepostError } from "../domain/errors.ts";
 import type { Explanation } from "../domain/explain/situation.ts";
 import type { Kill } from "../domain/kills.ts";
@@ -118,7 +119,8 @@ function reads(principal: Principal, api: FencepostApi) {
       const page = await api.completions(query);
       return limited ? { ...page, items: page.items.filter(sees), filtered: true } : page;
     },
-    signers: async (query) => {
+    signers: async (query = {}) => {
+      refuseNamed(principal, defined({ chainId: query.chainId }));
       const page = await api.signers(query);
       return limited ? { ...page, items: page.items.filter(sees) } : page;
     },

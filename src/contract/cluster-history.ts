@@ -25,7 +25,8 @@ const PastNode = named("PastNode", {
   startedAt: Timestamp,
   heartbeatAt: Timestamp,
   state: oneOf(["alive", "draining", "expired", "gone"], {
-    description: "expired: its heartbeat ran out, and no node has taken its lanes yet. gone: it ended, or was declared dead.",
+    description:
+      "expired: its heartbeat ran out, and no node has taken its lanes yet. gone: it ended, or was declared dead.",
   }),
 });
 

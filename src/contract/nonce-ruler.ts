@@ -26,9 +26,14 @@ export const NonceRuler = named("NonceRuler", {
   signer: Address,
   from: Nonce,
   to: Type.Integer({ minimum: 0, description: "The last nonce that is shown." }),
-  cursor: nullable(Type.Integer({ minimum: 0, description: "The next nonce to be given; null while the lane is unused." })),
+  cursor: nullable(
+    Type.Integer({ minimum: 0, description: "The next nonce to be given; null while the lane is unused." }),
+  ),
   mined: nullable(
-    Type.Integer({ minimum: 0, description: "How many the chain counts as mined, as this node was last told; null: it has not asked." }),
+    Type.Integer({
+      minimum: 0,
+      description: "How many the chain counts as mined, as this node was last told; null: it has not asked.",
+    }),
   ),
   final: Type.Integer({ minimum: 0, description: "Every nonce below this one is over, or was not ours." }),
   spans: Type.Array(Span, { description: "Ascending; nonces from the cursor on are in none." }),

@@ -15,9 +15,7 @@ const ChainEndpoint = Type.Object({
   status: oneOf(ENDPOINT_STATUSES, {
     description: "As the node that answers uses it. foreign: it serves another chain. unknown: nothing was asked yet.",
   }),
-  behind: nullable(
-    Type.Integer({ minimum: 0, description: "Blocks behind the highest head seen; null: not known." }),
-  ),
+  behind: nullable(Type.Integer({ minimum: 0, description: "Blocks behind the highest head seen; null: not known." })),
 });
 
 const OverviewChain = named("OverviewChain", {
@@ -26,16 +24,24 @@ const OverviewChain = named("OverviewChain", {
   head: nullable(count),
   baseFee: nullable(Decimal),
   endpoints: Type.Array(ChainEndpoint),
-  explorer: nullable(Type.String({ description: "Base URL of a block explorer: `/tx/{hash}`, `/address/{address}` and `/block/{number}` are put behind it." })),
+  explorer: nullable(
+    Type.String({
+      description:
+        "Base URL of a block explorer: `/tx/{hash}`, `/address/{address}` and `/block/{number}` are put behind it.",
+    }),
+  ),
 });
 
 export const Overview = named("Overview", {
   revision: Revision,
   asOf: Timestamp,
   lanes: count,
-  states: Type.Object(Object.fromEntries(STATES.map((state) => [state, count])) as Record<(typeof STATES)[number], typeof count>, {
-    description: "Over everything, by what is kept: of final ones, since the lane began.",
-  }),
+  states: Type.Object(
+    Object.fromEntries(STATES.map((state) => [state, count])) as Record<(typeof STATES)[number], typeof count>,
+    {
+      description: "Over everything, by what is kept: of final ones, since the lane began.",
+    },
+  ),
   createdPerMinute: nullable(perMinute),
   completedPerMinute: nullable(perMinute),
   timeToFinalitySeconds: nullable(

@@ -64,9 +64,7 @@ export const nonceRuler: NonceRuler = {
 };
 
 export const clusterHistory: ClusterHistory = {
-  takeovers: [
-    { chainId, signer, from: "node-a", to: "node-b", fencingToken: 4, why: "its heartbeat ran out", at },
-  ],
+  takeovers: [{ chainId, signer, from: "node-a", to: "node-b", fencingToken: 4, why: "its heartbeat ran out", at }],
   nodes: [
     {
       nodeId: "node-b",

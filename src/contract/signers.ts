@@ -36,7 +36,13 @@ export const SignerLane = named("SignerLane", {
   oldestPendingAgeSeconds: nullable(Type.Number({ minimum: 0 })),
   headOfLine: nullable(
     Type.Object(
-      { txId: TxId, nonce: Nonce, state: oneOf(STATES), createdAt: Timestamp },
+      {
+        txId: TxId,
+        nonce: Nonce,
+        state: oneOf(STATES),
+        createdAt: Timestamp,
+        held: Type.Boolean({ description: "An operator holds it back." }),
+      },
       { description: "What everything behind it waits for." },
     ),
   ),
@@ -72,6 +78,11 @@ const SIGNERS_LIMIT = 500;
 export const SignersQuery = query({
   after: Type.String({ minLength: 1, maxLength: 512, description: "`next` of the page before." }),
   limit: Type.Integer({ minimum: 1, maximum: SIGNERS_LIMIT, default: 100 }),
+  chainId: ChainId,
+  owner: Type.String({ minLength: 1, maxLength: 255, description: "The node that acts for them, by its name." }),
+  needs: oneOf(["attention"], {
+    description: "Only lanes that are suspended or stuck, have a nonce that nothing holds, or something that is held back.",
+  }),
 });
 export type SignersQuery = Static<typeof SignersQuery>;
 

@@ -71,8 +71,7 @@ export async function composeNode(parts: NodeParts) {
     const { config, patience } = parts;
     const mask = createMask(config.secrets);
     const { sinks, stuckHook, repricing } = keep(parts.extensions);
-    const alerts = new RecentAlerts(systemClock);
-    const telemetry = createTelemetry([...parts.sinks, ...sinks, (event) => alerts.hear(event)], mask);
+    const { alerts, telemetry } = openTelemetry([...parts.sinks, ...sinks], mask);
     const entropy = createEntropy(systemClock);
     const { databaseUrl, databaseSchema: schema, preparedStatements } = config;
     // Past any pooler: for what belongs to a session.
@@ -129,6 +128,12 @@ export async function composeNode(parts: NodeParts) {
     await closeAll(opened);
     throw error;
   }
+}
+
+/** Alerts are kept for a while, for people who look later. */
+function openTelemetry(sinks: readonly TelemetrySink[], mask: Mask) {
+  const alerts = new RecentAlerts(systemClock);
+  return { alerts, telemetry: createTelemetry([...sinks, (event) => alerts.hear(event)], mask) };
 }
 
 function settingsOf({ nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, pools }: NodeParts["config"]) {

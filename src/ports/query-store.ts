@@ -100,7 +100,21 @@ export interface LaneRecord extends LeaseRecord, Pick<LaneSnapshot, "cursor" | "
   /** Open reservations. */
   readonly reserved: number;
   readonly oldestPendingAt: Date | null;
-  readonly headOfLine: Pick<TrackedRecord, "txId" | "nonce" | "state" | "createdAt"> | null;
+  readonly headOfLine:
+    | (Pick<TrackedRecord, "txId" | "nonce" | "state" | "createdAt"> & {
+        /** An operator holds it back. */
+        readonly held: boolean;
+      })
+    | null;
+}
+
+/** Which lanes of a list; absent: all. */
+export interface LaneFilter {
+  readonly chainId?: number;
+  /** The node that acts for them. */
+  readonly owner?: string;
+  /** Suspended, stuck, with a nonce that nothing holds, or with something that is held back. */
+  readonly needsAttention?: boolean;
 }
 
 export interface LaneDecisionRecord extends Omit<LaneDecision, "order"> {
@@ -136,7 +150,7 @@ export interface QueryStore {
   /** The known lanes of one signer, by chain. */
   lanes(signer: Address): Promise<readonly LaneRecord[]>;
   /** At most `limit` known lanes by signer and chain, after this one where given. */
-  lanesAfter(after: Lane | null, limit: number): Promise<readonly LaneRecord[]>;
+  lanesAfter(after: Lane | null, limit: number, filter?: LaneFilter): Promise<readonly LaneRecord[]>;
   /** What people decided about a lane, newest first, at most `limit`. */
   laneDecisions(lane: Lane, limit: number): Promise<readonly LaneDecisionRecord[]>;
   /** The fingerprint of the order that was carried out under this key; null: none was. */

@@ -1,4 +1,5 @@
 import type { TroubledLane, TroubledTransaction } from "../domain/attention/facts.ts";
+import type { Trouble } from "../domain/attention/troubles.ts";
 import type { Hash, Lane } from "../domain/lane.ts";
 import type { NonceHolders } from "../domain/nonce-spans.ts";
 import type { Limits } from "../domain/principal.ts";
@@ -106,6 +107,12 @@ export interface ClusterPast {
   readonly database: readonly PastDatabase[];
 }
 
+/** What a living node alone knew, when it last said so. */
+export interface NodeReport {
+  readonly instanceId: string;
+  readonly findings: readonly Trouble[];
+}
+
 /** Reads for people who look at everything at once. None may cost by the rows: kept counts, and indexes. */
 export interface SightStore {
   troubles(limit: number): Promise<Troubles>;
@@ -115,5 +122,8 @@ export interface SightStore {
   /** Both ends included. */
   nonces(lane: Lane, from: number, to: number): Promise<LaneNonces>;
   past(limit: number): Promise<ClusterPast>;
+  /** Replaces what an instance said before. Nothing is decided by it. */
+  report(report: NodeReport): Promise<void>;
+  /** Of the instances that are alive. */
+  reports(): Promise<readonly NodeReport[]>;
 }
-

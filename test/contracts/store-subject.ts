@@ -7,10 +7,12 @@ import type { LaneStore } from "../../src/ports/lane-store.ts";
 import type { LeaseStore } from "../../src/ports/lease-store.ts";
 import type { QueryStore } from "../../src/ports/query-store.ts";
 import type { SessionLock } from "../../src/ports/session-lock.ts";
+import type { SightStore } from "../../src/ports/sight-store.ts";
 
 export type Store = LeaseStore &
   LaneStore &
   QueryStore &
+  SightStore &
   KeyStore &
   KillStore &
   IntakeStore & { close(): Promise<void> };

@@ -6,6 +6,7 @@ import { keyStoreContract } from "../contracts/key-store.contract.ts";
 import { laneStoreContract } from "../contracts/lane-store.contract.ts";
 import { leaseStoreContract } from "../contracts/lease-store.contract.ts";
 import { queryStoreContract } from "../contracts/query-store.contract.ts";
+import { sightStoreContract } from "../contracts/sight-store.contract.ts";
 import type { StoreSubject } from "../contracts/store-subject.ts";
 import { allocate, anInstance, anIntent, holdLane, nonces } from "../support/lane-samples.ts";
 import { createManualClock } from "./manual-clock.ts";
@@ -108,5 +109,6 @@ describe("faults of the store in memory", () => {
 leaseStoreContract("in memory", createSubject);
 laneStoreContract("in memory", createSubject);
 queryStoreContract("in memory", createSubject);
+sightStoreContract("in memory", createSubject);
 epochsContract("in memory", createSubject);
 keyStoreContract("in memory", createSubject);

@@ -29,9 +29,9 @@ import type {
   LockTold,
   Registered,
 } from "../../src/ports/lease-store.ts";
-import type { FeedPage, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
+import type { FeedPage, LaneFilter, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
 import type { HeldLock } from "../../src/ports/session-lock.ts";
-import type { SearchTerms, SightStore } from "../../src/ports/sight-store.ts";
+import type { NodeReport, SearchTerms, SightStore } from "../../src/ports/sight-store.ts";
 import { commitWrites } from "./memory-store/commit.ts";
 import { MemoryKeys } from "./memory-store/keys.ts";
 import * as leases from "./memory-store/leases.ts";
@@ -449,9 +449,9 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, SightStor
     return (this.state.lanes.get(laneKey(lane))?.decisions ?? []).slice(0, limit);
   }
 
-  async lanesAfter(after: Lane | null, limit: number) {
+  async lanesAfter(after: Lane | null, limit: number, filter?: LaneFilter) {
     await this.reach();
-    return queries.listLanesAfter(this.state, { after, limit }, this.now());
+    return queries.listLanesAfter(this.state, { after, limit, ...(filter && { filter }) }, this.now());
   }
 
   async lanes(signer: Address) {
@@ -482,6 +482,17 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, SightStor
   async nonces(lane: Lane, from: number, to: number) {
     await this.reach();
     return sights.nonces(this.state, lane, from, to);
+  }
+
+  async report(report: NodeReport): Promise<void> {
+    await this.reach();
+    this.checkHistory();
+    this.state.reports.set(report.instanceId, report);
+  }
+
+  async reports() {
+    await this.reach();
+    return sights.reports(this.state, this.now());
   }
 
   async past(limit: number) {

@@ -161,7 +161,7 @@ export function sampleSigner(overrides: Partial<SignerView> = {}): SignerView {
     failed: 0,
     stuck: 0,
     oldestPendingAt: LONG_AGO,
-    headOfLine: { txId: sampleTxId(1), nonce: 7, state: "TRACKING", createdAt: LONG_AGO },
+    headOfLine: { txId: sampleTxId(1), nonce: 7, state: "TRACKING", createdAt: LONG_AGO, held: false },
     chainCounts: { latest: 7, pending: 8 },
     balance: 9_999n * 10n ** 18n,
     reserved: 0,

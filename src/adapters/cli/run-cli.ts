@@ -14,6 +14,7 @@ import { addProfiles, type ProfileActions } from "./profiles.ts";
 import type { RemoteActions } from "./remote.ts";
 import { addSend } from "./send.ts";
 import { addCompletion } from "./shell-completion.ts";
+import { addSight } from "./sight.ts";
 import { addSigners } from "./signers.ts";
 import type { CliIo } from "./terminal.ts";
 import { addTransactions } from "./transactions.ts";
@@ -97,6 +98,8 @@ function addInGroups(program: Command, actions: CliActions, io: CliIo): void {
   addNonces(program, asking);
   program.commandsGroup("Act on a transaction:");
   addOperating(program, asking);
+  program.commandsGroup("See everything at once:");
+  addSight(program, asking);
   program.commandsGroup("Signers, policies and nodes:");
   addSigners(program, asking);
   addPolicy(program, asking);

@@ -113,13 +113,14 @@ function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carrie
     },
     async lanes(signer) {
       const [rows, holes] = await reading.read((run) =>
-        Promise.all([lanesIn(run, [signer, 0, signer, null]), run(listHoles, [signer, signer])]),
+        Promise.all([lanesIn(run, [signer, 0, signer, null, null, null, null]), run(listHoles, [signer, signer])]),
       );
       return rows.map((row) => laneRecord(row, holes));
     },
-    async lanesAfter(after, limit) {
+    async lanesAfter(after, limit, { chainId: chain = null, owner = null, needsAttention = null } = {}) {
       const { signer, chainId } = after ?? BEFORE_ALL;
-      const rows = await reading.read((run) => lanesIn(run, [signer, chainId, BEYOND_ALL, limit]));
+      const values = [signer, chainId, BEYOND_ALL, limit, chain, owner, needsAttention];
+      const rows = await reading.read((run) => lanesIn(run, values));
       const [first, last] = [rows[0], rows.at(-1)];
       if (first === undefined || last === undefined) return [];
       const holes = await ask(reading, listHoles, [first.signer, last.signer]);

@@ -9,7 +9,7 @@ import { refuseTooNew } from "./schema-skew.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "./session/durably.ts";
 import { type Evidence, type Judgement, judgeHistory } from "./session/judge-history.ts";
 import type { Opened } from "./session/write-transaction.ts";
-import { purgeTakeovers } from "./statements/cluster-past.ts";
+import { purgeReports, purgeTakeovers } from "./statements/cluster-past.ts";
 import { purgeCommitMarkers, readOwnMarkers } from "./statements/commit-marker.ts";
 import {
   readDatabaseHistory,
@@ -67,6 +67,7 @@ async function registerAtOnce(
     { statement: rememberPosition, values: [marker] },
     { statement: purgeInstances, values: [] },
     { statement: purgeTakeovers, values: [] },
+    { statement: purgeReports, values: [] },
     { statement: purgeCommitMarkers, values: [] },
     ...replacing(registration, marker),
     { statement: insertInstance, values: [...columnsOf(registration), newestMigration, marker] },
@@ -101,7 +102,7 @@ async function judgeAndRegister(
   const { judgement, opened } = await durably(
     runtime,
     {
-      statements: 9,
+      statements: 10,
       waits: 1,
       find: (run) =>
         Promise.all([
@@ -114,6 +115,7 @@ async function judgeAndRegister(
           run(readNewerMigrations, [newestMigration]),
           run(insertInstance, [...columnsOf(registration), newestMigration, null]),
           run(purgeTakeovers, []),
+          run(purgeReports, []),
         ]),
       anyHistory: true,
       decide: ([, [feed], [recorded], markers, , , newer], opened) => {

@@ -231,6 +231,8 @@ CREATE TABLE fencepost.intake (
 
 CREATE UNIQUE INDEX intake_awaited_request ON fencepost.intake USING btree (request_id, signer, chain_id) WHERE ((awaits IS NOT NULL) AND (alias_of IS NULL) AND (request_id IS NOT NULL));
 
+CREATE INDEX intake_awaiting ON fencepost.intake USING btree (intake_id) WHERE ((awaits IS NOT NULL) AND (approved_at IS NULL) AND (alias_of IS NULL));
+
 CREATE INDEX intake_on_chain ON fencepost.intake USING btree ((
 CASE
     WHEN (alias_of IS NULL) THEN chain_id
@@ -317,6 +319,8 @@ CREATE TABLE fencepost.lane (
   CONSTRAINT lane_use CHECK ((num_nulls(use_hour, hour_value, hour_cost, day_value, day_cost) = ANY (ARRAY[0, 5]))) NOT VALID
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
+CREATE INDEX lane_troubled ON fencepost.lane USING btree (signer, chain_id) WHERE (suspended OR (live_stuck > 0));
+
 CREATE TABLE fencepost.lane_decision (
   decision_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   chain_id bigint NOT NULL,
@@ -362,6 +366,13 @@ CREATE TABLE fencepost.node_instance (
   CONSTRAINT node_instance_pkey PRIMARY KEY (instance_id),
   CONSTRAINT node_instance_mode CHECK ((mode = ANY (ARRAY['basic'::text, 'worker-queue'::text])))
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100);
+
+CREATE TABLE fencepost.node_report (
+  instance_id uuid NOT NULL,
+  findings jsonb NOT NULL,
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT node_report_pkey PRIMARY KEY (instance_id)
+) WITH (fillfactor=50);
 
 CREATE TABLE fencepost.order_key (
   subject text COLLATE "C" NOT NULL,
@@ -527,6 +538,20 @@ CREATE TABLE fencepost.step (
   CONSTRAINT history_transition CHECK ((((((((event || ' '::text) || COALESCE(from_state, '-'::text)) || ' '::text) || state) || '/'::text) || COALESCE(sub_state, '-'::text)) = ANY (ARRAY['accept - CREATED/-'::text, 'allocate - ALLOCATED/-'::text, 'allocate CREATED ALLOCATED/-'::text, 'refuse - FAILED_FINAL/REJECTED'::text, 'refuse CREATED FAILED_FINAL/REJECTED'::text, 'refuseReusedRequestId - FAILED_FINAL/REQUEST_ID_REUSED'::text, 'refuseReusedRequestId CREATED FAILED_FINAL/REQUEST_ID_REUSED'::text, 'await CREATED CREATED/AWAITING_APPROVAL'::text, 'approve CREATED CREATED/-'::text, 'reject CREATED FAILED_FINAL/REJECTED'::text, 'expire CREATED FAILED_FINAL/EXPIRED'::text, 'expire ALLOCATED FAILED_FINAL/EXPIRED'::text, 'callOff CREATED FAILED_FINAL/CANCELLED'::text, 'sign ALLOCATED TRACKING/PENDING'::text, 'broadcast TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/PENDING'::text, 'resubmit TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/STALE'::text, 'resubmit TRACKING TRACKING/MINED'::text, 'resubmit TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'resubmit STUCK STUCK/-'::text, 'submitFailed TRACKING TRACKING/PENDING'::text, 'submitFailed TRACKING TRACKING/BROADCAST'::text, 'submitFailed TRACKING TRACKING/STALE'::text, 'submitFailed TRACKING TRACKING/MINED'::text, 'submitFailed TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'submitFailed STUCK STUCK/-'::text, 'stale TRACKING TRACKING/STALE'::text, 'reprice TRACKING TRACKING/PENDING'::text, 'reprice STUCK TRACKING/PENDING'::text, 'cancel TRACKING TRACKING/PENDING'::text, 'cancel STUCK TRACKING/PENDING'::text, 'replace TRACKING TRACKING/PENDING'::text, 'replace STUCK TRACKING/PENDING'::text, 'placeholder TRACKING TRACKING/PENDING'::text, 'placeholder STUCK TRACKING/PENDING'::text, 'amend ALLOCATED ALLOCATED/-'::text, 'decide ALLOCATED ALLOCATED/-'::text, 'decide TRACKING TRACKING/PENDING'::text, 'decide TRACKING TRACKING/BROADCAST'::text, 'decide TRACKING TRACKING/STALE'::text, 'decide TRACKING TRACKING/MINED'::text, 'decide TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'decide STUCK STUCK/-'::text, 'hold CREATED CREATED/-'::text, 'hold CREATED CREATED/AWAITING_APPROVAL'::text, 'hold ALLOCATED ALLOCATED/-'::text, 'hold TRACKING TRACKING/PENDING'::text, 'hold TRACKING TRACKING/BROADCAST'::text, 'hold TRACKING TRACKING/STALE'::text, 'hold TRACKING TRACKING/MINED'::text, 'hold TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'hold STUCK STUCK/-'::text, 'unhold CREATED CREATED/-'::text, 'unhold CREATED CREATED/AWAITING_APPROVAL'::text, 'unhold ALLOCATED ALLOCATED/-'::text, 'unhold TRACKING TRACKING/PENDING'::text, 'unhold TRACKING TRACKING/BROADCAST'::text, 'unhold TRACKING TRACKING/STALE'::text, 'unhold TRACKING TRACKING/MINED'::text, 'unhold TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'unhold STUCK STUCK/-'::text, 'stick TRACKING STUCK/-'::text, 'unstick STUCK TRACKING/PENDING'::text, 'shiftDown ALLOCATED ALLOCATED/-'::text, 'giveUp ALLOCATED FAILED_FINAL/REJECTED'::text, 'loseSight TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'adopt TRACKING TRACKING/BROADCAST'::text, 'sendAnew TRACKING TRACKING/PENDING'::text, 'mine TRACKING TRACKING/MINED'::text, 'mine STUCK TRACKING/MINED'::text, 'withdraw TRACKING TRACKING/PENDING'::text, 'confirm TRACKING CONFIRMED/-'::text, 'revert TRACKING FAILED_FINAL/REVERTED'::text, 'confirmReplacement TRACKING CONFIRMED/REPLACED'::text, 'confirmCancel TRACKING FAILED_FINAL/CANCELLED'::text, 'confirmExpiry TRACKING FAILED_FINAL/EXPIRED'::text, 'loseNonce TRACKING FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY'::text, 'requeue TRACKING ALLOCATED/-'::text, 'reorg CONFIRMED TRACKING/PENDING'::text, 'reorg FAILED_FINAL TRACKING/PENDING'::text]))) NOT VALID
 ) WITH (fillfactor=90);
 
+CREATE TABLE fencepost.takeover (
+  takeover_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  from_node text,
+  to_node text NOT NULL,
+  token bigint NOT NULL,
+  why text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT takeover_pkey PRIMARY KEY (takeover_id)
+);
+
+CREATE INDEX takeover_by_lane ON fencepost.takeover USING btree (signer, chain_id, takeover_id);
+
 CREATE TABLE fencepost.transaction (
   tx_id uuid NOT NULL,
   chain_id bigint NOT NULL,
@@ -574,6 +599,8 @@ CREATE TABLE fencepost.transaction (
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 
 CREATE INDEX transaction_expiring ON fencepost.transaction USING btree (chain_id, signer, valid_until) WHERE (live AND (valid_until IS NOT NULL));
+
+CREATE INDEX transaction_held ON fencepost.transaction USING btree (chain_id, signer, nonce) WHERE (live AND (held_since IS NOT NULL));
 
 CREATE INDEX transaction_live ON fencepost.transaction USING btree (chain_id, signer, nonce) WHERE live;
 

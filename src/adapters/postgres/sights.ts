@@ -2,8 +2,16 @@
 import type { TroubledLane } from "../../domain/attention/facts.ts";
 import type { Between, SearchTerms, SightStore } from "../../ports/sight-store.ts";
 import { laneOf, withLane } from "./columns.ts";
+import { writeRows } from "./leases.ts";
 import { ask, type Reading, type Run } from "./session/connections.ts";
-import { listPastDatabases, listPastInstances, listTakeovers } from "./statements/cluster-past.ts";
+import type { DurableRuntime } from "./session/durably.ts";
+import {
+  listPastDatabases,
+  listPastInstances,
+  listReports,
+  listTakeovers,
+  writeReport,
+} from "./statements/cluster-past.ts";
 import { findById, findNonce, findRequests, findReservations, findSigners, findWithHash } from "./statements/find.ts";
 import {
   countTroubles,
@@ -20,7 +28,12 @@ import {
 } from "./statements/sight.ts";
 import { preferOrder } from "./statements/transaction-page.ts";
 
-export function sightsFrom(reading: Reading): SightStore {
+/** `leasing`: for what a node says of itself, which is no lane's. */
+export function sightsFrom(reading: Reading, leasing: DurableRuntime): SightStore {
+  return { ...figuresFrom(reading), ...searchesIn(reading), ...reportsIn(reading, leasing) };
+}
+
+function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" | "pulse"> {
   return {
     async troubles(limit) {
       const [, [counted], lanes, held, awaiting] = await reading.read((run) =>
@@ -42,8 +55,8 @@ export function sightsFrom(reading: Reading): SightStore {
     },
     async totals({ signers, chains }) {
       const [row] = await ask(reading, sumLanes, [signers && [...signers], chains && [...chains]]);
-      const { at = new Date(Number.NaN), lanes = 0, created = 0, allocated = 0 } = row ?? {};
-      const { tracking = 0, stuck = 0, confirmed = 0, failed = 0 } = row ?? {};
+      if (row === undefined) throw new Error("a sum without a row: the server is damaged");
+      const { at, lanes, created, allocated, tracking, stuck, confirmed, failed } = row;
       const over = { CONFIRMED: confirmed, FAILED_FINAL: failed };
       return { at, lanes, states: { CREATED: created, ALLOCATED: allocated, TRACKING: tracking, STUCK: stuck, ...over } };
     },
@@ -51,6 +64,11 @@ export function sightsFrom(reading: Reading): SightStore {
       const [, [row]] = await reading.read((run) => Promise.all([run(preferOrder, []), run(readPulse, [])]));
       return row ?? { createdPerMinute: 0, completedPerMinute: 0, secondsToFinality: [] };
     },
+  };
+}
+
+function searchesIn(reading: Reading): Pick<SightStore, "search" | "nonces"> {
+  return {
     async search(terms) {
       const [, transactions, lanes, reservations] = await reading.read((run) =>
         Promise.all([
@@ -78,11 +96,25 @@ export function sightsFrom(reading: Reading): SightStore {
       );
       return { cursor: ends?.cursor ?? null, firstOpen: ends?.firstOpen ?? null, transactions, reservations, holes };
     },
+  };
+}
+
+function reportsIn(reading: Reading, leasing: DurableRuntime): Pick<SightStore, "past" | "report" | "reports"> {
+  return {
     async past(limit) {
       const [takeovers, nodes, database] = await reading.read((run) =>
         Promise.all([run(listTakeovers, [limit]), run(listPastInstances, [limit]), run(listPastDatabases, [limit])]),
       );
       return { takeovers: takeovers.map(withLane), nodes, database };
+    },
+    async report({ instanceId, findings }) {
+      await writeRows(leasing, writeReport, [instanceId, JSON.stringify(findings)]);
+    },
+    async reports() {
+      return (await ask(reading, listReports)).map(({ instanceId, findings }) => ({
+        instanceId,
+        findings: findings.map((each) => ({ ...each, since: each.since === null ? null : new Date(each.since) })),
+      }));
     },
   };
 }

@@ -127,7 +127,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     ...leasesIn(leasing, renewing),
     ...keysIn(leasing),
     ...queries,
-    ...sightsFrom(reading),
+    ...sightsFrom(reading, leasing),
     ...killsIn(leasing),
     ...leftIntentsIn(reading, leasing),
     commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),

@@ -32,6 +32,7 @@ import { createPolicyReads, type PolicyPorts, tellPolicies } from "../operations
 import { HookRunner } from "../operations/stuck-hook.ts";
 import { Feed } from "../queries/feed.ts";
 import { readiness } from "../queries/readiness.ts";
+import { NodeReports } from "../queries/node-reports.ts";
 import { createReads } from "../queries/reads.ts";
 import { createSights } from "../queries/sights.ts";
 import type { NodeSettings } from "../settings.ts";
@@ -70,6 +71,7 @@ export class FencepostNode {
   private readonly feed: Feed;
   private readonly hook: HookRunner;
   private readonly watch: StuckWatch;
+  private readonly reports: NodeReports;
   private readonly creates: PoolCreates;
   private readonly intakes: Intake;
   /** Not over: creates may still be refused because a dead node counts as the owner. */
@@ -127,6 +129,8 @@ export class FencepostNode {
     this.loops = [...this.chains.values()].map((context) => new ChainLoop(this.stagePorts(), context));
     this.hook = new HookRunner({ ...this.stagePorts(), stuckHook: ports.stuckHook ?? null });
     this.watch = new StuckWatch({ clock, telemetry, chains: this.chains, hook: this.hook });
+    const [firing, instanceId] = [() => this.watch.firing, () => this.lease.instanceId];
+    this.reports = new NodeReports({ ...this.stagePorts(), firing, instanceId });
     const parts = { lanes: this.lanes, cluster: this.cluster, settings };
     const { createPorts, creates } = openCreates(this.stagePorts(), parts);
     this.creates = creates;
@@ -257,6 +261,7 @@ export class FencepostNode {
       if (count % BEATS_PER_BALANCE === 0) {
         this.balancing.kick();
         if (this.lease.mayAct()) this.watch.look(this.lanes.all());
+        if (this.lease.mayAct()) this.reports.look();
       }
       const nowMs = this.ports.clock.monotonicMs();
       kickDueLanes(this.lanes.all(), count, nowMs);
@@ -357,7 +362,7 @@ export class FencepostNode {
   private makeApi(operationPorts: OperationPorts & PolicyPorts): FencepostApi {
     return {
       ...createReads({ ...this.stagePorts(), feed: this.feed, kills: this.kills }),
-      ...createSights({ ...this.stagePorts(), kills: this.kills, firing: () => this.watch.firing }),
+      ...createSights({ ...this.stagePorts(), kills: this.kills, reports: this.reports }),
       ...killOperations(this.ports.codec, this.kills),
       ...createOperations(operationPorts, this.cluster.actions),
       ...createPolicyReads(operationPorts),

@@ -74,9 +74,7 @@ function beginning(text: string): Between {
 async function nodesLike(store: SearchPorts["store"], text: string): Promise<readonly Found[]> {
   const lower = text.toLowerCase();
   const alive = (await store.instances()).filter(({ dead }) => !dead);
-  const like = alive.filter(
-    ({ nodeId, instanceId }) => nodeId.toLowerCase().startsWith(lower) || instanceId === lower,
-  );
+  const like = alive.filter(({ nodeId, instanceId }) => nodeId.toLowerCase().startsWith(lower) || instanceId === lower);
   return like.map(({ nodeId, version }) => ({ kind: "node", nodeId, label: `node ${nodeId}, version ${version}` }));
 }
 

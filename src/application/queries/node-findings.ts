@@ -95,7 +95,12 @@ function ofUnmined(lane: OwnedLane, tx: Tracked): readonly Trouble[] {
   return [ofBlocked({ ...blocked, lane: lane.lane, txId, nonce, waiting: lane.pendingBehind(nonce) })];
 }
 
-function blockedBy({ facts, status, lostSightAt, createdAt }: Tracked): Pick<BlockedTransaction, "code" | "text" | "since"> | null {
+function blockedBy({
+  facts,
+  status,
+  lostSightAt,
+  createdAt,
+}: Tracked): Pick<BlockedTransaction, "code" | "text" | "since"> | null {
   if (status.subState === "UNKNOWN_SUBMIT_RESULT") {
     const text = "a node may have signed and sent it, and its answer was lost; it is looked for";
     return { code: "SUBMIT_RESULT_UNKNOWN", text, since: lostSightAt ?? createdAt };

@@ -62,14 +62,13 @@ export class OverviewBoard {
       completedPerMinute: pulse?.completedPerMinute ?? null,
       timeToFinalitySeconds: seconds.length === 0 ? null : { p50: share(seconds, 0.5), p95: share(seconds, 0.95) },
       oldestPending,
-      chains: [...chains.values()]
-        .filter(({ chain }) => limits.chains?.has(chain.chainId) !== false)
-        .map(chainView),
+      chains: [...chains.values()].filter(({ chain }) => limits.chains?.has(chain.chainId) !== false).map(chainView),
     };
   }
 
   private async oldest(limits: Limits): Promise<OldestPending | null> {
-    const found = limits.signers === null ? await this.oldestOfAll(limits) : await this.oldestOf([...limits.signers], limits);
+    const found =
+      limits.signers === null ? await this.oldestOfAll(limits) : await this.oldestOf([...limits.signers], limits);
     return found.reduce<OldestPending | null>(
       (oldest, each) => (oldest === null || each.createdAt < oldest.createdAt ? each : oldest),
       null,
@@ -87,7 +86,7 @@ export class OverviewBoard {
   }
 
   /** By the heads of their lines. */
-  private async oldestOf(signers: readonly (`0x${string}`)[], limits: Limits): Promise<readonly OldestPending[]> {
+  private async oldestOf(signers: readonly `0x${string}`[], limits: Limits): Promise<readonly OldestPending[]> {
     const lanes = (await Promise.all(signers.map((signer) => this.ports.store.lanes(signer)))).flat();
     return lanes.flatMap(({ lane, headOfLine }) => {
       if (headOfLine === null || !isWithin(limits, lane)) return [];

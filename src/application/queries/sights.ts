@@ -1,5 +1,4 @@
 /** Everything at once, for people. Any node answers; none of it asks a chain anything. */
-import type { Trouble } from "../../domain/attention/troubles.ts";
 import { orDatabaseSilent } from "../../domain/errors.ts";
 import { isWithin } from "../../domain/principal.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
@@ -11,28 +10,22 @@ import type { SightApi } from "../sight-api.ts";
 import { AttentionDesk } from "./attention.ts";
 import { type ExplainPorts, explainTransaction } from "./explain.ts";
 import { findAnything } from "./find-anything.ts";
-import { type FindingPorts, nodeFindings } from "./node-findings.ts";
+import type { NodeReports } from "./node-reports.ts";
 import { type NonceRulerPorts, nonceRuler } from "./nonce-ruler.ts";
 import { OverviewBoard } from "./overview.ts";
-import type { RecentAlerts } from "./recent-alerts.ts";
 
-export interface SightPorts extends ExplainPorts, FindingPorts, NonceRulerPorts {
+export interface SightPorts extends ExplainPorts, NonceRulerPorts {
   readonly store: QueryStore & SightStore & Pick<KillStore, "kills"> & Pick<LeaseStore, "instances">;
-  readonly nodeId: string;
-  /** Absent: nobody listens to alerts here. */
-  readonly alerts?: Pick<RecentAlerts, "firing">;
+  readonly reports: Pick<NodeReports, "all">;
 }
 
 const DEFAULT_LIMIT = 100;
 
 export function createSights(ports: SightPorts): SightApi {
-  const { store, alerts, nodeId } = ports;
+  const { store, reports } = ports;
   const quiet = { ...ports, chains: new Map([...ports.chains].map(([id, context]) => [id, asLastTold(context)])) };
-  const findings = async (): Promise<readonly Trouble[]> => {
-    const own = [...nodeFindings(ports), ...(alerts?.firing() ?? [])];
-    return own.map((trouble) => ({ ...trouble, nodeId }));
-  };
-  const desk = new AttentionDesk({ ...ports, findings, explain: (txId) => explainTransaction(quiet, txId) });
+  const explain = (txId: string) => explainTransaction(quiet, txId);
+  const desk = new AttentionDesk({ ...ports, findings: () => reports.all(), explain });
   const board = new OverviewBoard(ports);
   const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);
   return {

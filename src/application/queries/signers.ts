@@ -2,6 +2,7 @@
  * Signers and their lanes, by signer and chain. Of the chain they show what a loop of this node has last been told; only
  * where one signer is asked for with `fresh` is it asked anew.
  */
+import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import type { Address, Lane } from "../../domain/lane.ts";
 import { laneKey } from "../../domain/lane.ts";
@@ -36,11 +37,17 @@ const CURSOR = /^(0x[0-9a-f]{40}):([1-9][0-9]{0,15})$/;
 export async function signers(ports: SignerQueryPorts, query: SignersQuery): Promise<SignersPage> {
   const { limit = DEFAULT_PAGE } = query;
   const after = query.after === undefined ? null : openCursor(query.after);
-  const known = await ports.store.lanesAfter(after, limit + 1);
+  const { chainId, owner, needs } = query;
+  const filter = defined({ chainId, owner, needsAttention: needs === "attention" ? true : undefined });
+  const known = await ports.store.lanesAfter(after, limit + 1, filter);
   const end = known.length > limit ? known.at(-1)?.lane : undefined;
   const isBetween = (lane: Lane): boolean =>
     (after === null || compareKeys(lane, after) > 0) && (end === undefined || compareKeys(lane, end) < 0);
-  const records = [...known, ...unusedLanes(ports, known).filter(isBetween).map(unused)];
+  // Nobody acts for a lane that was never used, and nothing can be wrong with it.
+  const isAsked = (lane: Lane): boolean =>
+    owner === undefined && needs === undefined && (chainId === undefined || lane.chainId === chainId);
+  const others = unusedLanes(ports, known).filter((lane) => isAsked(lane) && isBetween(lane));
+  const records = [...known, ...others.map(unused)];
   records.sort((a, b) => compareKeys(a.lane, b.lane));
   const page = records.slice(0, limit);
   const last = page.at(-1);

@@ -53,13 +53,16 @@ export function ofDisputes(chainId: number, disputes: readonly DisputedBlock[]):
     const own = disputes.filter((each) => each.code === code);
     const [first] = own;
     if (first === undefined) return [];
-    const blocks = own.length === 1 ? `block ${first.number}` : `${own.length} blocks, the first of them ${first.number}`;
+    const blocks =
+      own.length === 1 ? `block ${first.number}` : `${own.length} blocks, the first of them ${first.number}`;
     const what =
       code === "RPC_DISAGREES"
         ? `What the endpoints of chain ${chainId} say of ${blocks} cannot all be true, and decides nothing.`
         : `An endpoint of chain ${chainId} has not said for a minute what ${blocks} holds, and nothing is decided by it.`;
     const severity: Severity = code === "RPC_DISAGREES" ? "ERROR" : "WARNING";
-    return [{ ...NOWHERE, id: `dispute:${chainId}:${code}`, severity, code, sentence: what, since: first.since, chainId }];
+    return [
+      { ...NOWHERE, id: `dispute:${chainId}:${code}`, severity, code, sentence: what, since: first.since, chainId },
+    ];
   });
 }
 

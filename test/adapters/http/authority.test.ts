@@ -70,7 +70,11 @@ function ask(app: ReturnType<typeof httpApp>, { method, path }: Route, secret = 
   const headers = { authorization: `Bearer ${secret}`, "content-type": "application/json" };
   const names = { txId: sampleTxId(1), reservationId: sampleTxId(2), signer: SIGNER_EIP55, name: "shop" };
   const url = path.replace(/\{(\w+)\}/g, (_, name: keyof typeof names) => names[name]);
-  const query = path.endsWith("/by-request") ? `?signer=${SIGNER_EIP55}&requestId=r` : "";
+  const needed: Readonly<Record<string, string>> = {
+    "/api/v1/tx/by-request": `?signer=${SIGNER_EIP55}&requestId=r`,
+    "/api/v1/search": "?q=order-42",
+  };
+  const query = needed[path] ?? "";
   const body = path.endsWith("/release") ? {} : { reason: "because", transactions: [{}] };
   const payload = method !== "post" ? {} : { payload: JSON.stringify(body) };
   return app.inject({ method: method as "get" | "post" | "delete", url: `${url}${query}`, headers, ...payload });

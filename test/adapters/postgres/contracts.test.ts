@@ -3,6 +3,7 @@ import { keyStoreContract } from "../../contracts/key-store.contract.ts";
 import { laneStoreContract } from "../../contracts/lane-store.contract.ts";
 import { leaseStoreContract } from "../../contracts/lease-store.contract.ts";
 import { queryStoreContract } from "../../contracts/query-store.contract.ts";
+import { sightStoreContract } from "../../contracts/sight-store.contract.ts";
 import { createPostgresSubject } from "./postgres-subject.ts";
 
 const unnamed = () => createPostgresSubject({ preparedStatements: "off" });
@@ -10,6 +11,7 @@ const unnamed = () => createPostgresSubject({ preparedStatements: "off" });
 leaseStoreContract("PostgreSQL", createPostgresSubject);
 laneStoreContract("PostgreSQL", createPostgresSubject);
 queryStoreContract("PostgreSQL", createPostgresSubject);
+sightStoreContract("PostgreSQL", createPostgresSubject);
 epochsContract("PostgreSQL", createPostgresSubject);
 
 keyStoreContract("PostgreSQL", createPostgresSubject);

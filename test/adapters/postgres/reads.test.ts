@@ -2,11 +2,9 @@ import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadsFrom } from "../../../src/adapters/postgres/loads.ts";
 import { findPage, queriesFrom } from "../../../src/adapters/postgres/queries.ts";
-import type { Run } from "../../../src/adapters/postgres/session/connections.ts";
-import { domainName } from "../../../src/adapters/postgres/session/pipeline.ts";
-import { openRead } from "../../../src/adapters/postgres/statements/session.ts";
 import { STATES } from "../../../src/domain/transitions.ts";
 import type { ListFilter } from "../../../src/ports/query-store.ts";
+import { type Ask, countBuffers } from "../../support/count-buffers.ts";
 import { BUSY_CHAIN, fillTables, QUIET_CHAIN, signerAt, UNUSED_CHAIN } from "../../support/large-tables.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
@@ -17,50 +15,6 @@ const MOST_BUFFERS = 160;
 const FOUND_BY_KEY = 51 * 6;
 
 const orders = ["newest", "oldest"] as const;
-
-interface Plan {
-  readonly "Shared Hit Blocks": number;
-  readonly "Shared Read Blocks": number;
-}
-
-type Ask = (connections: { read: <T>(find: (run: Run) => Promise<T>) => Promise<T> }) => unknown;
-
-/** Runs what is asked for, planned as a store plans it, and counts the pages that the server looked at for it. */
-async function countBuffers(client: Client, ask: Ask): Promise<number> {
-  let buffers = 0;
-  const run: Run = async (statement, values) => {
-    await client.query(`PREPARE asked AS ${statement.sql}`);
-    const call = `EXECUTE asked${values.length === 0 ? "" : `(${values.map(literal).join(", ")})`}`;
-    const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${call}`);
-    const plan: Plan = rows[0]["QUERY PLAN"][0].Plan;
-    buffers += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
-    const { rows: found } = await client.query(call);
-    await client.query("DEALLOCATE asked");
-    return found.map((row) => inDomainNames(row));
-  };
-  await client.query("BEGIN");
-  await client.query(openRead.sql, ["60000"]);
-  // One statement after the other: they share a connection and a name.
-  let last: Promise<unknown> = Promise.resolve();
-  const inTurn: Run = (statement, values) => {
-    const answer = last.then(() => run(statement, values));
-    last = answer.catch(() => undefined);
-    return answer;
-  };
-  await ask({ read: (find) => find(inTurn) });
-  await client.query("ROLLBACK");
-  return buffers;
-}
-
-/** As the store's own connections answer. */
-function inDomainNames<Row>(row: object): Row {
-  return Object.fromEntries(Object.entries(row).map(([column, value]) => [domainName(column), value])) as Row;
-}
-
-function literal(value: unknown): string {
-  if (value === null) return "NULL";
-  return Array.isArray(value) ? `'{${value.join(",")}}'` : `'${String(value)}'`;
-}
 
 /** What a read costs on large tables, planned as a store plans it: for parameters that are not known. */
 describe("on large tables", () => {

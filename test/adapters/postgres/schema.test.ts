@@ -49,6 +49,7 @@ describe("the schema", () => {
       "kill",
       "migration",
       "node_instance",
+      "node_report",
       "policy_change",
     ]);
   });

@@ -19,6 +19,7 @@ import type {
 } from "../../../src/ports/lane-store.ts";
 import type {
   HistoryRecord,
+  LaneFilter,
   LaneRecord,
   ListFilter,
   PolicyUsage,
@@ -268,13 +269,24 @@ export function listLanes(state: DatabaseState, signer: Address, now: Date): rea
 
 export function listLanesAfter(
   state: DatabaseState,
-  { after, limit }: { after: Lane | null; limit: number },
+  { after, limit, filter = {} }: { after: Lane | null; limit: number; filter?: LaneFilter },
   now: Date,
 ): readonly LaneRecord[] {
   return byKey(state)
     .filter((row) => after === null || compareKeys(row.lane, after) > 0)
-    .slice(0, limit)
-    .map((row) => laneRecord(state, row, now));
+    .map((row) => laneRecord(state, row, now))
+    .filter((lane) => isAsked(state, lane, filter))
+    .slice(0, limit);
+}
+
+function isAsked(state: DatabaseState, record: LaneRecord, { chainId, owner, needsAttention }: LaneFilter): boolean {
+  const { lane, suspendedBy, stuck, holes } = record;
+  const isHeld = liveRows(state, lane).some(({ heldSince }) => heldSince !== null);
+  return (
+    (chainId === undefined || lane.chainId === chainId) &&
+    (owner === undefined || record.owner?.nodeId === owner) &&
+    (needsAttention !== true || suspendedBy !== null || stuck > 0 || holes.length > 0 || isHeld)
+  );
 }
 
 function byKey(state: DatabaseState): readonly LaneRow[] {
@@ -321,7 +333,10 @@ function laneRecord(state: DatabaseState, row: LaneRow, now: Date): LaneRecord {
     headOfLine:
       head === undefined
         ? null
-        : { txId: head.txId, nonce: head.nonce as number, state: head.state, createdAt: head.createdAt },
+        : {
+            ...{ txId: head.txId, nonce: head.nonce as number, state: head.state, createdAt: head.createdAt },
+            held: head.heldSince !== null,
+          },
   };
 }
 

@@ -6,13 +6,14 @@ import type {
   ClusterPast,
   FoundTransaction,
   LaneNonces,
+  NodeReport,
   Pulse,
   SearchHits,
   SearchTerms,
   Totals,
   Troubles,
 } from "../../../src/ports/sight-store.ts";
-import { type DatabaseState, type LaneRow, sameLane, type TransactionRow, waitingIntake } from "./state.ts";
+import { type DatabaseState, isAlive, type LaneRow, sameLane, type TransactionRow, waitingIntake } from "./state.ts";
 
 const FIVE_MINUTES_MS = 300_000;
 
@@ -101,12 +102,10 @@ export function pulse(state: DatabaseState, now: Date): Pulse {
 
 export function search(state: DatabaseState, terms: SearchTerms): SearchHits {
   const { txIds, txHash, requestIds, nonce, signers, reservationIds, limit } = terms;
-  const rows = [...state.transactions.values()].map(
-    ({ lane, txId, requestId, nonce, state, subState, attempts }) => ({
-      ...{ lane, txId, requestId, nonce, state, subState },
-      hashes: attempts.map((attempt) => attempt.txHash),
-    }),
-  );
+  const rows = [...state.transactions.values()].map(({ lane, txId, requestId, nonce, state, subState, attempts }) => ({
+    ...{ lane, txId, requestId, nonce, state, subState },
+    hashes: attempts.map((attempt) => attempt.txHash),
+  }));
   const waiting = waitingIntake(state).map(({ intent: { lane, txId, requestId }, approval }) => {
     const subState = approval !== null && !approval.approved ? ("AWAITING_APPROVAL" as const) : null;
     return { lane, txId, requestId, nonce: null, state: "CREATED" as const, subState, hashes: [] };
@@ -134,7 +133,9 @@ export function search(state: DatabaseState, terms: SearchTerms): SearchHits {
 }
 
 function isBetween(text: string, { from, to }: Between): boolean {
-  return Buffer.compare(Buffer.from(text), Buffer.from(from)) >= 0 && Buffer.compare(Buffer.from(text), Buffer.from(to)) < 0;
+  return (
+    Buffer.compare(Buffer.from(text), Buffer.from(from)) >= 0 && Buffer.compare(Buffer.from(text), Buffer.from(to)) < 0
+  );
 }
 
 export function nonces(state: DatabaseState, lane: Lane, from: number, to: number): LaneNonces {
@@ -162,6 +163,12 @@ export function nonces(state: DatabaseState, lane: Lane, from: number, to: numbe
       .sort((a, b) => a.nonce - b.nonce),
     holes: holes.filter(isIn).map(({ nonce, detail }) => ({ nonce, detail })),
   };
+}
+
+export function reports(state: DatabaseState, now: Date): readonly NodeReport[] {
+  return [...state.reports.values()]
+    .filter(({ instanceId }) => isAlive(state.instances.get(instanceId), now))
+    .sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
 }
 
 export function past(state: DatabaseState, limit: number, now: Date): ClusterPast {

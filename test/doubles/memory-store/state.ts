@@ -16,7 +16,7 @@ import type { Intent, Payload, SignedAttempt } from "../../../src/domain/transac
 import type { KillRecord } from "../../../src/ports/kill-store.ts";
 import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../../src/ports/query-store.ts";
-import type { TakeoverRecord } from "../../../src/ports/sight-store.ts";
+import type { NodeReport, TakeoverRecord } from "../../../src/ports/sight-store.ts";
 
 import type { PoolChoiceRow } from "./pools.ts";
 
@@ -180,6 +180,8 @@ export class DatabaseState {
   keyUse = new Map<number, Guard["keyUse"]>();
   /** The hash of the policies that a node told of last. */
   policiesNoted: string | null = null;
+  /** What instances alone know. */
+  reports = new Map<string, NodeReport>();
   /** Lanes that came from one node to another, the newest last. */
   takeovers: TakeoverRecord[] = [];
   completions: CompletionRecord[] = [];
@@ -209,6 +211,7 @@ export class DatabaseState {
       geneses: new Map(this.geneses),
       epochFloors: new Map(this.epochFloors),
       keyUse: new Map(this.keyUse),
+      reports: new Map(this.reports),
       takeovers: [...this.takeovers],
       completions: [...this.completions],
       feed: { ...this.feed },

@@ -1,6 +1,12 @@
 import type { AlertCode } from "../../../domain/alerts.ts";
 import type { Hash } from "../../../domain/lane.ts";
-import { type BlockTag, type ChainIdentity, ChainUnavailable, type EndpointHealth, type Heard } from "../../../ports/chain.ts";
+import {
+  type BlockTag,
+  type ChainIdentity,
+  ChainUnavailable,
+  type EndpointHealth,
+  type Heard,
+} from "../../../ports/chain.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 import type { AlertSeverity, EndpointState, Telemetry } from "../../../ports/telemetry.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity } from "../read-block.ts";

@@ -1,3 +1,4 @@
+import type { Trouble } from "../../../domain/attention/troubles.ts";
 import type { PastDatabase, PastInstance, TakeoverRecord } from "../../../ports/sight-store.ts";
 import type { Flat } from "../columns.ts";
 import { statement } from "./statement.ts";
@@ -50,3 +51,27 @@ export const listPastDatabases = statement<PastDatabase>("list-past-databases")`
   SELECT h.epoch, h.system_identifier, h.timeline, h.may_have_lost, h.seen_at
   FROM fencepost.database_history AS h
   ORDER BY h.ordinal DESC LIMIT $1`;
+
+/** What an instance ($1) alone knows ($2), instead of what it said before. */
+export const writeReport = statement<{ readonly instanceId: string }>("write-report")`
+  INSERT INTO fencepost.node_report AS r (instance_id, findings, at) VALUES ($1, $2::jsonb, clock_timestamp())
+  ON CONFLICT (instance_id) DO UPDATE SET findings = excluded.findings, at = excluded.at
+  RETURNING r.instance_id`;
+
+/** What those know that are alive. */
+export const listReports = statement<ReportRow>("list-reports")`
+  SELECT r.instance_id, r.findings FROM fencepost.node_report AS r
+  JOIN fencepost.node_instance AS n ON n.instance_id = r.instance_id
+  WHERE NOT n.dead AND n.expires_at > clock_timestamp()
+  ORDER BY r.instance_id`;
+
+/** Dates are text in JSON. */
+export interface ReportRow {
+  readonly instanceId: string;
+  readonly findings: readonly (Omit<Trouble, "since"> & { readonly since: string | null })[];
+}
+
+/** Of instances that are gone. */
+export const purgeReports = statement("purge-reports")`
+  DELETE FROM fencepost.node_report AS r
+  WHERE NOT EXISTS (SELECT FROM fencepost.node_instance AS n WHERE n.instance_id = r.instance_id AND NOT n.dead)`;

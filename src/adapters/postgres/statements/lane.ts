@@ -108,7 +108,7 @@ export const readLane = statement<Omit<LaneSnapshot, "tracking" | "watched" | "h
 
 /**
  * At most $4 lanes after ($1 signer, $2 chain), up to signer $3, with what is open on them: as kept beside and on the lane,
- * never counted. The oldest that waits is the one of the lowest nonce or of the lowest id, which differ only where a
+ * never counted. Of one chain ($5), of one node ($6), and only those that a person should look at ($7), where given. The oldest that waits is the one of the lowest nonce or of the lowest id, which differ only where a
  * transaction took a nonce that had become free, or another nonce than its first.
  */
 export const listLanes = statement<LaneListRow>("list-lanes")`
@@ -133,7 +133,9 @@ export const listLanes = statement<LaneListRow>("list-lanes")`
       ORDER BY hashtextextended(t.signer, t.chain_id), t.tx_id LIMIT 1
     ) END) AS oldest_pending_at,
     CASE WHEN kept.pending + kept.stuck > 0 THEN (
-      SELECT json_build_object('txId', h.tx_id, 'nonce', h.nonce, 'state', h.state, 'createdAt', h.created_at)
+      SELECT json_build_object(
+        'txId', h.tx_id, 'nonce', h.nonce, 'state', h.state, 'createdAt', h.created_at, 'held', h.held_since IS NOT NULL
+      )
       FROM fencepost.transaction AS h
       WHERE h.chain_id = l.chain_id AND h.signer = l.signer AND h.live AND h.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
       ORDER BY h.nonce LIMIT 1
@@ -141,6 +143,15 @@ export const listLanes = statement<LaneListRow>("list-lanes")`
   FROM (
     SELECT * FROM fencepost.lane AS known
     WHERE (known.signer, known.chain_id) > ($1::text, $2::bigint) AND known.signer <= $3::text
+      AND ($5::bigint IS NULL OR known.chain_id = $5)
+      AND ($6::text IS NULL OR known.owner_instance IN (
+        SELECT n.instance_id FROM fencepost.node_instance AS n WHERE n.node_id = $6 AND NOT n.dead
+      ))
+      AND ($7::boolean IS NOT TRUE OR known.suspended OR known.live_stuck > 0
+        OR (known.signer, known.chain_id) IN (SELECT o.signer, o.chain_id FROM fencepost.hole AS o)
+        OR (known.signer, known.chain_id) IN (
+          SELECT t.signer, t.chain_id FROM fencepost.transaction AS t WHERE t.live AND t.held_since IS NOT NULL
+        ))
     ORDER BY known.signer, known.chain_id LIMIT $4
   ) AS l
   LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance AND NOT o.dead

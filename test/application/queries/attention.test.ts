@@ -1,0 +1,256 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { RecentAlerts } from "../../../src/application/queries/recent-alerts.ts";
+import type { AttentionView } from "../../../src/application/sight-api.ts";
+import { ANYBODY, type Limits } from "../../../src/domain/principal.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+import { limitedTo } from "../../support/limited-api.ts";
+import { OperatedWorld } from "../../support/operations.ts";
+import { forSigner } from "../../support/policies.ts";
+import { CHAIN_ID, SIGNER, SIGNERS, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+
+let world: World;
+let ops: OperatedWorld;
+afterEach(() => world.close());
+
+async function start(options: WorldOptions = {}): Promise<WorldNode> {
+  world = new World(options);
+  ops = new OperatedWorld(world);
+  return world.startNode();
+}
+
+const look = ({ node }: WorldNode, query = {}, limits?: Limits): Promise<AttentionView> =>
+  world.settle(node.api.attention(query, limits));
+const codes = async (entry: WorldNode) => (await look(entry)).items.map(({ code }) => code);
+const SECOND = 1_000;
+
+/** The head is not mined, and others wait behind it. */
+async function stuck(entry: WorldNode, behind = 2): Promise<string> {
+  world.chain.setBaseFee(90_000_000_000n);
+  const { txId } = await world.settle(entry.node.api.create(transfer()));
+  for (let n = 0; n < behind; n++) await world.settle(entry.node.api.create(transfer()));
+  await world.until(() => ops.row(txId).state === "STUCK", 600_000);
+  return txId;
+}
+
+const STUCK_SOON = { stuckAfterMs: 20_000, repricing: null } as const;
+
+describe("what needs attention", () => {
+  it("is nothing where nothing is wrong, before and after a transaction", async () => {
+    const entry = await start();
+    expect(await look(entry)).toMatchObject({ items: [], more: 0 });
+    await world.settle(entry.node.api.create(transfer()));
+    await world.allSettled(1);
+    await world.clock.advance(10 * SECOND);
+    expect(await look(entry)).toMatchObject({ items: [], more: 0 });
+  });
+
+  it("has a stuck head with the sentence and the actions of its explanation, and how many wait", async () => {
+    const entry = await start({ settings: STUCK_SOON });
+    const txId = await stuck(entry);
+    const [first] = (await look(entry)).items;
+    const { causes, summary } = await world.settle(entry.node.api.explain(txId));
+    expect(first).toMatchObject({ id: `tx:${txId}`, severity: "ERROR", txId, nonce: 0, signer: SIGNER, waiting: 2 });
+    expect(first?.code).toBe(causes[0]?.code);
+    expect(first?.sentence.split(":")[0]).toBe(summary.split(":")[0]);
+    expect(first?.sentence).toMatch(/2 transactions wait behind it\.$/);
+    expect(first?.actions.map(({ path }) => path)).toContain(`/api/v1/tx/${txId}/reprice`);
+  });
+
+  it("asks the chain nothing, however often it is looked at", async () => {
+    const entry = await start({ settings: { ...STUCK_SOON, pollIntervalMs: 1_000_000 } });
+    const asked: string[] = [];
+    const txId = await ops.create(entry);
+    await ops.act(entry, "suspend", { txId });
+    const { rpc } = entry;
+    for (const name of ["balance", "transactionCount", "blocksByNumber", "pooled", "settleReceipts", "head"] as const) {
+      const real = (rpc[name] as (...given: readonly unknown[]) => unknown).bind(rpc);
+      Object.assign(rpc, { [name]: (...given: readonly unknown[]) => (asked.push(name), real(...given)) });
+    }
+    for (let n = 0; n < 5; n++) {
+      const { items } = await look(entry);
+      expect(items).toMatchObject([{ code: "HELD" }]);
+      await world.settle(entry.node.api.overview());
+      await world.clock.advance(SECOND);
+    }
+    expect(asked).toEqual([]);
+  });
+
+  it("has lanes that are suspended, with who did it and why", async () => {
+    const entry = await start();
+    await ops.lane(entry, "suspend");
+    expect(await look(entry)).toMatchObject({
+      items: [{ code: "LANE_SUSPENDED", severity: "WARNING", sentence: expect.stringContaining("operator:ops: ") }],
+    });
+  });
+
+  it("has what waits for approval, and the requests that decide it", async () => {
+    const entry = await start({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "0" } }) });
+    const { txId } = await world.settle(entry.node.api.create(transfer()));
+    const { items } = await look(entry);
+    expect(items).toMatchObject([{ code: "AWAITING_APPROVAL", txId, nonce: null }]);
+    expect(items[0]?.actions.map(({ action }) => action)).toEqual(["approve", "reject"]);
+  });
+
+  it("has orders to stop, above all others, until they are ended", async () => {
+    const entry = await start({ settings: STUCK_SOON });
+    await stuck(entry);
+    const order = { signer: null, request: { reason: "stolen?" }, actor: "operator:ada" };
+    await world.settle(entry.node.api.kill(order));
+    await world.clock.advance(2 * SECOND);
+    expect((await codes(entry))[0]).toBe("KILLED");
+    await world.settle(entry.node.api.endKill(order));
+    await world.clock.advance(2 * SECOND);
+    expect(await codes(entry)).not.toContain("KILLED");
+  });
+
+  it("has a signer that is away, as every node knows it", async () => {
+    const entry = await start();
+    const other = await world.startNode();
+    await world.until(() => world.ownerOf(SIGNER) !== undefined);
+    const owner = world.ownerOf(SIGNER) === "node-1" ? entry : other;
+    owner.signer.sign = () => Promise.reject(new Error("connection refused"));
+    await world.settle(entry.node.api.create(transfer()));
+    await world.clock.advance(15 * SECOND);
+    for (const each of [entry, other]) {
+      expect(await look(each)).toMatchObject({ items: [{ code: "SIGNER_AWAY", signer: SIGNER, nodeId: world.ownerOf(SIGNER) }] });
+    }
+  });
+
+  it("has a chain that does not answer", async () => {
+    const entry = await start();
+    entry.faults.inject({ kind: "unavailable" });
+    await world.clock.advance(5 * SECOND);
+    const unreachable = { code: "CHAIN_UNREACHABLE", severity: "CRITICAL", chainId: CHAIN_ID, since: expect.any(Date) };
+    expect(await look(entry)).toMatchObject({ items: [unreachable] });
+  });
+
+  it("has a node whose heartbeat ran out, until its lanes are taken", async () => {
+    const entry = await start();
+    const other = await world.startNode();
+    await world.clock.advance(5 * SECOND);
+    const lost = [...world.database.state.instances.values()].find(({ nodeId }) => nodeId === "node-2");
+    world.crash(other);
+    await world.until(() => (lost?.expiresAt ?? new Date(0)) <= world.clock.now());
+    expect(await codes(entry)).toContain("NODE_LOST");
+    await world.until(() => lost?.dead === true);
+    await world.clock.advance(SECOND);
+    expect(await codes(entry)).toEqual([]);
+  });
+});
+
+describe("a key that is limited", () => {
+  const limits = { signers: new Set([SIGNERS[1] as typeof SIGNER]), chains: null };
+
+  it("sees what concerns its signers, and what concerns everybody, and not how much there is beside", async () => {
+    const entry = await start();
+    const suspend = (signer: string) =>
+      world.settle(entry.node.api.actOnLane({ action: "suspend", signer, request: { reason: "r" }, actor: "operator:a" }));
+    await suspend(SIGNER);
+    await suspend(SIGNERS[1] as string);
+    expect((await look(entry)).items).toHaveLength(2);
+    await world.clock.advance(SECOND);
+    expect(await look(entry, {}, limits)).toMatchObject({ items: [{ signer: SIGNERS[1] }], more: 0 });
+    const order = { signer: null, request: { reason: "r" }, actor: "operator:ada" };
+    await world.settle(entry.node.api.kill(order));
+    await world.clock.advance(2 * SECOND);
+    expect((await look(entry, {}, limits)).items.map(({ code }) => code)).toEqual(["KILLED", "LANE_SUSPENDED"]);
+  });
+
+  it("is refused another chain by its name, and another signer's ruler", async () => {
+    const entry = await start();
+    const key = { ...ANYBODY, name: "shop", chains: new Set([CHAIN_ID]), signers: limits.signers };
+    const api = limitedTo(key, entry.node.api);
+    expect(await world.refusal(api.attention({ chainId: 1 }))).toMatchObject({ code: "FORBIDDEN" });
+    expect(await world.refusal(api.nonceRuler(SIGNER))).toMatchObject({ code: "FORBIDDEN" });
+    expect(await world.settle(api.search({ q: SIGNER }))).toEqual([]);
+  });
+});
+
+describe("waiting for a change", () => {
+  it("is answered when the list is another one, and not before", async () => {
+    const entry = await start();
+    const { revision } = await look(entry);
+    let isAnswered = false;
+    const waiting = entry.node.api.attention({ revision, waitMs: 20 * SECOND }).then((view) => {
+      isAnswered = true;
+      return view;
+    });
+    await world.clock.advance(5 * SECOND);
+    expect(isAnswered).toBe(false);
+    await ops.lane(entry, "suspend");
+    await world.clock.advance(1_100);
+    expect(isAnswered).toBe(true);
+    const view = await waiting;
+    expect(view.revision).not.toBe(revision);
+    expect(view.items).toHaveLength(1);
+  });
+
+  it("is answered with what there is when its time is over, or it is cut short", async () => {
+    const entry = await start();
+    const { revision } = await look(entry);
+    const before = world.clock.monotonicMs();
+    expect((await look(entry, { revision, waitMs: 3 * SECOND })).revision).toBe(revision);
+    expect(world.clock.monotonicMs() - before).toBeGreaterThanOrEqual(3 * SECOND);
+    const cut = new AbortController();
+    const waiting = entry.node.api.attention({ revision, waitMs: 20 * SECOND, signal: cut.signal });
+    await world.clock.advance(SECOND);
+    cut.abort();
+    expect((await world.settle(waiting, 10)).revision).toBe(revision);
+  });
+
+  it("is one look at the database a second for all who wait, and none where nobody does", async () => {
+    const entry = await start();
+    const { revision } = await look(entry);
+    let looks = 0;
+    const real = entry.store.troubles.bind(entry.store);
+    entry.store.troubles = (limit) => {
+      looks++;
+      return real(limit);
+    };
+    await world.clock.advance(10 * SECOND);
+    expect(looks).toBe(0);
+    const waiting = Array.from({ length: 50 }, () => entry.node.api.attention({ revision, waitMs: 5 * SECOND }));
+    await world.settle(Promise.all(waiting));
+    expect(looks).toBeGreaterThanOrEqual(4);
+    expect(looks).toBeLessThanOrEqual(6);
+  });
+
+  it("does not end because a sentence tells an age", async () => {
+    const entry = await start({ settings: STUCK_SOON });
+    await stuck(entry, 0);
+    await look(entry);
+    await world.clock.advance(SECOND);
+    const { revision } = await look(entry);
+    const later = await look(entry, { revision, waitMs: 25 * SECOND });
+    expect(later.revision).toBe(revision);
+  });
+});
+
+describe("alerts that were raised", () => {
+  it("are shown for a quarter of an hour after the last time, once each, without those that a state tells", async () => {
+    world = new World();
+    const clock = createManualClock();
+    const alerts = new RecentAlerts(clock);
+    const lane = { chainId: CHAIN_ID, signer: SIGNER };
+    const raise = (code: "DEEP_REORG" | "TX_STUCK") =>
+      alerts.hear({ type: "alert", severity: "CRITICAL", code, message: "two blocks were replaced", lane });
+    raise("DEEP_REORG");
+    raise("TX_STUCK");
+    await clock.advance(10 * 60_000);
+    raise("DEEP_REORG");
+    await clock.advance(14 * 60_000);
+    expect(alerts.firing()).toMatchObject([{ code: "DEEP_REORG", signer: SIGNER, sentence: "Two blocks were replaced." }]);
+    await clock.advance(2 * 60_000);
+    expect(alerts.firing()).toEqual([]);
+  });
+
+  it("fill no memory: the oldest of many are dropped", () => {
+    world = new World();
+    const alerts = new RecentAlerts(createManualClock());
+    for (let n = 0; n < 1_000; n++)
+      alerts.hear({ type: "alert", severity: "WARNING", code: "TX_REFUSED", message: "no", txId: `tx-${n}` });
+    const shown = alerts.firing();
+    expect(shown).toHaveLength(200);
+    expect(shown.at(-1)?.txId).toBe("tx-999");
+  });
+});
