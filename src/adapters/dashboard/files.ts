@@ -16,6 +16,7 @@ const PARTS = [
   "attempts",
   "calls",
   "explanation",
+  "filters",
   "order-dialog",
   "ruler",
   "test-transfers",

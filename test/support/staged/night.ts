@@ -408,7 +408,7 @@ function lane({ at, isCalm, lanes }: Staged, n: number): SignerLane {
           ] as unknown as SignerLane["holes"])
         : [],
     oldestPendingAgeSeconds: isStuck ? 291 : null,
-    headOfLine: isStuck ? { txId: STUCK_TX, nonce: 42, state: "STUCK", createdAt: at(291) } : null,
+    headOfLine: isStuck ? { txId: STUCK_TX, nonce: 42, state: "STUCK", createdAt: at(291), held: false } : null,
     balance: n === 1 ? "2100000000000000" : n < 6 ? `${(3 + n) * 41}00000000000000000` : null,
     signerAway: null,
     suspended: n === 4,

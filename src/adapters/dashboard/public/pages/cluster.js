@@ -1,7 +1,10 @@
 import { callApi } from "../api.js";
 import { h } from "../dom.js";
 import { countOf, plural } from "../formats.js";
+import { stopEverything } from "../parts/actions.js";
+import { orderButton } from "../parts/order-dialog.js";
 import { age, cell, empty, laneLink, quiet, said, section, table } from "../parts/words.js";
+import { linkTo } from "../routes.js";
 
 const LATEST = 50;
 const LOOK_MS = 5_000;
@@ -20,7 +23,7 @@ export const clusterPage = {
 
   everyMs: () => LOOK_MS,
 
-  view({ nodes, past }) {
+  view({ nodes, past }, { refresh }) {
     const left = past.nodes.filter(({ state }) => state !== "alive");
     const versions = new Set(nodes.map(({ version }) => version));
     const aside = quiet(
@@ -29,7 +32,13 @@ export const clusterPage = {
         : `version ${[...versions][0] ?? "unknown"}`,
     );
     return [
-      h("div", { class: "title" }, h("h1", {}, "Cluster"), quiet(plural(nodes.length, "node"))),
+      h(
+        "div",
+        { class: "title" },
+        h("h1", {}, "Cluster"),
+        quiet(plural(nodes.length, "node")),
+        h("div", { class: "buttons end" }, orderButton(stopEverything(), {}, refresh)),
+      ),
       section("Nodes", { aside }, nodes.length === 0 ? empty("No node is alive.") : alive(nodes)),
       section(
         "Takeovers",
@@ -67,7 +76,7 @@ function alive(nodes) {
         h(
           "div",
           { class: "fee-bar" },
-          h("span", { class: "mono" }, countOf(lanes)),
+          h("a", { class: "mono", href: linkTo(["lanes"], { owner: nodeId }) }, countOf(lanes)),
           h(
             "span",
             { class: "track", "aria-hidden": "true" },

@@ -1,6 +1,6 @@
 import { callApi } from "../api.js";
 import { h } from "../dom.js";
-import { countOf, etherOf, gweiOf, momentOf, shortHex, wordsOf } from "../formats.js";
+import { countOf, etherOf, gweiOf, shortHex, wordsOf } from "../formats.js";
 import { ordersForLane, wordOf } from "../parts/actions.js";
 import { attemptsTable } from "../parts/attempts.js";
 import { explanation } from "../parts/explanation.js";
@@ -24,7 +24,7 @@ import {
   transactionLink,
 } from "../parts/words.js";
 import { toTransactions } from "../routes.js";
-import { chainOf } from "../world.js";
+import { chainOf, world } from "../world.js";
 import { laneState } from "./lanes.js";
 
 const MOVING_MS = 2_000;
@@ -100,7 +100,11 @@ async function laneOf(chain, signer, signal) {
 
 function heading(lane, refresh) {
   const { chainId, signer } = lane;
-  const orders = ordersForLane(lane);
+  const kills = (world.attention?.items ?? []).filter(({ code: word }) => word === "KILLED");
+  const orders = ordersForLane(
+    lane,
+    kills.some((each) => each.signer === signer),
+  );
   const [first, ...rest] = orders;
   return h(
     "div",
@@ -229,7 +233,7 @@ function decisions({ decisions: taken = [] }) {
         h(
           "li",
           { key: `${at}${action}` },
-          h("time", { datetime: at, title: momentOf(at) }, age(at)),
+          age(at),
           h("div", {}, h("b", {}, action), " by ", said(actor, 80), h("p", { class: "reason" }, said(reason, 400))),
           h("span", { class: "by" }, nodeId === null ? null : [said(nodeId, 40), `, token ${fencingToken}`]),
         ),

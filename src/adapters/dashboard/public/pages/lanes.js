@@ -1,6 +1,7 @@
 import { callApi } from "../api.js";
 import { h } from "../dom.js";
 import { countOf, durationOf, etherOf, plural } from "../formats.js";
+import { chainFilter, paging, textFilter } from "../parts/filters.js";
 import { cell, chainName, empty, laneLink, quiet, said, table } from "../parts/words.js";
 import { linkTo, toTransaction, toTransactions } from "../routes.js";
 
@@ -23,27 +24,48 @@ export const lanesPage = {
   title: () => "Lanes",
 
   load({ route, signal }) {
-    return callApi("/signers", { query: { after: route.query.after, limit: PAGE }, signal });
+    const { needs, chain, owner, after } = route.query;
+    return callApi("/signers", { query: { needs, chainId: chain, owner, after, limit: PAGE }, signal });
   },
 
-  view({ items, next }, { route }) {
-    const { after } = route.query;
+  view({ items, next }, { route, go }) {
+    const { query } = route;
     return [
       h("div", { class: "title" }, h("h1", {}, "Lanes"), quiet("a signer on a chain: its own order, its own lease")),
-      items.length === 0
-        ? empty("No signer is configured, and no lane was ever used.")
-        : table("Lanes", COLUMNS, items.map(row)),
-      next === null && after === undefined
-        ? null
-        : h(
-            "nav",
-            { class: "paging", "aria-label": "Pages" },
-            after === undefined ? null : h("a", { href: linkTo(["lanes"]) }, "First page"),
-            next === null ? null : h("a", { href: linkTo(["lanes"], { after: next }) }, "Next page"),
-          ),
+      filters(query, go),
+      items.length === 0 ? nothing(query) : table("Lanes", COLUMNS, items.map(row)),
+      paging(["lanes"], query, next),
     ];
   },
 };
+
+function filters(query, go) {
+  const tab = (needs, label) =>
+    h(
+      "a",
+      {
+        href: linkTo(["lanes"], { ...query, needs, after: undefined }),
+        "aria-current": query.needs === needs ? "true" : null,
+      },
+      label,
+    );
+  return h(
+    "form",
+    { class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
+    h("nav", { class: "tabs", "aria-label": "Which lanes" }, tab(undefined, "all"), tab("attention", "need attention")),
+    h("div", { class: "fields" }, chainFilter(query, go), textFilter("Node", "owner", { query, go, size: 14 })),
+  );
+}
+
+function nothing({ needs, chain, owner }) {
+  if (needs === undefined && chain === undefined && owner === undefined) {
+    return empty("No signer is configured, and no lane was ever used.");
+  }
+  return empty(
+    needs === undefined ? "No lane is like that. " : "None: every lane goes its way. ",
+    h("a", { href: linkTo(["lanes"]) }, "Show all lanes"),
+  );
+}
 
 function row(lane) {
   const {

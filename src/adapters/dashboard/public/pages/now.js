@@ -150,7 +150,7 @@ function pageOf(path) {
 }
 
 function figures({ createdPerMinute, completedPerMinute, timeToFinalitySeconds: time, oldestPending, lanes }) {
-  const rate = (value) => value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 1 : 0 });
+  const rate = (value) => value?.toLocaleString("en", { maximumFractionDigits: value < 10 ? 1 : 0 }) ?? "–";
   return h(
     "div",
     { class: "figures" },

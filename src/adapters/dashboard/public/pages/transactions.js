@@ -1,5 +1,6 @@
 import { callApi, hasKey } from "../api.js";
 import { h } from "../dom.js";
+import { chainFilter, choice, paging, textFilter } from "../parts/filters.js";
 import { testTransfers } from "../parts/test-transfers.js";
 import { transactionTable } from "../parts/transaction-rows.js";
 import { empty, section } from "../parts/words.js";
@@ -7,6 +8,10 @@ import { linkTo, toTransactions } from "../routes.js";
 import { world } from "../world.js";
 
 const STATES = ["CREATED", "ALLOCATED", "TRACKING", "STUCK", "CONFIRMED", "FAILED_FINAL"];
+const ORDERS = [
+  ["newest", "newest first"],
+  ["oldest", "oldest first"],
+];
 const PAGE = 50;
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const HASH = /^0x[0-9a-fA-F]{64}$/;
@@ -33,7 +38,7 @@ export const transactionsPage = {
           ? nothingFound()
           : firstSteps(signers)
         : transactionTable("Transactions", items),
-      paging(query, next),
+      paging(["tx"], query, next),
       signers.length > 0 ? testTransfers(signers) : null,
     ];
   },
@@ -46,7 +51,6 @@ function wordQuery(text) {
 }
 
 function filters(query, go) {
-  const change = (name) => (event) => go({ ...query, [name]: event.target.value.trim(), after: undefined });
   return h(
     "form",
     { class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
@@ -54,36 +58,12 @@ function filters(query, go) {
     h(
       "div",
       { class: "fields" },
-      h(
-        "label",
-        {},
-        "Signer ",
-        field("signer", query.signer, change("signer"), { size: 14, pattern: ADDRESS.source, placeholder: "0x…" }),
-      ),
-      chainFilter(query, change("chain")),
-      h(
-        "label",
-        {},
-        "Request id or hash ",
-        field("text", query.text, change("text"), { size: 18, placeholder: "order-42" }),
-      ),
-      h(
-        "label",
-        {},
-        "Order ",
-        h(
-          "select",
-          { name: "order", value: query.order ?? "newest", onchange: change("order") },
-          h("option", { value: "newest" }, "newest first"),
-          h("option", { value: "oldest" }, "oldest first"),
-        ),
-      ),
+      textFilter("Signer", "signer", { query, go, size: 14, pattern: ADDRESS.source, placeholder: "0x…" }),
+      chainFilter(query, go),
+      textFilter("Request id or hash", "text", { query, go, size: 18, placeholder: "order-42" }),
+      choice("Order", "order", { query, go, options: ORDERS }),
     ),
   );
-}
-
-function field(name, value, onchange, more) {
-  return h("input", { name, value: value ?? "", onchange, spellcheck: "false", autocomplete: "off", ...more });
 }
 
 function stateTabs(query) {
@@ -110,28 +90,6 @@ function count(state) {
   return number === undefined
     ? null
     : h("span", { class: "count" }, number.toLocaleString("en", { notation: "compact" }));
-}
-
-function chainFilter(query, onchange) {
-  const chains = world.overview?.chains ?? [];
-  if (chains.length < 2 && query.chain === undefined) return null;
-  const options = chains.map(({ chainId }) => h("option", { value: String(chainId) }, String(chainId)));
-  return h(
-    "label",
-    {},
-    "Chain ",
-    h("select", { name: "chain", value: query.chain ?? "", onchange }, h("option", { value: "" }, "all"), options),
-  );
-}
-
-function paging(query, next) {
-  if (next === null && query.after === undefined) return null;
-  return h(
-    "nav",
-    { class: "paging", "aria-label": "Pages" },
-    query.after === undefined ? null : h("a", { href: toTransactions({ ...query, after: undefined }) }, "First page"),
-    next === null ? null : h("a", { href: toTransactions({ ...query, after: next }) }, "Next page"),
-  );
 }
 
 function nothingFound() {

@@ -48,6 +48,11 @@ const ACTIONS = {
     what: "Nothing is sent from this signer, on any node and chain, until the order is ended. Creates are accepted and wait.",
     danger: true,
   },
+  killAll: {
+    label: "Stop everything",
+    what: "Nothing is sent from any signer, on any node and chain, until the order is ended by a key with admin. Creates are accepted and wait.",
+    danger: true,
+  },
   endKill: {
     label: "End the order to stop",
     what: "Everything that was stopped by it goes on. Needs a key with admin.",
@@ -60,7 +65,8 @@ export function meaningOf(order) {
 
 /** One word for what the API tells apart by path and body. */
 export function wordOf({ action, path, method, body }) {
-  if (path.endsWith("/kill")) return method === "DELETE" ? "endKill" : "killSigner";
+  if (path.endsWith("/kill"))
+    return method === "DELETE" ? "endKill" : path === "/api/v1/kill" ? "killAll" : "killSigner";
   if (path.endsWith("/resolve") && body?.action === "PLACEHOLDER") return "placeholder";
   const [, word = action] = /\/([a-z]+)$/.exec(path) ?? [];
   if (path.includes("/signers/") && (word === "suspend" || word === "resume")) return `${word}Lane`;
@@ -120,12 +126,15 @@ function laneOrder(word, { chainId, signer }) {
   return orderOf(word, `/signers/${signer}/${LANE_PATHS[word]}`, { chainId });
 }
 
-export function ordersForLane(lane) {
+export const stopEverything = () => orderOf("killAll", "/kill");
+
+export function ordersForLane(lane, isKilled) {
   return [
     laneOrder(lane.suspended ? "resumeLane" : "suspendLane", lane),
     laneOrder("realign", lane),
-    orderOf("killSigner", `/signers/${lane.signer}/kill`),
-    orderOf("endKill", `/signers/${lane.signer}/kill`, {}, "DELETE"),
+    isKilled
+      ? orderOf("endKill", `/signers/${lane.signer}/kill`, {}, "DELETE")
+      : orderOf("killSigner", `/signers/${lane.signer}/kill`),
   ];
 }
 
