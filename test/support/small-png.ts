@@ -67,7 +67,7 @@ interface Shape {
   readonly channels: number;
 }
 
-const COLOURS = 48;
+const COLOURS = 80;
 
 /** The most frequent colours; every other one is the nearest of them. */
 function indexed(pixels: Buffer, { width, height, channels }: Shape) {

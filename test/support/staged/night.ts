@@ -117,7 +117,7 @@ function attention({ at, isCalm, words }: Staged): Attention {
       ...nowhere,
       id: "hole",
       severity: "ERROR",
-      code: "HOLE",
+      code: "HOLE_BELOW",
       sentence: "Nothing holds nonce 108: it was given back, and everything above it waits.",
       since: at(95),
       chainId: CHAIN,
@@ -131,7 +131,7 @@ function attention({ at, isCalm, words }: Staged): Attention {
       ...nowhere,
       id: "funds",
       severity: "ERROR",
-      code: "SIGNER_SHORT_OF_FUNDS",
+      code: "INSUFFICIENT_FUNDS",
       sentence:
         "The signer has 0.0021 ether, and the next transaction costs up to 0.05: send it funds, and it goes on by itself.",
       since: at(610),
@@ -173,7 +173,7 @@ function attention({ at, isCalm, words }: Staged): Attention {
       ...nowhere,
       id: "endpoint",
       severity: "WARNING",
-      code: "RPC_DOWN",
+      code: "RPC_ENDPOINT_DOWN",
       sentence: "https://rpc-2.example.net has not answered for 4 minutes; the other endpoint serves.",
       since: at(240),
       chainId: CHAIN,
@@ -401,8 +401,8 @@ function lane({ at, isCalm, lanes }: Staged, n: number): SignerLane {
         ? ([
             {
               nonce: 108,
-              why: "given-back",
-              detail: "the create was refused after its nonce was given",
+              why: "released",
+              detail: "its caller gave the reservation back",
               since: at(95),
             },
           ] as unknown as SignerLane["holes"])
@@ -473,7 +473,7 @@ function completions({ at, words }: Staged, after: number) {
       signer: SIGNERS[seq % 3] as string,
       requestId: words ?? `payout-${20_418 + seq}`,
       nonce: seq,
-      ...(status as { state: "CONFIRMED" }),
+      ...(status as Pick<Completion, "state" | "subState">),
       settled: true,
       txHash: hash(seq),
       at: at(300 - seq * 9),

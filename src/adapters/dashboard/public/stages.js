@@ -72,7 +72,8 @@ const ENDS = {
  * How long each stage took, in order, in milliseconds; null for one that is not over. Of the receipt the last counts, since a
  * reorg may withdraw one; what a node had before it was noted as sent took no time.
  */
-export function stageDurations({ createdAt, history = [], receipt, confirmedAt, updatedAt, state }) {
+export function stageDurations({ createdAt, history: steps, receipt, confirmedAt, updatedAt, state }) {
+  const history = steps ?? [];
   const isOver = state === "CONFIRMED" || state === "FAILED_FINAL";
   const over = isOver ? (confirmedAt ?? updatedAt) : null;
   const last = (events) => history.findLast(({ event }) => events.includes(event))?.firstAt ?? null;
