@@ -81,7 +81,8 @@ export const SignersQuery = query({
   chainId: ChainId,
   owner: Type.String({ minLength: 1, maxLength: 255, description: "The node that acts for them, by its name." }),
   needs: oneOf(["attention"], {
-    description: "Only lanes that are suspended or stuck, have a nonce that nothing holds, or something that is held back.",
+    description:
+      "Only lanes that are suspended or stuck, have a nonce that nothing holds, or something that is held back.",
   }),
 });
 export type SignersQuery = Static<typeof SignersQuery>;

@@ -62,7 +62,13 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       await apply(store, fence, [step(intent.txId, AT.pending, "stick", {})]);
       const { lanes } = await troublesOf(fence.lane.signer);
       expect(lanes).toMatchObject([
-        { lane: fence.lane, suspendedBy: null, open: 2, head: { txId: intent.txId, nonce: 0, state: "STUCK" }, hole: null },
+        {
+          lane: fence.lane,
+          suspendedBy: null,
+          open: 2,
+          head: { txId: intent.txId, nonce: 0, state: "STUCK" },
+          hole: null,
+        },
       ]);
     });
 
@@ -167,7 +173,9 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
         reservations: [{ reservationId, nonce: 0, state: "RESERVED", lane: fence.lane }],
       });
       const { requestId } = waiting;
-      expect(await store.search({ requestIds: { from: requestId ?? "", to: `${requestId}z` }, limit: 5 })).toMatchObject({
+      expect(
+        await store.search({ requestIds: { from: requestId ?? "", to: `${requestId}z` }, limit: 5 }),
+      ).toMatchObject({
         transactions: [{ txId: waiting.txId, state: "CREATED", nonce: null }],
       });
     });
@@ -202,7 +210,13 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       await store.declareDead(first.instanceId, seen?.counter ?? 0, "expired");
       await store.acquireLane(lane, second.instanceId);
       const { takeovers, nodes } = await store.past(100);
-      expect(takeovers[0]).toMatchObject({ lane, from: first.nodeId, to: second.nodeId, token: 2, why: expect.stringContaining("heartbeat") });
+      expect(takeovers[0]).toMatchObject({
+        lane,
+        from: first.nodeId,
+        to: second.nodeId,
+        token: 2,
+        why: expect.stringContaining("heartbeat"),
+      });
       const stateOf = (id: string) => nodes.find(({ instanceId }) => instanceId === id)?.state;
       expect([stateOf(first.instanceId), stateOf(second.instanceId)]).toEqual(["gone", "alive"]);
     });
@@ -227,13 +241,21 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       const [one, other] = [anInstance(), anInstance()];
       await store.registerInstance(one);
       await store.registerInstance(other);
-      const finding = { ...NOWHERE, id: "chain:5", severity: "CRITICAL", code: "CHAIN_UNREACHABLE", sentence: "s" } as const;
+      const finding = {
+        ...NOWHERE,
+        id: "chain:5",
+        severity: "CRITICAL",
+        code: "CHAIN_UNREACHABLE",
+        sentence: "s",
+      } as const;
       const since = new Date("2026-11-02T09:30:00.000Z");
       await store.report({ instanceId: one.instanceId, findings: [finding] });
       await store.report({ instanceId: one.instanceId, findings: [{ ...finding, since }] });
       await store.report({ instanceId: other.instanceId, findings: [finding] });
       await subject.expire(other.instanceId);
-      const own = (await store.reports()).filter(({ instanceId }) => [one, other].some((each) => each.instanceId === instanceId));
+      const own = (await store.reports()).filter(({ instanceId }) =>
+        [one, other].some((each) => each.instanceId === instanceId),
+      );
       expect(own).toEqual([{ instanceId: one.instanceId, findings: [{ ...finding, since }] }]);
     });
   });

@@ -100,7 +100,10 @@ function overviewTable(view: Overview, paint: Paint): string {
     ...Object.entries(states).map(([state, many]) => [state, String(many)] as const),
     ["created", rate(view.createdPerMinute)],
     ["completed", rate(view.completedPerMinute)],
-    ["to finality", finality === null ? null : `${finality.p50.toFixed(1)} s, 95 of 100 in ${finality.p95.toFixed(1)} s`],
+    [
+      "to finality",
+      finality === null ? null : `${finality.p50.toFixed(1)} s, 95 of 100 in ${finality.p95.toFixed(1)} s`,
+    ],
     ["oldest pending", oldest === null ? null : `${oldest.ageSeconds} s, nonce ${oldest.nonce ?? "-"}, ${oldest.txId}`],
   ];
   const told = facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));

@@ -1,6 +1,6 @@
 /** `signers`, and what an operator does to a lane. */
 import { type Command, Option } from "commander";
-import type { RealignOrder, SignerLane, SignersPage } from "../../client/index.ts";
+import type { RealignOrder, SignerLane, SignersPage, SignersQuery } from "../../client/index.ts";
 import { roughly } from "./amounts.ts";
 import { given } from "./answer.ts";
 import { reasonOption } from "./operate.ts";
@@ -9,10 +9,9 @@ import { statusOf } from "./show-transaction.ts";
 import { listing, table } from "./table.ts";
 import type { Paint } from "./terminal.ts";
 
-interface Paging {
+interface Paging extends Pick<SignersQuery, "limit" | "after" | "chainId" | "owner"> {
   readonly fresh?: true;
-  readonly limit?: number;
-  readonly after?: string;
+  readonly needsAttention?: true;
 }
 
 export function addSigners(program: Command, asking: Asking): void {
@@ -22,9 +21,11 @@ export function addSigners(program: Command, asking: Asking): void {
   askNode<SignersPage>(signers, asking, {
     ask: async (client) => {
       const [address] = signers.args;
-      const { fresh = false, limit, after } = signers.opts<Paging>();
+      const { fresh = false, needsAttention, ...query } = signers.opts<Paging>();
       if (address !== undefined) return { items: [...(await client.signer(address, { fresh }))], next: null };
-      if (limit !== undefined || after !== undefined) return client.signersPage(given({ limit, after }));
+      const needs = needsAttention === true ? ("attention" as const) : undefined;
+      const asked = given({ ...query, needs });
+      if (Object.keys(asked).length > 0) return client.signersPage(asked);
       return { items: [...(await client.signers())], next: null };
     },
     show: ({ items, next }, paint) =>
@@ -33,7 +34,10 @@ export function addSigners(program: Command, asking: Asking): void {
     .argument("[signer]", "its address")
     .addOption(new Option("--fresh", "of one signer: ask the chain now for its counts and the balance"))
     .addOption(new Option("--limit <number>", "one page of so many, instead of all").argParser(count))
-    .addOption(new Option("--after <cursor>", "the page behind this one"));
+    .addOption(new Option("--after <cursor>", "the page behind this one"))
+    .addOption(new Option("--owner <node>", "only those that this node acts for"))
+    .addOption(new Option("--needs-attention", "only those that a person should look at"))
+    .addOption(chainIdOption());
   addLaneActions(program, asking);
 }
 
@@ -104,7 +108,9 @@ function wholeLane(lane: SignerLane, paint: Paint): string {
     ["oldest pending", lane.oldestPendingAgeSeconds === null ? null : `${Math.round(lane.oldestPendingAgeSeconds)} s`],
     [
       "head of line",
-      head === null ? null : `nonce ${head.nonce}, ${statusOf({ ...head, subState: null })}, ${head.txId}`,
+      head === null
+        ? null
+        : `nonce ${head.nonce}, ${statusOf({ ...head, subState: null })}${head.held ? ", held back" : ""}, ${head.txId}`,
     ],
     ["node", owner === null ? "(nobody acts for it)" : `${owner.nodeId} ${owner.url}`.trimEnd()],
     ["lease", lease === null ? null : `token ${lease.fencingToken}, until ${lease.expiresAt}`],

@@ -58,7 +58,11 @@ function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" |
       if (row === undefined) throw new Error("a sum without a row: the server is damaged");
       const { at, lanes, created, allocated, tracking, stuck, confirmed, failed } = row;
       const over = { CONFIRMED: confirmed, FAILED_FINAL: failed };
-      return { at, lanes, states: { CREATED: created, ALLOCATED: allocated, TRACKING: tracking, STUCK: stuck, ...over } };
+      return {
+        at,
+        lanes,
+        states: { CREATED: created, ALLOCATED: allocated, TRACKING: tracking, STUCK: stuck, ...over },
+      };
     },
     async pulse() {
       const [, [row]] = await reading.read((run) => Promise.all([run(preferOrder, []), run(readPulse, [])]));

@@ -11,7 +11,7 @@ export function asLastTold(context: ChainContext): ChainContext {
   const notAsked = async (): Promise<never> => {
     throw new ChainUnavailable("the chain is not asked for this");
   };
-  const told = (address: Address, tag: "latest" | "pending") => async (): Promise<CountFact> => {
+  const told = async (address: Address, tag: "latest" | "pending"): Promise<CountFact> => {
     const count = context.counts.lastTold(address)[tag];
     return count === null ? notAsked() : { count, atBlock: 0, endpoint: "", askedAtMs: 0 };
   };
@@ -23,11 +23,12 @@ export function asLastTold(context: ChainContext): ChainContext {
   const chain = new Proxy(context.chain, {
     get: (_, name) => (name in known ? known[name as keyof typeof known] : notAsked),
   }) satisfies Chain;
-  const counts = {
-    mined: (address: Address) => told(address, "latest")(),
-    pending: (address: Address) => told(address, "pending")(),
-    lastTold: context.counts.lastTold.bind(context.counts),
-  };
+  const counts = Object.create(context.counts, {
+    mined: { value: (address: Address) => told(address, "latest") },
+    pending: { value: (address: Address) => told(address, "pending") },
+    everywhere: { value: notAsked },
+    at: { value: notAsked },
+  });
   const balance = async (address: Address) => context.knownBalances.get(address) ?? notAsked();
   return Object.create(context, {
     chain: { value: chain },

@@ -31,8 +31,8 @@ import { createOperations, type OperationPorts } from "../operations/operations.
 import { createPolicyReads, type PolicyPorts, tellPolicies } from "../operations/policies.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
 import { Feed } from "../queries/feed.ts";
-import { readiness } from "../queries/readiness.ts";
 import { NodeReports } from "../queries/node-reports.ts";
+import { readiness } from "../queries/readiness.ts";
 import { createReads } from "../queries/reads.ts";
 import { createSights } from "../queries/sights.ts";
 import type { NodeSettings } from "../settings.ts";

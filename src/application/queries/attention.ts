@@ -40,7 +40,7 @@ const DEFAULT_LIMIT = 100;
 const READ_AT_MOST = 500;
 /** An explanation takes half a dozen reads: so many in one look, the others in the next. */
 const EXPLAINED_AT_ONCE = 20;
-const EXPLAINED_FOR_MS = 10_000;
+const EXPLAINED_FOR_MS = 3_000;
 
 export class AttentionDesk {
   private readonly ports: AttentionPorts;

@@ -1,7 +1,7 @@
 /** Finds by any id, or by how it begins. Which index can answer is decided by what was typed; nothing is scanned. */
 import { invalid } from "../../domain/errors.ts";
 import { type Address, laneKey } from "../../domain/lane.ts";
-import { isWithin, type Limits } from "../../domain/principal.ts";
+import { isLimited, isWithin, type Limits } from "../../domain/principal.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { Between, FoundReservation, FoundTransaction, SearchTerms, SightStore } from "../../ports/sight-store.ts";
 import type { Found } from "../sight-api.ts";
@@ -11,6 +11,8 @@ export interface SearchPorts {
 }
 
 const DEFAULT_LIMIT = 20;
+/** For a key that may see some of it. */
+const LOOKED_THROUGH = 500;
 /** Fewer characters are the beginning of too much to be looked for. */
 const LEAST_OF_UUID = 4;
 const LEAST_OF_SIGNER = 4;
@@ -27,7 +29,10 @@ export async function findAnything(
 ): Promise<readonly Found[]> {
   const text = q.trim();
   if (text === "") throw invalid("q", "is empty: give an id, or how it begins");
-  const [hits, nodes] = await Promise.all([store.search({ ...termsOf(text), limit }), nodesLike(store, text)]);
+  // What others have found may stand before its own, and is left out below.
+  const looked = isLimited(limits) ? LOOKED_THROUGH : limit;
+  const terms = { ...termsOf(text), limit: looked };
+  const [hits, nodes] = await Promise.all([store.search(terms), nodesLike(store, text)]);
   const found: readonly Found[] = [
     ...hits.transactions.filter(({ lane }) => isWithin(limits, lane)).map(ofTransaction),
     ...hits.lanes.filter((lane) => isWithin(limits, lane)).map(ofSigner),

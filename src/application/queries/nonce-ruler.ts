@@ -42,7 +42,8 @@ export async function nonceRuler(
 
 function stretch({ from, to }: NonceRulerQuery, final: number, cursor: number) {
   const end = Math.max(0, cursor - 1);
-  const first = from ?? Math.max(0, Math.min(final - BELOW, to ?? Number.MAX_SAFE_INTEGER));
+  const near = Math.min(final - BELOW, to ?? Number.MAX_SAFE_INTEGER);
+  const first = from ?? Math.max(0, near, to === undefined ? 0 : to - MOST + 1);
   const last = to ?? Math.max(first, Math.min(end, first + MOST - 1));
   if (last < first) throw invalid("to", "is below from");
   if (last - first >= MOST) throw invalid("to", `is too far from ${first}: at most ${MOST} nonces are shown at once`);

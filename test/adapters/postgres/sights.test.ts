@@ -34,7 +34,9 @@ describe("on large tables, looking at everything at once", () => {
       `INSERT INTO fencepost.hole (chain_id, signer, nonce, why, detail, since)
        SELECT ${BUSY_CHAIN}, '${signerAt(5)}', 1999000 + n, 'givenUp', 'refused', now() FROM generate_series(1, 20) AS n`,
     );
-    await subject.client.query("VACUUM (ANALYZE) fencepost.transaction, fencepost.completion, fencepost.hole, fencepost.lane");
+    await subject.client.query(
+      "VACUUM (ANALYZE) fencepost.transaction, fencepost.completion, fencepost.hole, fencepost.lane",
+    );
   }, 60_000);
   afterAll(() => subject.close());
 
@@ -50,7 +52,10 @@ describe("on large tables, looking at everything at once", () => {
     const buffers = await costOf(async (store) => {
       found = await store.troubles(500);
     });
-    expect(found).toMatchObject({ lanes: [{ lane: { signer: signerAt(0) } }, { hole: { nonce: 1_999_001 } }], more: 0 });
+    expect(found).toMatchObject({
+      lanes: [{ lane: { signer: signerAt(0) } }, { hole: { nonce: 1_999_001 } }],
+      more: 0,
+    });
     expect(buffers).toBeLessThan(FEW);
   });
 
@@ -67,8 +72,14 @@ describe("on large tables, looking at everything at once", () => {
   });
 
   it.each<[string, (store: SightStore) => unknown]>([
-    ["an id", (store) => store.search({ txIds: { from: ID, to: ID }, reservationIds: { from: ID, to: ID }, limit: 20 })],
-    ["the beginning of an id", (store) => store.search({ txIds: { from: ID, to: ID.replace(/0100$/, "ffff") }, limit: 20 })],
+    [
+      "an id",
+      (store) => store.search({ txIds: { from: ID, to: ID }, reservationIds: { from: ID, to: ID }, limit: 20 }),
+    ],
+    [
+      "the beginning of an id",
+      (store) => store.search({ txIds: { from: ID, to: ID.replace(/0100$/, "ffff") }, limit: 20 }),
+    ],
     ["a hash", (store) => store.search({ txHash: `0x${"0".repeat(64)}`, limit: 20 })],
     ["a request id", (store) => store.search({ requestIds: from("order"), limit: 20 })],
     ["a signer", (store) => store.search({ signers: from("0x0000"), limit: 20 })],
@@ -78,7 +89,9 @@ describe("on large tables, looking at everything at once", () => {
   });
 
   it("looks for a nonce without a signer on so many lanes, each by key", async () => {
-    const buffers = await costOf((store) => store.search({ nonce: { nonce: 999_999, signers: from("0x") }, limit: 20 }));
+    const buffers = await costOf((store) =>
+      store.search({ nonce: { nonce: 999_999, signers: from("0x") }, limit: 20 }),
+    );
     expect(buffers).toBeLessThan(LANES * 5);
   });
 

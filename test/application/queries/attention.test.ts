@@ -64,7 +64,11 @@ describe("what needs attention", () => {
     const { rpc } = entry;
     for (const name of ["balance", "transactionCount", "blocksByNumber", "pooled", "settleReceipts", "head"] as const) {
       const real = (rpc[name] as (...given: readonly unknown[]) => unknown).bind(rpc);
-      Object.assign(rpc, { [name]: (...given: readonly unknown[]) => (asked.push(name), real(...given)) });
+      const noted = (...given: readonly unknown[]) => {
+        asked.push(name);
+        return real(...given);
+      };
+      Object.assign(rpc, { [name]: noted });
     }
     for (let n = 0; n < 5; n++) {
       const { items } = await look(entry);
@@ -99,20 +103,24 @@ describe("what needs attention", () => {
     await world.clock.advance(2 * SECOND);
     expect((await codes(entry))[0]).toBe("KILLED");
     await world.settle(entry.node.api.endKill(order));
-    await world.clock.advance(2 * SECOND);
+    await world.clock.advance(5 * SECOND);
+    await look(entry);
     expect(await codes(entry)).not.toContain("KILLED");
   });
 
   it("has a signer that is away, as every node knows it", async () => {
     const entry = await start();
     const other = await world.startNode();
-    await world.until(() => world.ownerOf(SIGNER) !== undefined);
+    // By then the lanes are shared.
+    await world.clock.advance(5 * SECOND);
     const owner = world.ownerOf(SIGNER) === "node-1" ? entry : other;
     owner.signer.sign = () => Promise.reject(new Error("connection refused"));
     await world.settle(entry.node.api.create(transfer()));
     await world.clock.advance(15 * SECOND);
     for (const each of [entry, other]) {
-      expect(await look(each)).toMatchObject({ items: [{ code: "SIGNER_AWAY", signer: SIGNER, nodeId: world.ownerOf(SIGNER) }] });
+      expect(await look(each)).toMatchObject({
+        items: [{ code: "SIGNER_AWAY", signer: SIGNER, nodeId: world.ownerOf(SIGNER) }],
+      });
     }
   });
 
@@ -144,7 +152,9 @@ describe("a key that is limited", () => {
   it("sees what concerns its signers, and what concerns everybody, and not how much there is beside", async () => {
     const entry = await start();
     const suspend = (signer: string) =>
-      world.settle(entry.node.api.actOnLane({ action: "suspend", signer, request: { reason: "r" }, actor: "operator:a" }));
+      world.settle(
+        entry.node.api.actOnLane({ action: "suspend", signer, request: { reason: "r" }, actor: "operator:a" }),
+      );
     await suspend(SIGNER);
     await suspend(SIGNERS[1] as string);
     expect((await look(entry)).items).toHaveLength(2);
@@ -239,7 +249,9 @@ describe("alerts that were raised", () => {
     await clock.advance(10 * 60_000);
     raise("DEEP_REORG");
     await clock.advance(14 * 60_000);
-    expect(alerts.firing()).toMatchObject([{ code: "DEEP_REORG", signer: SIGNER, sentence: "Two blocks were replaced." }]);
+    expect(alerts.firing()).toMatchObject([
+      { code: "DEEP_REORG", signer: SIGNER, sentence: "Two blocks were replaced." },
+    ]);
     await clock.advance(2 * 60_000);
     expect(alerts.firing()).toEqual([]);
   });

@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { ofAwaiting, ofHeld, ofKill, ofLane, ofNode } from "../../../src/domain/attention/from-database.ts";
-import { ofAway, ofBalance, ofBlocked, ofDisputes, ofEndpoint, ofUnreachable } from "../../../src/domain/attention/from-node.ts";
+import {
+  ofAway,
+  ofBalance,
+  ofBlocked,
+  ofDisputes,
+  ofEndpoint,
+  ofUnreachable,
+} from "../../../src/domain/attention/from-node.ts";
 import { offersFor } from "../../../src/domain/attention/offers.ts";
 import { behind, NOWHERE, once, ranked, type Trouble } from "../../../src/domain/attention/troubles.ts";
 import { HELP_CODES } from "../../../src/domain/explain/situation.ts";
@@ -17,11 +24,14 @@ const quiet = { lane, suspendedBy: null, decision: null, open: 3, head: null, ho
 const EVERYTHING: readonly Trouble[] = [
   ofKill({ killId: "k", signer: null, actor: "operator:ada", reason: "key stolen?", at: ago(5) }),
   ofUnreachable(5, ago(90), 40),
-  ...ofLane({ ...quiet, suspendedBy: "HISTORY", open: 9 }, NOW),
+  ...ofLane({ ...quiet, lane: { ...lane, chainId: 6 }, suspendedBy: "HISTORY", open: 9 }, NOW),
   ...ofLane({ ...quiet, head, hole: { nonce: 6, detail: "it was released", since: ago(30) } }, NOW),
   ofNode({ nodeId: "node-b", instanceId: "i", lanes: 12, heartbeatAt: ago(20) }),
   ofAway({ lane, since: ago(10), reason: "the key service does not answer", waiting: 2 }),
-  ...ofLane({ ...quiet, suspendedBy: "OPERATOR", decision: { actor: "operator:bob", reason: "audit", at: ago(3) } }, NOW),
+  ...ofLane(
+    { ...quiet, suspendedBy: "OPERATOR", decision: { actor: "operator:bob", reason: "audit", at: ago(3) } },
+    NOW,
+  ),
   ofHeld({ lane, txId: "held", nonce: 9, since: ago(4), open: 3 }),
   ofAwaiting({ lane, txId: "awaiting", nonce: null, since: ago(4), open: 0 }),
   ofBalance(lane, 10n ** 16n, 10n ** 17n),
@@ -30,7 +40,9 @@ const EVERYTHING: readonly Trouble[] = [
 
 describe("what needs a person", () => {
   it("stands worst first, then by how much waits behind it, then by age", () => {
-    const seen = ranked([...EVERYTHING].reverse()).map(({ severity, code, waiting }) => `${severity} ${code} ${waiting}`);
+    const seen = ranked([...EVERYTHING].reverse()).map(
+      ({ severity, code, waiting }) => `${severity} ${code} ${waiting}`,
+    );
     expect(seen).toEqual([
       "CRITICAL CHAIN_UNREACHABLE 40",
       "CRITICAL LANE_AWAITS_OPERATOR 9",
@@ -69,7 +81,7 @@ describe("what needs a person", () => {
     const actions = EVERYTHING.flatMap((each) => each.actions.map((action) => ({ ...action, code: each.code })));
     expect(actions.map(({ code, method, path, body }) => [code, method, path, body])).toEqual([
       ["KILLED", "DELETE", "/api/v1/kill", {}],
-      ["LANE_AWAITS_OPERATOR", "POST", `/api/v1/signers/${SIGNER}/resume`, { chainId: 5 }],
+      ["LANE_AWAITS_OPERATOR", "POST", `/api/v1/signers/${SIGNER}/resume`, { chainId: 6 }],
       ["STUCK", "POST", `/api/v1/tx/${txId}/resubmit`, {}],
       ["STUCK", "POST", `/api/v1/tx/${txId}/reprice`, {}],
       ["STUCK", "POST", `/api/v1/tx/${txId}/cancel`, {}],
@@ -94,7 +106,10 @@ describe("a nonce that nothing holds", () => {
   it.each([
     ["with nothing above it", { ...quiet, hole }],
     ["that what is open lies below", { ...quiet, head: { ...head, state: "TRACKING", nonce: 5 }, hole }],
-    ["that was left a moment ago", { ...quiet, head: { ...head, state: "TRACKING" }, hole: { ...hole, since: ago(2) } }],
+    [
+      "that was left a moment ago",
+      { ...quiet, head: { ...head, state: "TRACKING" }, hole: { ...hole, since: ago(2) } },
+    ],
   ] as const)("%s needs nobody", (_, of) => {
     expect(ofLane(of, NOW)).toEqual([]);
   });
@@ -104,13 +119,19 @@ describe("endpoints", () => {
   it("that serve another chain are worse than those that do not answer", () => {
     const of = (status: "failing" | "behind" | "foreign") =>
       ofEndpoint({ chainId: 5, index: 0, url: "https://rpc.example", status, behind: 30 });
-    expect(of("foreign")).toMatchObject({ severity: "CRITICAL", code: "RPC_WRONG_CHAIN", endpoint: "https://rpc.example" });
+    expect(of("foreign")).toMatchObject({
+      severity: "CRITICAL",
+      code: "RPC_WRONG_CHAIN",
+      endpoint: "https://rpc.example",
+    });
     expect(of("behind").sentence).toContain("(30 blocks)");
   });
 
   it("that disagree about many blocks are one trouble", () => {
     const disputes = [11, 12, 13].map((number) => ({ code: "RPC_DISAGREES", number, since: ago(number) }) as const);
-    expect(ofDisputes(5, disputes)).toMatchObject([{ code: "RPC_DISAGREES", sentence: expect.stringContaining("3 blocks") }]);
+    expect(ofDisputes(5, disputes)).toMatchObject([
+      { code: "RPC_DISAGREES", sentence: expect.stringContaining("3 blocks") },
+    ]);
     expect(ofDisputes(5, [])).toEqual([]);
   });
 });
