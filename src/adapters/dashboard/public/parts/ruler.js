@@ -6,8 +6,8 @@ import { h } from "../dom.js";
 import { countOf, plural, wordsOf } from "../formats.js";
 import { toLane, toTransaction } from "../routes.js";
 
-export const ZOOMS = [20, 50, 120, 400, 2_000];
-export const USUAL_ZOOM = 50;
+const ZOOMS = [20, 50, 120, 400, 2_000];
+const USUAL_ZOOM = 50;
 
 const KINDS = {
   final: "final",
@@ -28,7 +28,9 @@ const NUMBERED = 60;
 
 /** First and last nonce of the window; without `at`, the head of the line stands a third into it. */
 export function windowOf({ at, zoom }, { chainCounts, cursor, headOfLine }) {
-  const size = ZOOMS.includes(Number(zoom)) ? Number(zoom) : USUAL_ZOOM;
+  // A lane that is young is seen whole.
+  const usual = (cursor ?? 0) < ZOOMS[0] ? ZOOMS[0] : USUAL_ZOOM;
+  const size = ZOOMS.includes(Number(zoom)) ? Number(zoom) : usual;
   const head = headOfLine?.nonce ?? Math.max(0, Math.min(cursor ?? 0, chainCounts?.latest ?? cursor ?? 0));
   const first =
     at === undefined || !/^\d{1,15}$/.test(at) ? head - Math.floor(size / 3) : Number(at) - Math.floor(size / 2);
