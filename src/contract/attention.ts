@@ -23,8 +23,8 @@ export const Wait = Type.Number({
   description: "Seconds to hold the answer while it still is of `revision`.",
 });
 
-const OfferedAction = named(
-  "OfferedAction",
+const AttentionAction = named(
+  "AttentionAction",
   {
     action: Type.String({ examples: ["reprice"] }),
     label: Type.String({ description: "For a button." }),
@@ -50,7 +50,7 @@ export const AttentionItem = named("AttentionItem", {
   nodeId: nullable(Type.String()),
   endpoint: nullable(Type.String({ description: "Masked: what may be a key in it is left out." })),
   waiting: Type.Integer({ minimum: 0, description: "Transactions that wait behind it." }),
-  actions: Type.Array(OfferedAction),
+  actions: Type.Array(AttentionAction),
 });
 export type AttentionItem = Static<typeof AttentionItem>;
 

@@ -66,7 +66,8 @@ describe("a node that is asked about everything at once", () => {
     await waitUntil(async () => (await client.attention()).items.length === 0, "nothing needs anybody");
     await miner.close();
     expect((await client.nonceRuler(SIGNER)).spans).toEqual([{ from: 0, to: 1, kind: "final" }]);
-    expect((await client.overview()).timeToFinalitySeconds?.p50).toBeGreaterThan(0);
+    // As of a second ago, or younger.
+    await waitUntil(async () => (await client.overview()).timeToFinalitySeconds !== null, "outcomes are timed");
   });
 
   it("is asked the same from the command line, in words and in JSON", async ({ held, nodes }) => {

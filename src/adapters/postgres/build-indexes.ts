@@ -18,6 +18,8 @@ const PAUSE = "SELECT pg_catalog.pg_sleep(0.2)";
 /** Two runners may begin the same index in the same moment: one of them finds it there, or both wait for each other. */
 const LOST_RACE = new Set(["42P07", "23505", "40P01"]);
 
+const NO_SUCH_COLUMN = "42703";
+
 /** As it is run inside the transaction, where CONCURRENTLY is not allowed and not needed. */
 export function inTransaction(sql: string): string {
   return sql.replaceAll("CREATE INDEX CONCURRENTLY IF NOT EXISTS", "CREATE INDEX IF NOT EXISTS");
@@ -33,19 +35,30 @@ export async function buildIndexes(client: pg.Client, pending: readonly { readon
   }
 }
 
-async function build(client: pg.Client, create: string, name: string): Promise<void> {
+async function build(client: pg.Client, sql: string, name: string): Promise<void> {
   for (;;) {
     const { rows } = await client.query<{ valid: boolean; builders: number }>(stateOf(name));
     const [found] = rows;
     if (found?.valid === true) return;
     if (found === undefined) {
-      await client.query(create).catch(passLostRace);
+      if (!(await create(client, sql))) return;
     } else if (found.builders > 0) {
       await client.query(PAUSE);
     } else {
       await client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`).catch(passLostRace);
     }
   }
+}
+
+/** False: one of its columns comes with an earlier migration of the same run, so that the transaction has to build it. */
+async function create(client: pg.Client, sql: string): Promise<boolean> {
+  try {
+    await client.query(sql);
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && error.code === NO_SUCH_COLUMN) return false;
+    passLostRace(error);
+  }
+  return true;
 }
 
 function passLostRace(error: unknown): void {

@@ -12,7 +12,7 @@ import {
   listTakeovers,
   writeReport,
 } from "./statements/cluster-past.ts";
-import { findById, findNonce, findRequests, findReservations, findSigners, findWithHash } from "./statements/find.ts";
+import { searchIds, searchNonce, searchRequests, searchReservations, searchSigners, searchHash } from "./statements/find.ts";
 import {
   countTroubles,
   listAwaiting,
@@ -78,8 +78,8 @@ function searchesIn(reading: Reading): Pick<SightStore, "search" | "nonces"> {
         Promise.all([
           run(preferOrder, []),
           Promise.all(transactionsLike(run, terms)),
-          run(findSigners, [...bounds(terms.signers, NO_SIGNER), terms.limit]),
-          run(findReservations, [...bounds(terms.reservationIds, NO_ID), terms.limit]),
+          run(searchSigners, [...bounds(terms.signers, NO_SIGNER), terms.limit]),
+          run(searchReservations, [...bounds(terms.reservationIds, NO_ID), terms.limit]),
         ]),
       );
       return {
@@ -134,10 +134,10 @@ function bounds(asked: Between | undefined, otherwise: Between): readonly string
 
 function transactionsLike(run: Run, { txIds, txHash, requestIds, nonce, limit }: SearchTerms) {
   return [
-    ...(txHash === undefined ? [] : [run(findWithHash, [txHash])]),
-    ...(txIds === undefined ? [] : [run(findById, [txIds.from, txIds.to, limit])]),
-    ...(requestIds === undefined ? [] : [run(findRequests, [requestIds.from, requestIds.to, limit])]),
-    ...(nonce === undefined ? [] : [run(findNonce, [nonce.signers.from, nonce.signers.to, nonce.nonce, limit])]),
+    ...(txHash === undefined ? [] : [run(searchHash, [txHash])]),
+    ...(txIds === undefined ? [] : [run(searchIds, [txIds.from, txIds.to, limit])]),
+    ...(requestIds === undefined ? [] : [run(searchRequests, [requestIds.from, requestIds.to, limit])]),
+    ...(nonce === undefined ? [] : [run(searchNonce, [nonce.signers.from, nonce.signers.to, nonce.nonce, limit])]),
   ];
 }
 

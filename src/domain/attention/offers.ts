@@ -11,44 +11,29 @@ const post = (action: string, label: string, path: string, body: OfferedAction["
 
 type Offer = (tx: { readonly txId: string; readonly lane: Lane }) => readonly OfferedAction[];
 
-const nothing: Offer = () => [];
 const onTransaction =
   (action: string, label: string, body?: OfferedAction["body"]): Offer =>
   ({ txId }) => [post(action, label, `/tx/${txId}/${action}`, body)];
 
-/** What no request does (funds, a node, a setting) is in the sentence alone. */
-const OFFERS: Readonly<Record<HelpCode, Offer>> = {
-  WAIT: nothing,
-  LOOK_AT_BLOCKER: nothing,
-  END_KILL: ({ lane }) => [endKill(lane.signer)],
+/** What no request does (funds, a node, a setting), or only with more than an operator's word, is in the sentence alone. */
+const OFFERS: Readonly<Partial<Record<HelpCode, Offer>>> = {
   RESUME_LANE: ({ lane }) => [resumeLane(lane)],
   RESUME_TRANSACTION: onTransaction("resume", "Let it go on"),
-  START_A_NODE: nothing,
-  CHECK_RPC: nothing,
-  CHECK_SIGNER: nothing,
-  FUND_SIGNER: nothing,
   REPRICE: onTransaction("reprice", "Offer more"),
-  RAISE_CEILING: nothing,
   APPROVE: ({ txId }) => [
     post("approve", "Approve", `/tx/${txId}/approve`),
     post("reject", "Reject", `/tx/${txId}/reject`),
   ],
-  RAISE_LIMIT: nothing,
   RESUBMIT: onTransaction("resubmit", "Send again"),
   CANCEL: onTransaction("cancel", "Cancel"),
-  // What to put there instead is for whoever asks to say.
-  REPLACE: nothing,
   FILL_HOLE: ({ txId }) => [fillHole(txId)],
-  USE_RESERVATION: nothing,
-  SEND_ANEW: nothing,
-  PROTECT_KEY: nothing,
 };
 
 export function offersFor(
   tx: { readonly txId: string; readonly lane: Lane },
   help: readonly HelpCode[],
 ): readonly OfferedAction[] {
-  return help.flatMap((code) => OFFERS[code](tx));
+  return help.flatMap((code) => OFFERS[code]?.(tx) ?? []);
 }
 
 export function resumeLane({ chainId, signer }: Lane): OfferedAction {

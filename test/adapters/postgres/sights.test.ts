@@ -53,8 +53,7 @@ describe("on large tables, looking at everything at once", () => {
       found = await store.troubles(500);
     });
     expect(found).toMatchObject({
-      lanes: [{ lane: { signer: signerAt(0) } }, { hole: { nonce: 1_999_001 } }],
-      more: 0,
+      lanes: [{ lane: { signer: signerAt(0) } }, { hole: { detail: "refused" } }],
     });
     expect(buffers).toBeLessThan(FEW);
   });
@@ -80,7 +79,7 @@ describe("on large tables, looking at everything at once", () => {
       "the beginning of an id",
       (store) => store.search({ txIds: { from: ID, to: ID.replace(/0100$/, "ffff") }, limit: 20 }),
     ],
-    ["a hash", (store) => store.search({ txHash: `0x${"0".repeat(64)}`, limit: 20 })],
+    ["a hash", (store) => store.search({ txHash: `0x${ID.replaceAll("-", "").padStart(64, "0")}`, limit: 20 })],
     ["a request id", (store) => store.search({ requestIds: from("order"), limit: 20 })],
     ["a signer", (store) => store.search({ signers: from("0x0000"), limit: 20 })],
     ["the nonce of a signer", (store) => store.search({ nonce: { nonce: 7, signers: from(signerAt(3)) }, limit: 20 })],

@@ -73,28 +73,43 @@ describe("statements", () => {
   });
 });
 
-/** Statements that are meant to look at every lane, every instance or everything that is live: rare, and for people. */
+/**
+ * Statements that are meant to look at every lane, every instance or everything that is live, or that walk a small index or a
+ * few of the newest rows: rare, and for people. What they read is measured on a large table: see reads.test.ts, sights.test.ts.
+ */
 const SURVEYS = [
   "count-live-states",
+  "count-troubles",
   "end-instances",
   "end-kills",
   "end-terms",
+  "list-awaiting",
+  "list-held",
   "list-instances",
   "list-missing-locks",
   "list-lanes",
   "list-holes",
   "list-leases",
+  "list-past-databases",
+  "list-past-instances",
+  "list-reports",
+  "list-takeovers",
+  "list-troubled-lanes",
   "lock-lanes-of-instance",
   "page-transactions",
   "prove-continuity",
   "purge-commit-markers",
   "purge-instances",
+  "purge-reports",
+  "purge-takeovers",
   "read-api-keys",
   "read-database-history",
   "read-kills",
+  "read-pulse",
   "record-epoch-floors",
   "release-lanes",
   "remember-position",
+  "sum-lanes",
 ];
 /** One row on one side, or one index look-up per lane or request: a nested loop is right, and there is no other way. */
 const LOOPS = [
@@ -105,6 +120,8 @@ const LOOPS = [
   "find-unwatchable",
   "insert-api-secret",
   "read-queues",
+  "search-hash",
+  "search-nonce",
 ];
 /** Merged from a walk for each chain. What they read is measured on a large table: see reads.test.ts. */
 const PAGES = /^page-(final|live|intake)/;

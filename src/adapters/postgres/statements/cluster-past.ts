@@ -13,14 +13,13 @@ export const insertTakeovers = statement("insert-takeovers")`
   SELECT l.chain_id, l.signer, coalesce(o.node_id, (
       SELECT last.to_node FROM fencepost.takeover AS last
       WHERE last.signer = l.signer AND last.chain_id = l.chain_id ORDER BY last.takeover_id DESC LIMIT 1
-    )), n.node_id, l.token + 1,
+    )), (SELECT n.node_id FROM fencepost.node_instance AS n WHERE n.instance_id = $2), l.token + 1,
     CASE WHEN l.owner_instance IS NULL THEN 'it was given back, or its term had ended'
       WHEN o.expires_at <= clock_timestamp() THEN 'the heartbeat of its node had run out'
       ELSE 'its node ended, or was declared dead' END,
     clock_timestamp()
   FROM fencepost.lane AS l
   JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON l.chain_id = k.chain_id AND l.signer = k.signer
-  JOIN fencepost.node_instance AS n ON n.instance_id = $2
   LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance
   WHERE l.chain_id = ANY ($3::bigint[]) AND l.signer = ANY ($4::text[]) AND l.token > 0`;
 

@@ -3,7 +3,10 @@ import type { ReservationState } from "../../../domain/reservations.ts";
 import type { State, SubState } from "../../../domain/transitions.ts";
 import { statement } from "./statement.ts";
 
-/** What is typed into a search: each statement walks one index, from where the text would stand, and no further than a few rows. */
+/**
+ * What is typed into a search: each statement walks one index, from where the text would stand, and no further than a few rows.
+ * OFFSET 0 keeps a look-up by key apart: joined freely, it would be a hash of the whole table, as loops are out of favour.
+ */
 
 const TRANSACTION = "t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state";
 const WAITING = `t.tx_id, t.chain_id, t.signer, t.request_id, NULL::bigint AS nonce, 'CREATED' AS state,
@@ -18,7 +21,7 @@ export interface FoundRow extends Lane {
 }
 
 /** By id, from $1 to $2, at most $3. */
-export const findById = statement<FoundRow>("find-by-id")`
+export const searchIds = statement<FoundRow>("search-ids")`
   (SELECT ${TRANSACTION} FROM fencepost.transaction AS t WHERE t.tx_id >= $1 AND t.tx_id <= $2 ORDER BY t.tx_id LIMIT $3)
   UNION ALL
   (
@@ -27,13 +30,13 @@ export const findById = statement<FoundRow>("find-by-id")`
   )`;
 
 /** Those that have an attempt with this hash. */
-export const findWithHash = statement<FoundRow>("find-with-hash")`
+export const searchHash = statement<FoundRow>("search-hash")`
   SELECT ${TRANSACTION} FROM fencepost.attempt AS a
-  JOIN fencepost.transaction AS t ON t.tx_id = a.tx_id
+  CROSS JOIN LATERAL (SELECT * FROM fencepost.transaction AS own WHERE own.tx_id = a.tx_id OFFSET 0) AS t
   WHERE a.tx_hash = $1`;
 
 /** By request id, from $1 on and below $2, at most $3. */
-export const findRequests = statement<FoundRow>("find-requests")`
+export const searchRequests = statement<FoundRow>("search-requests")`
   (
     SELECT ${TRANSACTION} FROM fencepost.transaction AS t
     WHERE t.request_id >= $1 AND t.request_id < $2 AND t.owns_request AND t.request_id IS NOT NULL
@@ -47,7 +50,7 @@ export const findRequests = statement<FoundRow>("find-requests")`
   )`;
 
 /** Lanes by signer, from $1 on and below $2, at most $3. */
-export const findSigners = statement<Lane>("find-signers")`
+export const searchSigners = statement<Lane>("search-signers")`
   SELECT l.signer, l.chain_id FROM fencepost.lane AS l
   WHERE l.signer >= $1 AND l.signer < $2
   ORDER BY l.signer, l.chain_id LIMIT $3`;
@@ -56,7 +59,7 @@ export const findSigners = statement<Lane>("find-signers")`
 const LANES_LOOKED_AT = 500;
 
 /** What holds nonce $3 on lanes of the signers from $1 on and below $2, at most $4. */
-export const findNonce = statement<FoundRow>("find-nonce")`
+export const searchNonce = statement<FoundRow>("search-nonce")`
   SELECT ${TRANSACTION}
   FROM (
     SELECT l.signer, l.chain_id FROM fencepost.lane AS l
@@ -66,11 +69,12 @@ export const findNonce = statement<FoundRow>("find-nonce")`
   CROSS JOIN LATERAL (
     SELECT * FROM fencepost.transaction AS own
     WHERE own.chain_id = lane.chain_id AND own.signer = lane.signer AND own.nonce = $3
+    OFFSET 0
   ) AS t
   LIMIT $4`;
 
 /** Reservations by id, from $1 to $2, at most $3. */
-export const findReservations = statement<FoundReservationRow>("find-reservations")`
+export const searchReservations = statement<FoundReservationRow>("search-reservations")`
   SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.state FROM fencepost.reservation AS r
   WHERE r.reservation_id >= $1 AND r.reservation_id <= $2
   ORDER BY r.reservation_id LIMIT $3`;

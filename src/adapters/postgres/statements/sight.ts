@@ -4,7 +4,10 @@ import type { ReservationState } from "../../../domain/reservations.ts";
 import type { State, SubState } from "../../../domain/transitions.ts";
 import { statement } from "./statement.ts";
 
-/** For those who look at everything at once. Each walks an index that holds what is out of the ordinary, or the newest rows. */
+/**
+ * For those who look at everything at once. Each walks an index that holds what is out of the ordinary, or the newest rows. OFFSET 0
+ * keeps a look-up by key apart: joined freely, it would be a hash of the whole table, as loops are out of favour.
+ */
 
 const TROUBLED = "l.suspended OR l.live_stuck > 0";
 
@@ -20,7 +23,10 @@ export const listTroubledLanes = statement<TroubledLaneRow>("list-troubled-lanes
     hole.nonce AS hole_nonce, hole.detail AS hole_detail, hole.since AS hole_since,
     decision.actor, decision.reason, decision.at AS decided_at
   FROM troubled
-  JOIN fencepost.lane AS l ON l.signer = troubled.signer AND l.chain_id = troubled.chain_id
+  CROSS JOIN LATERAL (
+    SELECT * FROM fencepost.lane AS own
+    WHERE own.signer = troubled.signer AND own.chain_id = troubled.chain_id OFFSET 0
+  ) AS l
   LEFT JOIN LATERAL (
     SELECT t.tx_id, t.nonce, t.state, t.updated_at FROM fencepost.transaction AS t
     WHERE t.chain_id = l.chain_id AND t.signer = l.signer AND t.live AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
@@ -61,7 +67,10 @@ export const listHeld = statement<TroubledTransactionRow>("list-held")`
     WHERE held.live AND held.held_since IS NOT NULL
     ORDER BY held.chain_id, held.signer, held.nonce LIMIT $1
   ) AS t
-  JOIN fencepost.lane AS l ON l.signer = t.signer AND l.chain_id = t.chain_id
+  CROSS JOIN LATERAL (
+    SELECT own.live_allocated, own.live_tracking, own.live_stuck FROM fencepost.lane AS own
+    WHERE own.signer = t.signer AND own.chain_id = t.chain_id OFFSET 0
+  ) AS l
   ORDER BY t.chain_id, t.signer, t.nonce`;
 
 /** At most $1 that wait for approval, the oldest first. */
@@ -138,7 +147,9 @@ export const readPulse = statement<PulseRow>("read-pulse")`
   ARRAY(
     SELECT greatest(0, extract(epoch FROM c.at - t.created_at))::float8
     FROM (SELECT n.tx_id, n.at, n.settled FROM fencepost.completion AS n ORDER BY n.seq DESC LIMIT ${TIMED}) AS c
-    CROSS JOIN LATERAL (SELECT own.created_at FROM fencepost.transaction AS own WHERE own.tx_id = c.tx_id) AS t
+    CROSS JOIN LATERAL (
+      SELECT own.created_at FROM fencepost.transaction AS own WHERE own.tx_id = c.tx_id OFFSET 0
+    ) AS t
     WHERE c.settled
   ) AS seconds_to_finality`;
 
