@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { browserPath, launchBrowser } from "../../support/browser.ts";
+import { launchBrowser } from "../../support/browser.ts";
 import { smallPng } from "../../support/small-png.ts";
 import { night, STUCK_TX } from "../../support/staged/night.ts";
 import { type StagedNode, startStagedNode } from "../../support/staged/staged-node.ts";
@@ -24,7 +24,7 @@ const PICTURES: readonly (readonly [string, string, BrowserContextOptions])[] = 
   ["cluster-dark", "#/cluster", { ...DESKTOP, colorScheme: "dark" }],
 ];
 
-describe.skipIf(browserPath === undefined)("the pictures of the dashboard", () => {
+describe("the pictures of the dashboard", () => {
   let browser: Browser;
   let node: StagedNode;
   // One moment for all: a picture changes when the page does.

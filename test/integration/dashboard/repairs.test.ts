@@ -6,7 +6,7 @@ import { type Stack, startFencepost } from "fencepost/testing";
 import type { Browser, Page } from "playwright-core";
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
-import { browserPath, launchBrowser } from "../../support/browser.ts";
+import { launchBrowser } from "../../support/browser.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
 const RECIPIENT = "0x00000000000000000000000000000000000000AA";
@@ -68,7 +68,7 @@ async function withinAMinute(work: () => Promise<void>): Promise<void> {
   expect(performance.now() - began).toBeLessThan(A_MINUTE);
 }
 
-describe.skipIf(browserPath === undefined)("somebody who has only the page", () => {
+describe("somebody who has only the page", () => {
   beforeAll(async () => {
     [browser, stack] = await Promise.all([
       launchBrowser(),
