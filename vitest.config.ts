@@ -31,6 +31,8 @@ const EACH = {
     ...(process.env.FENCEPOST_DRILLS === undefined ? ["test/drills/**"] : []),
     // Each example as its reader has it, installed by npm: `npm run test:examples`.
     ...(process.env.FENCEPOST_EXAMPLES_LONG === undefined ? ["test/integration/examples/**"] : []),
+    // A browser on a real node, and the pictures of the documents: `npm run test:dashboard`.
+    ...(process.env.FENCEPOST_DASHBOARD_LONG === undefined ? ["test/integration/dashboard/**"] : []),
     // Clients of other makers, installed for it: `npm run test:clients`.
     ...(process.env.FENCEPOST_CLIENTS === undefined ? ["test/integration/clients/**"] : []),
     // Alert rules and dashboard in a real Prometheus and Grafana: `npm run test:signals`.

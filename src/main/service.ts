@@ -39,6 +39,8 @@ export interface ServiceOptions {
   readonly failpoint?: Failpoints;
   /** One of several workers: the configured port is shared with the others, and another one is its own. */
   readonly sharesPort?: boolean;
+  /** Its chain was started for it and ends with it: the dashboard offers to send test transfers. */
+  readonly isDev?: boolean;
   /** Waits for a database that does not answer, until this is aborted. Absent: that is an error. */
   readonly waitUntil?: AbortSignal;
 }
@@ -127,12 +129,12 @@ interface Shown {
 }
 
 /** The server, listening. `own`: where other nodes reach this process. */
-async function serve({ config, logger, sharesPort = false }: ServiceOptions, shown: Shown) {
+async function serve({ config, logger, sharesPort = false, isDev = false }: ServiceOptions, shown: Shown) {
   const { face, metrics, checksum } = shown;
   const noteRefusal = refusalLog(systemClock, (noted) => logger.log("warn", { ...noted }, "a request was not allowed"));
   const http = createHttpServer({
     // Read first: while that waits, threads are started, before making the server keeps this one busy.
-    files: await dashboardFiles(),
+    files: await dashboardFiles({ isDev }),
     api: face.api.face,
     apiKeys: config.apiKeys,
     liveKeys: face.keys,

@@ -8,15 +8,50 @@ const CONTENT_TYPES = new Map([
 ]);
 
 /** Named one by one: nothing is served because it happens to lie there. */
-const STYLES = ["style.css", "fence.css", "lists.css"];
-const SCRIPTS = ["app.js", "api.js", "dom.js", "feed.js", "lanes.js", "send.js", "stages.js", "transactions.js"];
+const STYLES = ["style.css", "top.css", "lists.css", "lane.css"];
+const SCRIPTS = ["app", "api", "dom", "formats", "keyboard", "routes", "search", "stages", "top", "world"];
+const PAGES = ["cluster", "feed", "lane", "lanes", "now", "policies", "transaction", "transactions"];
+const PARTS = [
+  "actions",
+  "attempts",
+  "calls",
+  "explanation",
+  "filters",
+  "order-dialog",
+  "ruler",
+  "test-transfers",
+  "transaction-rows",
+  "words",
+];
+
+const FILES = [
+  ...STYLES,
+  ...SCRIPTS.map((name) => `${name}.js`),
+  ...PAGES.map((name) => `pages/${name}.js`),
+  ...PARTS.map((name) => `parts/${name}.js`),
+];
+
+export interface DashboardOptions {
+  /** The node's chain was started for it and ends with it: the page may offer to send what is play money there. */
+  readonly isDev?: boolean;
+}
 
 /** Path under which it is served → file. Read once: they are small, and do not change while the process lives. */
-export function dashboardFiles() {
+export function dashboardFiles({ isDev = false }: DashboardOptions = {}) {
   const read = (name: string) => ({
     contentType: CONTENT_TYPES.get(extname(name)) as string,
     body: readFileSync(new URL(`./public/${name}`, import.meta.url)),
   });
-  const parts = [...STYLES, ...SCRIPTS].map((name) => [`/dashboard/${name}`, read(name)] as const);
-  return new Map([["/", read("index.html")], ...parts]);
+  const parts = FILES.map((name) => [`/dashboard/${name}`, read(name)] as const);
+  const page = read("index.html");
+  const body = withParts(page.body.toString(), isDev);
+  return new Map([["/", { ...page, body }], ...parts]);
+}
+
+/** The browser asks for all scripts at once, instead of finding one by reading another. */
+function withParts(page: string, isDev: boolean): Buffer {
+  const scripts = FILES.filter((name) => name.endsWith(".js"));
+  const links = scripts.map((name) => `  <link rel="modulepreload" href="dashboard/${name}">\n`).join("");
+  const whole = page.replace("</head>", `${links}</head>`);
+  return Buffer.from(isDev ? whole.replace("<html ", "<html data-dev ") : whole);
 }

@@ -11,7 +11,7 @@ import { EmbeddedError, messageOf } from "./embedded/embedded-error.ts";
 import { type Asking, needPackages } from "./embedded/needed-packages.ts";
 import { startEmbeddedPostgres } from "./embedded/postgres.ts";
 import type { DevChain } from "./embedded/start-chain.ts";
-import { type NodeProcess, reportReady, startNodeProcess } from "./node-process.ts";
+import { isOnEmbeddedChain, type NodeProcess, ON_EMBEDDED_CHAIN, reportReady, startNodeProcess } from "./node-process.ts";
 import { type DevTerminal, play } from "./terminal.ts";
 
 export interface DevRequest {
@@ -54,7 +54,8 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
     const lost = Promise.race([database.lost, chain?.ended?.then(chainLost) ?? NEVER]);
     const { terminal, say } = request;
     const serving = terminal === null ? null : new Serving(request, given(config, database.url, chain));
-    const starting = serving?.start(config.port) ?? startService({ config: completed, logger, waitUntil: stop.signal });
+    const options = { logger, waitUntil: stop.signal, isDev: chain !== null || isOnEmbeddedChain() };
+    const starting = serving?.start(config.port) ?? startService({ config: completed, ...options });
     const first = await Promise.race([starting, lost.then((error) => Promise.reject(error))]);
     const end = () => serving?.stop() ?? first.stop();
     undo.push(end);
@@ -122,7 +123,7 @@ function given(config: Config, databaseUrl: string, chain: DevChain | null): Rea
   const keys = (chain?.accounts ?? []).map(({ privateKey }) => privateKey).join(",");
   return {
     ...(config.databaseUrl === null && { FENCEPOST_DATABASE_URL: databaseUrl }),
-    ...(chain !== null && { FENCEPOST_RPC_URL: chain.url }),
+    ...(chain !== null && { FENCEPOST_RPC_URL: chain.url, ...ON_EMBEDDED_CHAIN }),
     ...(chain !== null && !hasOwnKeys(config) && { FENCEPOST_PRIVATE_KEYS: keys }),
   };
 }

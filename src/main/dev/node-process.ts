@@ -57,6 +57,13 @@ export async function startNodeProcess({ argv, variables, ...options }: NodeProc
   };
 }
 
+/** Tells such a process that the chain it is given is one to play with. */
+export const ON_EMBEDDED_CHAIN = { DEV_NODE_ON_EMBEDDED_CHAIN: "1" } as const;
+
+export function isOnEmbeddedChain(): boolean {
+  return process.send !== undefined && process.env.DEV_NODE_ON_EMBEDDED_CHAIN === "1";
+}
+
 /** In a process that `startNodeProcess` started. */
 export function reportReady(node: ReadyNode): void {
   process.send?.(node);

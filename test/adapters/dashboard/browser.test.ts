@@ -1,12 +1,13 @@
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { dashboardFiles } from "../../../src/adapters/dashboard/files.ts";
-import type { HttpServerOptions } from "../../../src/adapters/http/options.ts";
-import { createHttpServer, type HttpServer } from "../../../src/adapters/http/server.ts";
+import { createHttpServer } from "../../../src/adapters/http/server.ts";
 import { browserPath, launchBrowser } from "../../support/browser.ts";
 import { httpOptions } from "../../support/http-app.ts";
-import { createMovingWorld, type MovingWorld } from "../../support/moving-world.ts";
-import { RECIPIENT_EIP55 } from "../../support/scripted-api.ts";
+import { STUCK_TX } from "../../support/staged/night.ts";
+import { type Asked, Refusal } from "../../support/staged/staged-node.ts";
+import { leave, shows, visit } from "./visit.ts";
 
 if (browserPath === undefined) {
   process.stderr.write(
@@ -14,132 +15,245 @@ if (browserPath === undefined) {
   );
 }
 
+const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+const LANE = `#/lanes/8453/${SIGNER}`;
+const PAGES = ["#/", "#/tx", `#/tx/${STUCK_TX}`, "#/lanes", LANE, "#/feed", "#/cluster", "#/policies"];
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+interface Audit {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
+}
+
 let browser: Browser;
-const servers: HttpServer[] = [];
 
-interface Visit {
-  readonly page: Page;
-  readonly world: MovingWorld;
-  readonly server: HttpServer;
-  readonly url: string;
-  /** What the browser complained about: script errors, refused resources, broken policy. */
-  readonly complaints: string[];
-}
-
-async function visit(options: Partial<HttpServerOptions> = {}, context: BrowserContextOptions = {}): Promise<Visit> {
-  const world = createMovingWorld();
-  const server = createHttpServer(httpOptions({}, { api: world.api, files: dashboardFiles(), ...options }));
-  servers.push(server);
-  const { url } = await server.listen("127.0.0.1", 0);
-  const page = await (await browser.newContext(context)).newPage();
-  const complaints: string[] = [];
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-  page.on("pageerror", (error) => complaints.push(error.message));
-  return { page, world, server, url, complaints };
-}
-
-const shows = (page: Page, selector: string, text: string) =>
-  page.locator(selector, { hasText: text }).first().waitFor({ timeout: 15_000 });
+const orders = (asked: readonly Asked[]) => asked.filter(({ method }) => method !== "GET");
+const title = (page: Page) => page.locator("main h1").first().textContent();
 
 describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   beforeAll(async () => {
     browser = await launchBrowser();
   });
 
-  afterEach(async () => {
-    await Promise.all(browser.contexts().map((context) => context.close()));
-    await Promise.all(servers.splice(0).map((server) => server.close()));
-  });
+  afterEach(() => leave(browser));
 
   afterAll(() => browser?.close());
 
-  it("greets a newcomer with the fence and a command to paste", async () => {
-    const { page, url, complaints } = await visit();
-    await page.goto(url);
-    await shows(page, "#transactions-empty", `curl -X POST ${url}/api/v1/tx`);
-    await shows(page, "#readiness", "chain 31337, block 1,200");
-    expect(await page.locator("#pipeline .stage").allTextContents()).toEqual([
-      "create",
-      "allocate",
-      "sign",
-      "broadcast",
-      "receipt",
-      "finality",
-      "complete",
-    ]);
-    expect(await page.locator(".lane").count()).toBe(3);
+  it("shows first what needs somebody, worst first, with what helps", async () => {
+    const { page, open, complaints } = await visit(browser);
+    await open("#/");
+    expect(await title(page)).toBe("5 things need attention");
+    const first = page.locator(".trouble").first();
+    expect(await first.textContent()).toContain("17 wait behind it");
+    expect(await first.locator("button").allTextContents()).toEqual(["Raise the fee", "Cancel"]);
+    await shows(page, ".top nav .badge", "5");
+    await first.locator("a", { hasText: "nonce 42" }).click();
+    await shows(page, "main h1", "payout-20460");
     expect(complaints).toEqual([]);
   });
 
-  it("sends transfers and shows each walk to its completion", async () => {
-    const { page, url, world, complaints } = await visit();
-    await page.goto(url);
-    await page.fill("input[name=count]", "3");
-    await page.fill("input[name=amount]", "0.25");
-    await page.click("#send-form button");
-    await shows(page, "#send-result", "3 transfers accepted, nonces 0 to 2.");
-    await shows(page, "#transactions-count", "3 transactions");
-    const fence = page.locator(".transaction .fence").first();
-    expect(await fence.getAttribute("aria-label")).toBe("2 of 7 stages passed, now: sign");
-    for (const [state, stage] of [
-      ["PENDING", "broadcast"],
-      ["BROADCAST", "receipt"],
-      ["MINED", "finality"],
-    ] as const) {
-      world.step();
-      await shows(page, ".transaction .state", state);
-      expect(await fence.getAttribute("aria-label")).toContain(`now: ${stage}`);
-    }
-    world.step();
-    await page.locator(".completion").nth(2).waitFor();
-    await shows(page, ".transaction .state", "CONFIRMED");
-    expect(await page.locator(".completion .seq").allTextContents()).toEqual(["3", "2", "1"]);
-    await shows(page, ".lane", "9,998.7654");
-    expect(complaints).toEqual([]);
+  it("says calmly that all is well", async () => {
+    const { page, open } = await visit(browser, { isCalm: true });
+    await open("#/");
+    expect(await title(page)).toBe("All is well");
+    expect(await page.locator(".trouble, .badge").count()).toBe(0);
   });
 
-  it("shows what the node says where it refuses", async () => {
-    const { page, url } = await visit();
-    await page.goto(url);
-    await page.fill("input[name=to]", `0x${"0".repeat(40)}`);
-    await page.click("#send-form button");
-    await shows(page, "#send-result.bad", "Refused: payload.to: is the zero address");
+  it("leads from every number to its cause", async () => {
+    const { page, node, open } = await visit(browser);
+    await open("#/");
+    await page.locator(".states a", { hasText: "stuck" }).click();
+    await page.locator("tr[data-tx]").first().waitFor();
+    expect(page.url()).toContain("#/tx?state=STUCK");
+    expect(node.asked.some(({ path, query }) => path === "/tx" && query.get("state") === "STUCK")).toBe(true);
+    await page.goBack();
+    await page.locator(".figure", { hasText: "Oldest pending" }).click();
+    await shows(page, "main h1", "payout-20460");
   });
 
-  it("opens a row to attempts and history, and keeps it open while it changes", async () => {
-    const { page, url, world } = await visit();
-    world.add({ state: "TRACKING", subState: "BROADCAST", requestId: "order-7" });
-    await page.goto(url);
-    await page.locator(".transaction summary").focus();
+  it("asks why before an order, shows what is sent, and sends it once under one key", async () => {
+    const { page, node, open } = await visit(browser);
+    await open("#/");
+    await page.locator(".trouble button", { hasText: "Raise the fee" }).click();
+    const dialog = page.locator("#order-dialog");
+    await dialog.locator("button[type=submit]").click();
+    expect(orders(node.asked), "nothing is sent without a reason").toEqual([]);
+    await dialog.locator("textarea").fill("the market moved");
+    await dialog.locator("input[name=maxFee]").fill("7.5");
+    await dialog.locator("summary").click();
+    await shows(page, "#order-dialog pre", '"maxFeePerGas": "7500000000"');
+    await dialog.locator("button[type=submit]").click();
+    await shows(page, "#toast", "the node has taken the order");
+    const [order, ...more] = orders(node.asked);
+    expect(more).toEqual([]);
+    expect(order).toMatchObject({
+      method: "POST",
+      path: `/tx/${STUCK_TX}/reprice`,
+      body: { reason: "the market moved", maxFeePerGas: "7500000000" },
+    });
+    expect(order?.headers["idempotency-key"]).toMatch(/^dashboard-[0-9a-f]{16}$/);
+  });
+
+  it("keeps what was written where the node refuses, and repeats under the same key", async () => {
+    let refusals = 1;
+    const { page, node, open } = await visit(browser, {
+      scene: ({ method }) => {
+        if (method !== "GET" && refusals-- > 0) throw new Refusal(409, "CONFLICT", "it was mined meanwhile");
+        return undefined;
+      },
+    });
+    await open(`#/tx/${STUCK_TX}`);
+    await page.locator(".explain button", { hasText: "Cancel" }).click();
+    await shows(page, "#order-dialog .preview", `0 ether from ${SIGNER} to itself at nonce 42`);
+    await page.locator("#order-dialog textarea").fill("wrong recipient");
+    await page.locator("#order-dialog button[type=submit]").click();
+    await shows(page, "#order-dialog .result", "it was mined meanwhile");
+    expect(await page.locator("#order-dialog textarea").inputValue()).toBe("wrong recipient");
+    await page.locator("#order-dialog button[type=submit]").click();
+    await shows(page, "#toast", "Cancel");
+    const keys = orders(node.asked).map(({ headers }) => headers["idempotency-key"]);
+    expect(keys).toHaveLength(2);
+    expect(new Set(keys).size).toBe(1);
+  });
+
+  it("is worked by the keyboard alone", async () => {
+    const { page, open } = await visit(browser);
+    await open("#/");
+    await page.keyboard.press("g");
+    await page.keyboard.press("t");
+    await page.locator("tr[data-tx]").first().waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    await page.keyboard.press("k");
     await page.keyboard.press("Enter");
-    await shows(page, ".detail table", "initial");
-    await shows(page, ".detail .event", "broadcast");
-    await shows(page, ".detail", RECIPIENT_EIP55);
-    world.step();
-    await shows(page, ".detail", "success in block");
-    await shows(page, ".detail .event", "mine");
-    expect(await page.locator("details").evaluate((details) => details.hasAttribute("open"))).toBe(true);
+    await shows(page, "main h1", "payout-20460");
+    await page.keyboard.press("/");
+    await page.keyboard.type("0xf39F");
+    await page.locator("#found li[aria-selected=true]").waitFor();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.locator(".ruler").waitFor();
+    expect(page.url()).toContain(LANE);
+    await page.keyboard.press("?");
+    await page.locator("#help-dialog[open]").waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("g");
+    await page.keyboard.press("n");
+    await page.locator(".headline").waitFor();
   });
 
-  it("turns nothing a caller wrote into markup", async () => {
-    const { page, url, world, complaints } = await visit();
-    const nasty = `<img src=x onerror="document.title='owned'">`;
-    world.add({ state: "TRACKING", subState: "PENDING", requestId: nasty, lastError: nasty });
-    world.add({ state: "FAILED_FINAL", subState: "REVERTED", requestId: nasty });
-    await page.goto(url);
-    await shows(page, ".transaction .who", nasty);
-    await shows(page, ".completion .who", nasty);
-    await page.locator(".transaction summary").last().click();
-    await shows(page, ".detail", nasty);
-    expect(await page.locator("main img").count()).toBe(0);
-    expect(await page.title()).toBe("Fencepost");
+  it("draws the nonces of a lane, moves and zooms, and keeps the place in the address", async () => {
+    const { page, node, open } = await visit(browser);
+    await open(LANE);
+    expect(await page.locator(".strip .nonce.hole").getAttribute("aria-label")).toBe("nonce 50: hole, given back");
+    expect(await page.locator(".legend").textContent()).toContain("7 in flight");
+    await page.locator(".strip").focus();
+    await page.keyboard.press("-");
+    await page.waitForFunction("location.hash.includes('zoom=120')");
+    await page.keyboard.press("ArrowRight");
+    await page.waitForFunction("/at=1\\d\\d/.test(location.hash)");
+    await page.locator(".ruler-tools a", { hasText: "Head of line" }).click();
+    await page.locator(".strip .nonce.stuck").click();
+    await shows(page, "main h1", "payout-20460");
+    const asked = node.asked.filter(({ path }) => path.endsWith("/nonces"));
+    for (const { query } of asked) expect(Number(query.get("to")) - Number(query.get("from"))).toBeLessThan(2_000);
+  });
+
+  it("shows a transaction's stages, attempts beside the market, call, and who did what", async () => {
+    const { page, open, complaints } = await visit(browser);
+    await open(`#/tx/${STUCK_TX}`);
+    expect(await page.locator(".road .next").textContent()).toContain("receipt");
+    await shows(page, ".fee-bar.short", "below the market");
+    await shows(page, ".facts", "transfer");
+    await shows(page, ".args", "2500000");
+    await shows(page, ".timeline .by", "node-c, token 8");
+    const link = page.locator("a.out").first();
+    expect(await link.getAttribute("href")).toMatch(/^https:\/\/explorer\.example\.net\/tx\/0x/);
+    expect(await link.getAttribute("rel")).toBe("noreferrer");
     expect(complaints).toEqual([]);
+  });
+
+  it("does not show a nonce that was used up on purpose as a failure", async () => {
+    const { page, open } = await visit(browser);
+    await open("#/tx?state=FAILED_FINAL");
+    expect(await page.locator(".state", { hasText: "cancelled" }).first().getAttribute("class")).toBe("state closed");
+    expect(await page.locator(".state", { hasText: "reverted" }).first().getAttribute("class")).toBe("state failed");
+  });
+
+  it.each(["light", "dark"] as const)(
+    "has nothing that axe finds fault with, page by page, in %s",
+    async (colorScheme) => {
+      const { page, open } = await visit(browser, { isDev: true, context: { colorScheme } });
+      const told: string[] = [];
+      for (const place of PAGES) {
+        await open(place);
+        await page.evaluate(AXE);
+        const { violations } = await page.evaluate<Audit>("axe.run(document, { resultTypes: ['violations'] })");
+        told.push(...violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${place} ${id}: ${html}`)));
+      }
+      expect(told).toEqual([]);
+    },
+  );
+
+  it("turns nothing that a caller, a contract or a chain wrote into markup, direction or silence", async () => {
+    const markup = `<img src=x onerror="document.title='owned'">`;
+    const words = `${markup}\u202Egnp.exe\u0000${"x".repeat(10_000)}`;
+    const { page, open, complaints } = await visit(browser, {
+      words,
+      context: { viewport: { width: 390, height: 844 } },
+    });
+    for (const place of PAGES) {
+      await open(place);
+      expect(await page.locator("main img").count(), place).toBe(0);
+      expect(await page.evaluate("document.documentElement.scrollWidth"), place).toBeLessThanOrEqual(390);
+    }
+    await open(`#/tx/${STUCK_TX}`);
+    const text = (await page.locator("main").textContent()) ?? "";
+    expect(text).toContain("⟨U+202E⟩");
+    expect(text).toContain("⟨U+0000⟩");
+    expect(/\p{Cc}|\p{Cf}/u.test(text.replaceAll("\n", ""))).toBe(false);
+    expect(await page.title()).toMatch(/^<img src=x .* · Fencepost$/);
+    expect(complaints).toEqual([]);
+  });
+
+  it("follows no link that a chain's settings make a script of", async () => {
+    const { page, open } = await visit(browser, {
+      scene: ({ path, query }) =>
+        path !== "/overview" || query.has("wait")
+          ? undefined
+          : {
+              revision: "x",
+              asOf: new Date().toISOString(),
+              lanes: 1,
+              states: {},
+              createdPerMinute: 0,
+              completedPerMinute: 0,
+              timeToFinalitySeconds: null,
+              oldestPending: null,
+              chains: [
+                {
+                  chainId: 8453,
+                  reachable: true,
+                  head: 1,
+                  baseFee: null,
+                  endpoints: [],
+                  explorer: "javascript:alert(1)",
+                },
+              ],
+            },
+    });
+    await open(`#/tx/${STUCK_TX}`);
+    await page.locator("a.out").first().waitFor();
+    expect(await page.locator("a.out[href]").count()).toBe(0);
   });
 
   it("asks for a key where the node wants one, and again where it is wrong", async () => {
-    const { page, url, world } = await visit({ apiKeys: [{ name: "ops", secret: "correct-horse" }] });
-    world.add({ state: "TRACKING", subState: "PENDING", requestId: "order-7" });
-    await page.goto(url);
+    const { page, node } = await visit(browser, {
+      scene: ({ headers }) => {
+        if (headers.authorization !== "Bearer correct-horse") throw new Refusal(401, "UNAUTHENTICATED", "no key");
+        return undefined;
+      },
+    });
+    await page.goto(`${node.url}/#/tx`);
     await page.locator("#key-dialog[open]").waitFor();
     await page.keyboard.press("Escape");
     await page.fill("#key-input", "wrong");
@@ -147,65 +261,132 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await shows(page, "#key-error", "This key is not known");
     await page.fill("#key-input", "correct-horse");
     await page.keyboard.press("Enter");
-    await shows(page, ".transaction .who", "order-7");
-    await page.locator("#key-dialog[open]").waitFor({ state: "detached" });
+    await page.locator("tr[data-tx]").first().waitFor();
     await page.reload();
-    await shows(page, ".transaction .who", "order-7");
+    await page.locator("tr[data-tx]").first().waitFor();
     expect(await page.locator("#key-dialog[open]").count()).toBe(0);
-    expect(await page.evaluate("localStorage.length")).toBe(0);
+    expect(await page.evaluate("JSON.stringify(localStorage) + document.cookie")).not.toContain("correct-horse");
+    await page.locator("button[aria-label='Forget the API key']").click();
+    await page.locator("#key-dialog[open]").waitFor();
+  });
+
+  it("says how old everything is when the node goes away, and stays green nowhere", async () => {
+    const { page, node, open } = await visit(browser, { isCalm: true });
+    await open("#/");
+    const green = await page.evaluate("getComputedStyle(document.querySelector('.headline .mark')).fill");
+    await node.close();
+    await shows(page, "#notice", "The node does not answer. What you see is");
+    expect(await title(page)).toBe("All was well");
+    expect(await page.evaluate("getComputedStyle(document.querySelector('.headline .mark')).fill")).not.toBe(green);
+  });
+
+  it("offers test transfers only where a developer's own chain is served", async () => {
+    const dev = await visit(browser, { isDev: true });
+    await dev.open("#/tx");
+    await dev.page.locator("#send summary").click();
+    await dev.page.fill("#send-form input[name=count]", "3");
+    await dev.page.fill("#send-form input[name=amount]", "0.25");
+    await dev.page.locator("#send-form button").click();
+    await dev.page.waitForFunction("document.querySelector('#send-result').textContent !== ''");
+    const [order] = orders(dev.node.asked);
+    expect(order).toMatchObject({
+      path: "/tx/batch",
+      body: { transactions: [{ payload: { value: "250000000000000000" } }, {}, {}] },
+    });
+    const other = await visit(browser);
+    await other.open("#/tx");
+    expect(await other.page.locator("#send").count()).toBe(0);
   });
 
   it("finds the end of a long feed without reading all of it", async () => {
-    const { page, url, world } = await visit();
-    for (let n = 0; n < 2_345; n++) world.add({ state: "CONFIRMED", subState: null });
-    const requests: string[] = [];
-    page.on("request", (request) => request.url().includes("completions") && requests.push(request.url()));
-    await page.goto(url);
-    await shows(page, "#completions-state", "live, at 2,345");
-    expect(await page.locator(".completion").count()).toBe(40);
-    expect(await page.locator(".completion .seq").first().textContent()).toBe("2345");
-    expect(requests.length).toBeLessThan(40);
-    await shows(page, "#transactions-count", "the 30 newest");
+    const last = 1_000_000;
+    const item = (seq: number) => ({
+      seq,
+      epoch: 1,
+      txId: STUCK_TX,
+      chainId: 8453,
+      signer: SIGNER,
+      requestId: `order-${seq}`,
+      nonce: seq,
+      state: "CONFIRMED",
+      subState: null,
+      settled: true,
+      txHash: null,
+      at: new Date().toISOString(),
+    });
+    const { page, node, open } = await visit(browser, {
+      scene: ({ path, query }) => {
+        if (path !== "/tx/completions") return undefined;
+        const after = Number(query.get("after"));
+        if (query.has("wait") && after >= last) return new Promise(() => undefined);
+        const items = Array.from(
+          { length: Math.max(0, Math.min(Number(query.get("limit") ?? 1_000), last - after)) },
+          (_, index) => item(after + index + 1),
+        );
+        return { epoch: 1, items, next: items.at(-1)?.seq ?? after };
+      },
+    });
+    await open("#/feed");
+    await shows(page, "#feed-state", "live, at 1,000,000");
+    await shows(page, "tr.completion", "order-1000000");
+    expect(node.asked.filter(({ path }) => path === "/tx/completions").length).toBeLessThan(50);
   });
 
-  it("says so when the node goes away", async () => {
-    const { page, url, server } = await visit();
-    await page.goto(url);
-    await shows(page, "#readiness", "ready");
-    await server.close();
-    await shows(page, "#notice", "The node does not answer");
-  });
-
-  it.each([390, 768, 1100])("fits a window %i pixels wide", async (width) => {
-    const { page, url, world } = await visit({}, { viewport: { width, height: 800 } });
-    world.add({ state: "FAILED_FINAL", subState: "NONCE_CONSUMED_EXTERNALLY", requestId: "x".repeat(255) });
-    await page.goto(url);
-    await page.locator(".transaction summary").click();
-    await shows(page, ".detail", "Attempts");
-    await page.locator(".completion").first().waitFor();
-    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
-  });
-
-  it("names every control, and follows the system's colours", async () => {
-    const { page, url } = await visit({}, { colorScheme: "dark" });
-    await page.goto(url);
-    await page.locator(".lane").first().waitFor();
-    const nameless = await page.evaluate(
-      "[...document.querySelectorAll('input, select, button')].filter((e) => !e.labels?.length && !e.textContent.trim()).length",
+  it("takes little of the browser for ten thousand lanes and a long table", async () => {
+    const { page, node, open } = await visit(browser, { lanes: 10_000 });
+    const session = await page.context().newCDPSession(page);
+    // The thread's own time, which a busy machine does not change; painting is the browser's business.
+    await session.send("Performance.enable", { timeDomain: "threadTicks" });
+    const spent = async () => {
+      const { metrics } = await session.send("Performance.getMetrics");
+      const ours = metrics.filter(({ name }) => /^(Script|Layout|RecalcStyle)Duration$/.test(name));
+      return ours.reduce((sum, { value }) => sum + value, 0);
+    };
+    await open("#/");
+    const before = await spent();
+    await open("#/lanes");
+    expect(await page.locator("tbody tr").count()).toBe(100);
+    await page.locator(".paging a", { hasText: "Next page" }).click();
+    await page.waitForFunction(
+      "document.querySelector('tbody tr a').title.endsWith('1000') === false && location.hash.includes('after=100')",
     );
-    expect(nameless).toBe(0);
+    expect((await spent()) - before).toBeLessThan(0.2);
+    expect(node.asked.filter(({ path, query }) => path.startsWith("/signers") && query.has("fresh"))).toEqual([]);
+  });
+
+  it.each([390, 1280])("fits a window %i pixels wide", async (width) => {
+    const { page, open } = await visit(browser, { isDev: true, context: { viewport: { width, height: 800 } } });
+    for (const place of PAGES) {
+      await open(place);
+      expect(await page.evaluate("document.documentElement.scrollWidth"), place).toBeLessThanOrEqual(width);
+    }
+  });
+
+  it("follows the system's colours until somebody chooses", async () => {
+    const { page, open } = await visit(browser, { context: { colorScheme: "dark" } });
+    await open("#/");
     const ground = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
     const dark = await ground();
     await page.emulateMedia({ colorScheme: "light" });
-    expect(await ground()).not.toBe(dark);
+    const light = await ground();
+    expect(light).not.toBe(dark);
+    await page.locator("button[aria-label='Dark or light']").click();
+    expect(await ground()).toBe(dark);
+    await page.reload();
+    await page.locator("main[aria-busy=false]").waitFor();
+    expect(await ground()).toBe(dark);
   });
 
   it("serves a reference without complaint", async () => {
-    const { page, url, complaints } = await visit();
+    const { page, complaints } = await visit(browser);
+    const server = createHttpServer(httpOptions());
+    const { url } = await server.listen("127.0.0.1", 0);
     await page.goto(`${url}/docs`);
     await page.click("nav a[href='#createTransaction']");
     await shows(page, "#createTransaction h3", "Send a transaction");
     expect(await page.evaluate("getComputedStyle(document.querySelector('nav')).position")).toBe("sticky");
     expect(complaints).toEqual([]);
+    await page.context().close();
+    await server.close();
   });
 });

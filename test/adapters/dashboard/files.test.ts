@@ -1,4 +1,5 @@
 import { readdirSync } from "node:fs";
+import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { dashboardFiles } from "../../../src/adapters/dashboard/files.ts";
 
@@ -9,7 +10,8 @@ describe("the dashboard's files", () => {
   it("are all served, and all there", () => {
     const directory = new URL("../../../src/adapters/dashboard/public/", import.meta.url);
     const served = [...files.keys()].map((path) => (path === "/" ? "index.html" : path.replace("/dashboard/", "")));
-    expect(served.sort()).toEqual(readdirSync(directory).sort());
+    const there = readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((name) => name.includes("."));
+    expect(served.sort()).toEqual(there.sort());
     for (const { body } of files.values()) expect(body.length).toBeGreaterThan(0);
   });
 
@@ -19,7 +21,9 @@ describe("the dashboard's files", () => {
     for (const path of local) expect(files.has(path), path).toBe(true);
     for (const [path, { body }] of files) {
       if (!path.endsWith(".js")) continue;
-      const imports = [...String(body).matchAll(/from "\.\/([^"]+)"/g)].map((match) => `/dashboard/${match[1]}`);
+      const imports = [...String(body).matchAll(/from "(\.[^"]+)"/g)].map(
+        ([, from = ""]) => new URL(from, `http://node${path}`).pathname,
+      );
       for (const imported of imports) expect(files.has(imported), `${path} → ${imported}`).toBe(true);
     }
   });
@@ -31,6 +35,16 @@ describe("the dashboard's files", () => {
       expect(text, path).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(/);
     }
     expect(textOf("/")).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=/i);
+  });
+
+  it("are at most 60 kB together, as they are compressed on the way", () => {
+    const sizes = [...files.values()].map(({ body }) => gzipSync(body).length);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(60_000);
+  });
+
+  it("say that the chain is a developer's own only where they are told so", () => {
+    expect(textOf("/")).not.toContain("data-dev");
+    expect(String(dashboardFiles({ isDev: true }).get("/")?.body)).toContain("<html data-dev lang=");
   });
 
   it("have the content type a browser insists on under nosniff", () => {

@@ -1,6 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { agoOf, etherOf, gweiOf, plural, shortHex, weiOf } from "../../../src/adapters/dashboard/public/dom.js";
-import { progressOf, STAGES, stageOf } from "../../../src/adapters/dashboard/public/stages.js";
+import {
+  ageOf,
+  cut,
+  durationOf,
+  etherOf,
+  gweiOf,
+  plural,
+  shortHex,
+  visible,
+  weiOf,
+} from "../../../src/adapters/dashboard/public/formats.js";
+import { decodedCall } from "../../../src/adapters/dashboard/public/parts/calls.js";
+import { linkTo, parseRoute } from "../../../src/adapters/dashboard/public/routes.js";
+import { progressOf, STAGES, stageDurations, stageOf } from "../../../src/adapters/dashboard/public/stages.js";
 import { STATES, SUB_STATES } from "../../../src/domain/transitions.ts";
 
 describe("amounts", () => {
@@ -41,13 +53,35 @@ describe("words", () => {
     expect(shortHex("0x1234")).toBe("0x1234");
   });
 
-  it("say how long ago, never in the future", () => {
+  it("say how old something is, never from the future", () => {
     const now = Date.parse("2026-01-02T00:00:00Z");
-    expect(agoOf("2026-01-02T00:00:05Z", now)).toBe("0 s ago");
-    expect(agoOf("2026-01-01T23:59:01Z", now)).toBe("59 s ago");
-    expect(agoOf("2026-01-01T23:00:01Z", now)).toBe("59 min ago");
-    expect(agoOf("2026-01-01T00:00:01Z", now)).toBe("23 h ago");
-    expect(agoOf("2025-12-30T00:00:00Z", now)).toBe("3 d ago");
+    expect(ageOf("2026-01-02T00:00:05Z", now)).toBe("0 s");
+    expect(ageOf("2026-01-01T23:59:01Z", now)).toBe("59 s");
+    expect(ageOf("2026-01-01T23:00:01Z", now)).toBe("59 min");
+    expect(ageOf("2026-01-01T00:00:01Z", now)).toBe("23 h 59 min");
+    expect(ageOf("2025-12-30T00:00:00Z", now)).toBe("3 d");
+  });
+
+  it.each([
+    [0, "0 ms"],
+    [-5, "0 ms"],
+    [999.4, "999 ms"],
+    [1_000, "1.0 s"],
+    [59_999, "59 s"],
+    [3_600_000, "1 h"],
+    [5_400_000, "1 h 30 min"],
+  ])("say that %d ms are %s", (ms, text) => {
+    expect(durationOf(ms)).toBe(text);
+  });
+
+  it("spell out what draws nothing or turns its neighbours around", () => {
+    expect(visible("a\u0000b\u202Ec\u200Bd\u2028e\n")).toBe("a⟨U+0000⟩b⟨U+202E⟩c⟨U+200B⟩d⟨U+2028⟩e⟨U+000A⟩");
+    expect(visible("Zoë 東京 🦉 <b>")).toBe("Zoë 東京 🦉 <b>");
+  });
+
+  it("cut what is long, and say how much is missing", () => {
+    expect(cut("x".repeat(10), 10)).toBe("x".repeat(10));
+    expect(cut("x".repeat(12), 10)).toBe(`${"x".repeat(10)}… and 2 characters more`);
   });
 
   it("count", () => {
@@ -66,7 +100,7 @@ describe("stages", () => {
       const { passed, mood } = progressOf(transaction);
       expect(passed).toBeGreaterThanOrEqual(1);
       expect(passed).toBeLessThanOrEqual(STAGES.length);
-      expect(["moving", "done", "failed", "stuck"]).toContain(mood);
+      expect(["moving", "waiting", "done", "closed", "failed", "stuck"]).toContain(mood);
       expect(STAGES).toContain(stageOf(transaction));
     }
   });
@@ -100,5 +134,65 @@ describe("stages", () => {
       passed: 7,
       mood: "failed",
     });
+  });
+
+  it("tell what was ended on purpose from what failed", () => {
+    const moodOf = (subState: string) => progressOf({ state: "FAILED_FINAL", subState, nonce: 3 }).mood;
+    expect(["CANCELLED", "EXPIRED"].map(moodOf)).toEqual(["closed", "closed"]);
+    expect(["REVERTED", "NONCE_CONSUMED_EXTERNALLY"].map(moodOf)).toEqual(["failed", "failed"]);
+  });
+
+  it("took as long as their history says; one that a reorg took back is not over", () => {
+    const at = (ms: number) => new Date(1_760_000_000_000 + ms).toISOString();
+    const step = (event: string, ms: number) => ({ event, firstAt: at(ms) });
+    const history = [step("allocate", 10), step("sign", 30), step("broadcast", 100), step("mine", 1_000)];
+    const moving = { createdAt: at(0), updatedAt: at(1_000), confirmedAt: null, state: "TRACKING", history };
+    expect(stageDurations({ ...moving, receipt: {} })).toEqual([0, 10, 20, 70, 900, null, null]);
+    expect(stageDurations({ ...moving, receipt: null })).toEqual([0, 10, 20, 70, null, null, null]);
+    const over = { ...moving, state: "CONFIRMED", confirmedAt: at(3_000), receipt: {} };
+    expect(stageDurations(over)).toEqual([0, 10, 20, 70, 900, 2_000, 0]);
+  });
+});
+
+describe("addresses of pages", () => {
+  it("come back as they were written", () => {
+    const link = linkTo(["lanes", "1", "0xAb"], { at: 7, text: "a&b=c#d", empty: "" });
+    expect(parseRoute(link)).toEqual({
+      path: "/lanes/1/0xAb",
+      parts: ["lanes", "1", "0xAb"],
+      query: { at: "7", text: "a&b=c#d" },
+    });
+  });
+
+  it("are read even where they are no encoding", () => {
+    expect(parseRoute("#/tx/%E0%A4%A").parts).toEqual(["tx", "%E0%A4%A"]);
+    expect(parseRoute("")).toEqual({ path: "/", parts: [], query: {} });
+  });
+});
+
+describe("calls", () => {
+  const word = (hex: string) => hex.padStart(64, "0");
+  const to = "70997970c51812dc3a010c7d01b50e0d17dc79c8";
+
+  it("are decoded where everybody knows the function", () => {
+    expect(decodedCall(`0xa9059cbb${word(to)}${word("fa")}`)).toEqual({
+      name: "transfer",
+      args: [
+        { name: "to", type: "address", value: `0x${to}` },
+        { name: "amount", type: "uint256", value: "250" },
+      ],
+    });
+    expect(decodedCall("0xd0e30db0")).toEqual({ name: "deposit", args: [] });
+  });
+
+  it.each([
+    ["0x"],
+    ["0xa9059cbb"],
+    [`0xa9059cbb${word(to)}`],
+    [`0xa9059cbb${"f".repeat(64)}${word("fa")}`],
+    [`0xa22cb465${word(to)}${word("2")}`],
+    [`0x12345678${word(to)}`],
+  ])("are left as bytes where they are anything else: %s", (data) => {
+    expect(decodedCall(data)).toBeNull();
   });
 });

@@ -1,4 +1,5 @@
 import { byId } from "./dom.js";
+import { queryOf } from "./routes.js";
 
 /** The page uses the public API and nothing else. */
 
@@ -13,23 +14,56 @@ class ApiProblem extends Error {
   }
 }
 
+/** When the node last answered anything, and since when it does not; `since` is null while it does. */
+const connection = { answeredAt: null, since: null };
+
+/** Answers are held for twenty seconds: none for longer than this, and nobody knows. */
+const SILENT_MS = 40_000;
+
+/** Since when nobody has confirmed what is shown, as a time; null while it is current. */
+export function staleSince(now = Date.now()) {
+  const { answeredAt, since } = connection;
+  if (answeredAt === null) return null;
+  return since !== null || now - answeredAt > SILENT_MS ? new Date(answeredAt).toISOString() : null;
+}
+
 /** A request under /api/v1. Asks for a key where the node wants one, and then goes on as if nothing had been. */
-export async function callApi(path, options = {}) {
+export async function callApi(path, { query = {}, method = "GET", body, headers = {}, signal } = {}) {
+  const text = queryOf(query);
+  const url = `api/v1${path}${text === "" ? "" : `?${text}`}`;
   for (;;) {
     const key = sessionStorage.getItem(KEY);
-    const response = await fetch(`api/v1${path}`, { ...options, headers: headersOf(key, options.body) });
+    const response = await reach(url, {
+      method,
+      headers: { ...headersOf(key, body), ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    });
     if (response.status !== 401) return read(response);
     await askForKey(key);
   }
 }
 
-export async function readReadiness() {
-  const response = await fetch("readyz");
-  return response.json();
+async function reach(url, options) {
+  try {
+    const response = await fetch(url, options);
+    connection.answeredAt = Date.now();
+    connection.since = null;
+    return response;
+  } catch (error) {
+    // A request that this page took back says nothing about the node.
+    if (error.name !== "AbortError") connection.since ??= Date.now();
+    throw error;
+  }
 }
 
 export function hasKey() {
   return sessionStorage.getItem(KEY) !== null;
+}
+
+/** The next request asks for another one. */
+export function forgetKey() {
+  sessionStorage.removeItem(KEY);
 }
 
 function headersOf(key, body) {
@@ -47,7 +81,7 @@ async function read(response) {
 
 let asking = null;
 
-/** Several loops may hit the 401 at once: they share one dialog. A key that changed meanwhile is tried first. */
+/** Several requests may meet the 401 at once: they share one dialog. A key that changed meanwhile is tried first. */
 function askForKey(refused) {
   if (sessionStorage.getItem(KEY) !== refused) return Promise.resolve();
   asking ??= openDialog(refused).finally(() => {
@@ -71,4 +105,10 @@ function openDialog(refused) {
     dialog.oncancel = (event) => event.preventDefault();
     if (!dialog.open) dialog.showModal();
   });
+}
+
+/** `crypto.randomUUID` exists on secure origins only; a dashboard on plain http is not one. */
+export function randomId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

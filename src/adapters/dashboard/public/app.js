@@ -1,100 +1,174 @@
-import { readReadiness } from "./api.js";
-import { byId, h } from "./dom.js";
-import { followFeed } from "./feed.js";
-import { refreshLanes } from "./lanes.js";
-import { listenForSending, offerSending } from "./send.js";
-import { refreshTransactions, tickAges } from "./transactions.js";
+import { staleSince } from "./api.js";
+import { byId, draw, h } from "./dom.js";
+import { listenToKeys } from "./keyboard.js";
+import { clusterPage } from "./pages/cluster.js";
+import { feedPage } from "./pages/feed.js";
+import { lanePage } from "./pages/lane.js";
+import { lanesPage } from "./pages/lanes.js";
+import { nowPage } from "./pages/now.js";
+import { policiesPage } from "./pages/policies.js";
+import { transactionPage } from "./pages/transaction.js";
+import { transactionsPage } from "./pages/transactions.js";
+import { age, empty, tick } from "./parts/words.js";
+import { linkTo, parseRoute } from "./routes.js";
+import { drawTop } from "./top.js";
+import { followWorld } from "./world.js";
 
-const TRANSACTIONS_EVERY_MS = 1_000;
-const LANES_EVERY_MS = 3_000;
-const READINESS_EVERY_MS = 5_000;
-const RETRY_AFTER_MS = 2_000;
+/** A look at the node that a change asks for comes at most this often. */
+const LOOK_MS = 1_000;
 
-let lanes = [];
-
-/** Repeats `work`, never twice at once, sooner when poked, and not at all while the page is hidden. */
-function loop(work, everyMs) {
-  let timer;
-  let running = false;
-  let poked = false;
-  const run = async () => {
-    clearTimeout(timer);
-    if (running) {
-      poked = true;
-      return;
-    }
-    running = true;
-    poked = false;
-    await guarded(work);
-    running = false;
-    timer = setTimeout(run, poked ? 0 : document.hidden ? everyMs * 10 : everyMs);
-  };
-  document.addEventListener("visibilitychange", () => {
-    if (!document.hidden) void run();
-  });
-  return run;
-}
-
-/** Loop → what it has to complain about right now. One that goes well must not hide another that does not. */
-const complaints = new Map();
-
-async function guarded(work) {
-  try {
-    await work();
-    complaints.delete(work);
-  } catch (error) {
-    complaints.set(work, error.status === undefined ? "The node does not answer. Trying again." : error.message);
-  }
-  const [text = ""] = complaints.values();
-  const notice = byId("notice");
-  if (notice.textContent !== text) notice.textContent = text;
-  notice.hidden = text === "";
-}
-
-async function showReadiness() {
-  const { ready, database, chains, draining } = await readReadiness();
-  const signs = [
-    sign(ready, ready ? "ready" : draining ? "draining" : "not ready"),
-    sign(database, database ? "database" : "database does not answer"),
-    ...chains.map(({ chainId, reachable, head }) =>
-      sign(
-        reachable,
-        reachable ? `chain ${chainId}, block ${head?.toLocaleString("en")}` : `chain ${chainId} does not answer`,
-      ),
-    ),
-  ];
-  byId("readiness").replaceChildren(...signs);
-}
-
-function sign(good, text) {
-  return h("li", { class: good ? "good" : "bad" }, text);
-}
-
-async function followForEver(onCompletions) {
-  const position = {};
-  for (;;) {
-    try {
-      await followFeed(position, onCompletions);
-    } catch {
-      byId("completions-state").textContent = "interrupted, trying again";
-      await new Promise((resolve) => setTimeout(resolve, RETRY_AFTER_MS));
-    }
-  }
-}
-
-const updateTransactions = loop(() => refreshTransactions(lanes), TRANSACTIONS_EVERY_MS);
-const updateLanes = loop(async () => {
-  lanes = await refreshLanes();
-  offerSending(lanes);
-}, LANES_EVERY_MS);
-const updateReadiness = loop(showReadiness, READINESS_EVERY_MS);
-const updateAll = () => {
-  void updateTransactions();
-  void updateLanes();
+const NOT_FOUND = {
+  title: () => "Not found",
+  load: async () => null,
+  view: () => empty("There is no such page. ", h("a", { href: linkTo([]) }, "What happens now")),
 };
 
-listenForSending(updateAll);
-setInterval(tickAges, 1_000);
-void updateReadiness();
-void updateLanes().then(updateTransactions);
-void followForEver(updateAll);
+function pageOf({ parts: [kind, id, more] }) {
+  switch (kind) {
+    case undefined:
+      return nowPage;
+    case "tx":
+      return id === undefined ? transactionsPage : transactionPage;
+    case "lanes":
+      return id === undefined ? lanesPage : more === undefined ? NOT_FOUND : lanePage;
+    case "feed":
+      return feedPage;
+    case "cluster":
+      return clusterPage;
+    case "policies":
+      return policiesPage;
+    default:
+      return NOT_FOUND;
+  }
+}
+
+/** What is shown: `data` stays while the same page is asked again, and while the node does not answer. */
+let shown = null;
+
+function open() {
+  shown?.leaving.abort();
+  const route = parseRoute(location.hash);
+  const page = pageOf(route);
+  const isSame = shown?.page === page && shown.route.path === route.path;
+  shown = {
+    route,
+    page,
+    data: isSame ? shown.data : undefined,
+    problem: null,
+    leaving: new AbortController(),
+    timer: undefined,
+    lookedAt: 0,
+    isLooking: false,
+  };
+  if (!isSame) scrollTo(0, 0);
+  redraw();
+  void look();
+  void page.follow?.({ signal: shown.leaving.signal, redraw });
+}
+
+/** Asks the node for what the page shows; never twice at once. */
+async function look() {
+  const mine = shown;
+  clearTimeout(mine.timer);
+  if (mine.isLooking) {
+    mine.isOwed = true;
+    return;
+  }
+  mine.isLooking = true;
+  mine.isOwed = false;
+  try {
+    const data = await mine.page.load({ route: mine.route, signal: mine.leaving.signal });
+    Object.assign(mine, { data, problem: null, lookedAt: Date.now() });
+  } catch (error) {
+    if (mine.leaving.signal.aborted) return;
+    mine.problem = error;
+  }
+  mine.isLooking = false;
+  if (mine !== shown) return;
+  redraw();
+  const again = mine.isOwed ? LOOK_MS : mine.problem !== null ? 2 * LOOK_MS : (mine.page.everyMs?.(mine.data) ?? null);
+  if (again !== null) mine.timer = setTimeout(lookIfSeen, again);
+}
+
+function lookIfSeen() {
+  if (!document.hidden) void look();
+}
+
+/** Soon, however often it is asked for. */
+function lookSoon() {
+  if (document.hidden) return;
+  clearTimeout(shown.timer);
+  shown.timer = setTimeout(look, Math.max(0, shown.lookedAt + LOOK_MS - Date.now()));
+}
+
+function redraw() {
+  const { page, data, problem, route } = shown;
+  const title = `${page.title(data)} · Fencepost`;
+  if (document.title !== title) document.title = title;
+  drawTop(byId("top"), route);
+  const main = byId("main");
+  main.setAttribute("aria-busy", String(data === undefined && problem === null));
+  if (data !== undefined) draw(main, problemOf(problem, true), page.view(data, { route, go, refresh: look }));
+  else draw(main, problem === null ? loading() : problemOf(problem, false));
+  drawStaleness();
+}
+
+function loading() {
+  return h(
+    "div",
+    { class: "loading" },
+    h("h1", { class: "unseen" }, "Loading"),
+    [1, 2, 3].map((line) => h("span", { key: line })),
+  );
+}
+
+/** That the node is gone is said above; what it refused is said here. */
+function problemOf(problem, hasData) {
+  if (problem === null || (hasData && problem.status === undefined)) return null;
+  const text =
+    problem.status === undefined && problem.name === "TypeError"
+      ? "The node does not answer. Trying again."
+      : problem.message;
+  const title = problem.status === 404 ? "Not found" : problem.status === 403 ? "Not allowed" : "This cannot be shown";
+  return h(
+    "div",
+    { class: "card refusal", role: "alert" },
+    h("h1", {}, title),
+    h("p", {}, text),
+    h("button", { type: "button", onclick: look }, "Try again"),
+  );
+}
+
+/** Nothing stays green when nobody says so any more. */
+function drawStaleness() {
+  const since = staleSince();
+  document.documentElement.toggleAttribute("data-stale", since !== null);
+  const notice = byId("notice");
+  notice.hidden = since === null;
+  draw(notice, since === null ? null : ["The node does not answer. What you see is ", age(since, ""), " old."]);
+}
+
+/** The same page with another query; what is typed at an address is a place to come back to. */
+function go(query) {
+  location.hash = linkTo(shown.route.parts, query);
+}
+
+byId("skip").onclick = (event) => {
+  event.preventDefault();
+  byId("main").focus();
+};
+addEventListener("hashchange", open);
+addEventListener("look-again", look);
+addEventListener("redraw", redraw);
+document.addEventListener("visibilitychange", () => document.hidden || void look());
+// That the node is gone shows without an answer; the page itself is drawn again only where that begins or ends.
+let wasStale = false;
+setInterval(() => {
+  tick();
+  const isStale = staleSince() !== null;
+  if (isStale || wasStale) redraw();
+  wasStale = isStale;
+}, LOOK_MS);
+listenToKeys();
+open();
+followWorld({ onNews: redraw, onMoved: lookSoon });

@@ -1,66 +1,87 @@
-/** Text only ever becomes text: what callers wrote into request ids or metadata can not become markup here. */
-
 /**
- * An element with properties (class, title, ...), `on` handlers and children; null children are left out.
+ * What a page should look like (`h`) and how it comes to look like that (`draw`). Text only ever becomes text: there is no way
+ * from here to markup, whatever a caller wrote into a request id or a contract into its error.
  */
-export function h(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (value === null || value === undefined || value === false) continue;
-    element.setAttribute(name, value === true ? "" : String(value));
+
+const KEY = Symbol("key");
+const PROPERTIES = Symbol("properties");
+const SVG = "http://www.w3.org/2000/svg";
+const SVG_TAGS = new Set(["svg", "path", "rect", "line", "polyline"]);
+/** Set as properties: what the user typed or chose is not in the attribute. */
+const LIVE = new Set(["value", "checked", "disabled", "selected", "open"]);
+/** Links lead into this page, beside it, or to an http address: never to a script. */
+const SAFE_LINK = /^(#|https?:\/\/|[a-z]+$)/i;
+
+/** An element to be: attributes, `on…` handlers, `style` as an object, `key` to recognise it in a list. */
+export function h(tag, properties, ...children) {
+  const { key, ...rest } = properties ?? {};
+  return { tag, key, properties: rest, children: flat(children) };
+}
+
+function flat(children) {
+  return children
+    .flat(Number.POSITIVE_INFINITY)
+    .filter((child) => child !== null && child !== undefined && child !== false);
+}
+
+/** Makes the children of `parent` what they should be, and touches only what is different: focus and scrolling stay. */
+export function draw(parent, ...wanted) {
+  const keyed = new Map();
+  for (const node of parent.childNodes) if (node[KEY] !== undefined) keyed.set(node[KEY], node);
+  let next = parent.firstChild;
+  for (const each of flat(wanted)) {
+    const node = found(each, next, keyed) ?? made(each);
+    if (node === next) next = next.nextSibling;
+    else parent.insertBefore(node, next);
+    if (typeof each === "object") update(node, each);
+    else if (node.data !== String(each)) node.data = String(each);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  while (next !== null) {
+    const after = next.nextSibling;
+    next.remove();
+    next = after;
+  }
+}
+
+function found(each, next, keyed) {
+  const node = each.key === undefined ? next : (keyed.get(each.key) ?? null);
+  if (node === null || node[KEY] !== each.key) return null;
+  return node.nodeName.toLowerCase() === (each.tag ?? "#text") ? node : null;
+}
+
+function made(each) {
+  if (typeof each !== "object") return document.createTextNode("");
+  const element = SVG_TAGS.has(each.tag) ? document.createElementNS(SVG, each.tag) : document.createElement(each.tag);
+  element[KEY] = each.key;
+  element[PROPERTIES] = {};
   return element;
+}
+
+function update(element, { properties, children }) {
+  const before = element[PROPERTIES] ?? {};
+  for (const name of Object.keys(before)) if (!(name in properties)) set(element, name, null);
+  draw(element, children);
+  for (const [name, value] of Object.entries(properties)) {
+    // What the user can change is compared with what is there, all else with what was drawn last.
+    const current = LIVE.has(name) ? element[name] : before[name];
+    if (current !== value) set(element, name, value);
+  }
+  element[PROPERTIES] = properties;
+}
+
+function set(element, name, value) {
+  if (name.startsWith("on")) element[name] = value;
+  else if (LIVE.has(name) && name in element) element[name] = value ?? "";
+  // What a field begins with: typed over, it stays.
+  else if (name === "initially") element.setAttribute("value", value ?? "");
+  else if (name === "style") for (const [rule, to] of Object.entries(value ?? {})) element.style.setProperty(rule, to);
+  else if (value === null || value === undefined || value === false) element.removeAttribute(name);
+  else if (name === "href" && !SAFE_LINK.test(value)) element.removeAttribute(name);
+  else element.setAttribute(name, value === true ? "" : String(value));
 }
 
 export function byId(id) {
   const element = document.getElementById(id);
   if (element === null) throw new Error(`the page has no element #${id}`);
   return element;
-}
-
-export function shortHex(hex) {
-  return hex.length <= 14 ? hex : `${hex.slice(0, 6)}…${hex.slice(-4)}`;
-}
-
-/** Hex that is cut short on the page, whole in its title. */
-export function hexOf(hex) {
-  return hex === null ? h("span", { class: "quiet" }, "none yet") : h("code", { title: hex }, shortHex(hex));
-}
-
-const WEI_DIGITS = 18;
-
-export function etherOf(wei) {
-  const digits = wei.padStart(WEI_DIGITS + 1, "0");
-  const whole = digits.slice(0, -WEI_DIGITS).replace(/\B(?=(\d{3})+$)/g, ",");
-  const fraction = digits.slice(-WEI_DIGITS).slice(0, 4).replace(/0+$/, "");
-  if (whole === "0" && fraction === "" && wei !== "0") return "< 0.0001";
-  return fraction === "" ? whole : `${whole}.${fraction}`;
-}
-
-export function gweiOf(wei) {
-  const gwei = Number(wei) / 1e9;
-  return gwei.toLocaleString("en", { maximumSignificantDigits: 4 });
-}
-
-/** Decimal ether to wei, without a detour through floating point. */
-export function weiOf(ether) {
-  const [whole, fraction = ""] = ether.split(".");
-  return BigInt(whole + fraction.padEnd(WEI_DIGITS, "0")).toString();
-}
-
-export function timeOf(iso) {
-  return new Date(iso).toLocaleTimeString([], { hour12: false });
-}
-
-export function agoOf(iso, now) {
-  const seconds = Math.max(0, Math.round((now - Date.parse(iso)) / 1000));
-  if (seconds < 60) return `${seconds} s ago`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
-  return `${Math.floor(seconds / 86_400)} d ago`;
-}
-
-export function plural(count, word) {
-  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 }

@@ -1,0 +1,93 @@
+/** Numbers, times and names as people read them. */
+
+export function shortHex(hex) {
+  return hex.length <= 14 ? hex : `${hex.slice(0, 6)}…${hex.slice(-4)}`;
+}
+
+/** An id of a transaction begins with its time: its end tells it from its neighbours. */
+export function shortId(txId) {
+  return txId.length <= 14 ? txId : `…${txId.slice(-8)}`;
+}
+
+const WEI_DIGITS = 18;
+
+export function etherOf(wei) {
+  const digits = wei.padStart(WEI_DIGITS + 1, "0");
+  const whole = digits.slice(0, -WEI_DIGITS).replace(/\B(?=(\d{3})+$)/g, ",");
+  const fraction = digits.slice(-WEI_DIGITS).slice(0, 4).replace(/0+$/, "");
+  if (whole === "0" && fraction === "" && wei !== "0") return "< 0.0001";
+  return fraction === "" ? whole : `${whole}.${fraction}`;
+}
+
+export function gweiOf(wei) {
+  const gwei = Number(wei) / 1e9;
+  return gwei.toLocaleString("en", { maximumSignificantDigits: 4 });
+}
+
+/** A decimal number of units with so many digits, without a detour through floating point. */
+export function weiOf(amount, digits = WEI_DIGITS) {
+  const [whole, fraction = ""] = amount.split(".");
+  return BigInt(whole + fraction.padEnd(digits, "0")).toString();
+}
+
+export const GWEI_DIGITS = 9;
+
+export function countOf(number) {
+  return number.toLocaleString("en");
+}
+
+export function plural(count, word, words = `${word}s`) {
+  return `${countOf(count)} ${count === 1 ? word : words}`;
+}
+
+export function timeOf(iso) {
+  return new Date(iso).toLocaleTimeString([], { hour12: false });
+}
+
+/** Date and time, to the second, where the day matters. */
+export function momentOf(iso) {
+  return new Date(iso).toLocaleString([], { dateStyle: "medium", timeStyle: "medium", hour12: false });
+}
+
+/** "320 ms", "4.2 s", "3 min", "2 h 5 min", "3 d". */
+export function durationOf(ms) {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  const seconds = ms / 1_000;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} d`;
+}
+
+/** Whole seconds and up: what ticks on the page. */
+export function ageOf(iso, now) {
+  const ms = Math.max(0, now - Date.parse(iso));
+  return ms < 10_000 ? `${Math.floor(ms / 1_000)} s` : durationOf(ms);
+}
+
+/**
+ * Characters that draw nothing, or turn the text around them (line ends, NUL, marks of writing direction, zero widths), are
+ * spelled out: what is read is what is there.
+ */
+const UNSEEN = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+
+export function visible(text) {
+  return text.replaceAll(UNSEEN, (character) => `⟨${codeOf(character)}⟩`);
+}
+
+function codeOf(character) {
+  return `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+}
+
+/** Longer texts are cut, and say how much of them is missing. */
+export function cut(text, most = 2_000) {
+  return text.length <= most ? text : `${text.slice(0, most)}… and ${plural(text.length - most, "character")} more`;
+}
+
+/** "NONCE_CONSUMED_EXTERNALLY" → "nonce consumed externally". */
+export function wordsOf(code) {
+  return code.toLowerCase().replaceAll("_", " ");
+}

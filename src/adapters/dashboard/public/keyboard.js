@@ -1,0 +1,46 @@
+import { byId } from "./dom.js";
+import { linkTo } from "./routes.js";
+
+const PLACES = { n: [], t: ["tx"], l: ["lanes"], f: ["feed"], c: ["cluster"], p: ["policies"] };
+/** What `j` and `k` step through: the first link of each row and of each trouble. */
+const ROWS = "main tbody tr, main .trouble";
+
+/** `g` was pressed, and the next key says where to. */
+let isGoing = false;
+
+export function listenToKeys() {
+  document.addEventListener("keydown", (event) => {
+    if (
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      isTyping(event.target) ||
+      document.querySelector("dialog[open]")
+    )
+      return;
+    const place = isGoing ? PLACES[event.key] : undefined;
+    isGoing = event.key === "g" && !isGoing;
+    if (place !== undefined) location.hash = linkTo(place);
+    else if (event.key === "/") byId("search").focus();
+    else if (event.key === "?") byId("help-dialog").showModal();
+    else if (event.key === "j") step(1);
+    else if (event.key === "k") step(-1);
+    else return;
+    event.preventDefault();
+  });
+}
+
+function isTyping({ tagName }) {
+  return tagName === "INPUT" || tagName === "TEXTAREA" || tagName === "SELECT";
+}
+
+/** The row's own link, by which it is called; not the first that happens to stand in it. */
+function step(by) {
+  const links = [...document.querySelectorAll(ROWS)]
+    .map((row) => row.querySelector("a.name, a.hex, a"))
+    .filter((link) => link !== null);
+  if (links.length === 0) return;
+  const at = links.findIndex((link) => link.closest("tr, .trouble").contains(document.activeElement));
+  const next = at < 0 ? (by > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, at + by));
+  links[next].focus();
+}

@@ -1,0 +1,159 @@
+import { callApi } from "../api.js";
+import { h } from "../dom.js";
+import { countOf, plural } from "../formats.js";
+import { stopEverything } from "../parts/actions.js";
+import { orderButton } from "../parts/order-dialog.js";
+import { age, cell, empty, laneLink, quiet, said, section, table } from "../parts/words.js";
+import { linkTo } from "../routes.js";
+
+const LATEST = 50;
+const LOOK_MS = 5_000;
+
+/** Who is there, who acts for how much, and what changed hands. */
+export const clusterPage = {
+  title: () => "Cluster",
+
+  async load({ signal }) {
+    const [nodes, past] = await Promise.all([
+      callApi("/nodes", { signal }),
+      callApi("/cluster/history", { query: { limit: LATEST }, signal }),
+    ]);
+    return { nodes: nodes.items, past };
+  },
+
+  everyMs: () => LOOK_MS,
+
+  view({ nodes, past }, { refresh }) {
+    const left = past.nodes.filter(({ state }) => state !== "alive");
+    const versions = new Set(nodes.map(({ version }) => version));
+    const aside = quiet(
+      versions.size > 1
+        ? `${plural(versions.size, "version")}: an upgrade is under way`
+        : `version ${[...versions][0] ?? "unknown"}`,
+    );
+    return [
+      h(
+        "div",
+        { class: "title" },
+        h("h1", {}, "Cluster"),
+        quiet(plural(nodes.length, "node")),
+        h("div", { class: "buttons end" }, orderButton(stopEverything(), {}, refresh)),
+      ),
+      section("Nodes", { aside }, nodes.length === 0 ? empty("No node is alive.") : alive(nodes)),
+      section(
+        "Takeovers",
+        { aside: quiet("a lane that came to another node") },
+        past.takeovers.length === 0 ? empty("No lane has changed hands.") : takeovers(past.takeovers),
+      ),
+      section(
+        "Nodes that left",
+        {},
+        left.length === 0 ? empty("None, as far as the database remembers.") : formerNodes(left),
+      ),
+      section("Database", { aside: quiet("its history, as the nodes saw it") }, databases(past.database)),
+    ];
+  },
+};
+
+/** A heartbeat is written several times a second; one this old is late. */
+const LATE_MS = 10_000;
+
+function alive(nodes) {
+  const most = Math.max(...nodes.map(({ lanes }) => lanes), 1);
+  const rows = nodes.map(({ nodeId, instanceId, url, version, mode, startedAt, heartbeatAt, lanes }) => {
+    const isLate = Date.now() - Date.parse(heartbeatAt) > LATE_MS;
+    return h(
+      "tr",
+      { key: instanceId },
+      cell(
+        "grow",
+        h("b", { title: instanceId }, said(nodeId, 60)),
+        " ",
+        quiet(url === "" ? "embedded" : said(url, 60)),
+      ),
+      cell(
+        "fee",
+        h(
+          "div",
+          { class: "fee-bar" },
+          h("a", { class: "mono", href: linkTo(["lanes"], { owner: nodeId }) }, countOf(lanes)),
+          h(
+            "span",
+            { class: "track", "aria-hidden": "true" },
+            h("span", { class: "fill", style: { width: `${(100 * lanes) / most}%` } }),
+          ),
+        ),
+      ),
+      cell("wide", said(version, 30)),
+      cell("wide", mode),
+      cell("right wide", age(startedAt)),
+      cell("right", h("span", { class: isLate ? "bad" : null }, age(heartbeatAt))),
+    );
+  });
+  return table(
+    "Nodes",
+    [
+      ["Node", "grow"],
+      ["Lanes", "fee"],
+      ["Version", "wide"],
+      ["Mode", "wide"],
+      ["Started", "right wide"],
+      ["Heartbeat", "right"],
+    ],
+    rows,
+  );
+}
+
+function takeovers(items) {
+  const rows = items.map(({ chainId, signer, from, to, fencingToken, why, at }) =>
+    h(
+      "tr",
+      { key: `${chainId}${signer}${fencingToken}` },
+      cell("right", age(at)),
+      cell("", laneLink(chainId, signer)),
+      cell("", from === null ? quiet("nobody") : said(from, 40), " → ", said(to, 40)),
+      cell("right mono", String(fencingToken)),
+      cell("grow wide", why === null ? "" : said(why, 200)),
+    ),
+  );
+  return table(
+    "Takeovers",
+    [["When", "right"], ["Lane"], ["From and to"], ["Token", "right"], ["Why", "grow wide"]],
+    rows,
+  );
+}
+
+const MOODS = { alive: "done", draining: "waiting", expired: "failed", gone: "closed" };
+
+function formerNodes(items) {
+  const rows = items.map(({ nodeId, instanceId, version, startedAt, heartbeatAt, state }) =>
+    h(
+      "tr",
+      { key: instanceId },
+      cell("grow", h("span", { title: instanceId }, said(nodeId, 60))),
+      cell("", h("span", { class: `state ${MOODS[state]}` }, h("b", {}, state))),
+      cell("wide", said(version, 30)),
+      cell("right wide", age(startedAt)),
+      cell("right", age(heartbeatAt)),
+    ),
+  );
+  return table(
+    "Nodes that left",
+    [["Node", "grow"], ["State"], ["Version", "wide"], ["Started", "right wide"], ["Last heartbeat", "right"]],
+    rows,
+  );
+}
+
+function databases(items) {
+  const rows = items.map(({ epoch, systemIdentifier, timeline, mayHaveLost, seenAt }) =>
+    h(
+      "tr",
+      { key: `${epoch}${seenAt}` },
+      cell("right mono", countOf(epoch)),
+      cell("grow mono", said(systemIdentifier, 40), quiet(`, timeline ${timeline}`)),
+      cell("", mayHaveLost ? h("span", { class: "tag bad" }, "commits may be lost") : quiet("complete")),
+      cell("right", age(seenAt)),
+    ),
+  );
+  return table("Database", [["Epoch", "right"], ["Identifier", "grow"], ["Commits"], ["Seen", "right"]], rows);
+}

@@ -1,0 +1,111 @@
+import { callApi } from "../api.js";
+import { h } from "../dom.js";
+import { countOf, timeOf } from "../formats.js";
+import { cell, chainName, empty, laneLink, quiet, table, transactionLink } from "../parts/words.js";
+import { stateOf } from "../stages.js";
+import { pause } from "../world.js";
+
+const PAGE = 1_000;
+const KEPT = 200;
+const WAIT_SECONDS = 20;
+const RETRY_MS = 2_000;
+
+/** What was read so far; kept while the page is another, gone on with when it is this one again. */
+const feed = { after: null, epoch: undefined, items: [], state: "looking for the end of the feed" };
+
+/** Outcomes as they are decided, in the one order that every reader sees. */
+export const feedPage = {
+  title: () => "Feed",
+  load: async () => feed,
+
+  /** Runs while the page is open. */
+  async follow({ signal, redraw }) {
+    while (!signal.aborted) {
+      try {
+        await readOn(signal, redraw);
+      } catch {
+        if (signal.aborted) return;
+        feed.state = "interrupted, trying again";
+        redraw();
+        await pause(RETRY_MS);
+      }
+    }
+  },
+
+  view({ items, state }) {
+    return [
+      h("div", { class: "title" }, h("h1", {}, "Completions"), h("span", { class: "quiet", id: "feed-state" }, state)),
+      items.length === 0
+        ? empty("Nothing yet. A transaction appears here once its outcome is final.")
+        : table(
+            "Completions",
+            [
+              ["Number", "right"],
+              ["Outcome"],
+              ["Transaction", "grow"],
+              ["Nonce", "right mid"],
+              ["Signer", "wide"],
+              ["At", "right"],
+            ],
+            items.map(row),
+          ),
+    ];
+  },
+};
+
+function row(completion) {
+  const { seq, chainId, signer, nonce, settled, at } = completion;
+  return h(
+    "tr",
+    { key: seq, class: "completion" },
+    cell("right mono seq", countOf(seq)),
+    cell("", stateOf(completion), settled ? null : h("span", { class: "tag" }, "not settled")),
+    cell("grow", transactionLink(completion)),
+    cell("right mono mid", nonce === null ? quiet("none") : countOf(nonce)),
+    cell("wide", laneLink(chainId, signer), " ", chainName(chainId)),
+    cell("right", timeOf(at)),
+  );
+}
+
+async function readOn(signal, redraw) {
+  if (feed.after === null) await findTail(signal);
+  feed.state = `live, at ${countOf(feed.after)}`;
+  redraw();
+  take(await readPage({ after: feed.after, epoch: feed.epoch, wait: WAIT_SECONDS }, signal));
+}
+
+function take({ items, next, epoch }) {
+  Object.assign(feed, { after: next, epoch, items: [...items.toReversed(), ...feed.items].slice(0, KEPT) });
+}
+
+/** A new epoch is part of life: go on where the node says. */
+async function readPage(query, signal) {
+  try {
+    return await callApi("/tx/completions", { query, signal });
+  } catch (error) {
+    if (error.code !== "EPOCH_CHANGED" && error.code !== "FEED_TRUNCATED") throw error;
+    const { epoch = query.epoch, resumeAfter } = error.problem;
+    if (resumeAfter === undefined) throw error;
+    return { epoch, next: resumeAfter, items: [] };
+  }
+}
+
+/**
+ * The end of the feed, without reading a million entries: sequence numbers have no gaps, so the last one is found by
+ * doubling and halving. A short feed is shown whole.
+ */
+async function findTail(signal) {
+  const first = await readPage({ after: 0, limit: PAGE }, signal);
+  if (first.items.length < PAGE) return take(first);
+  const { epoch } = first;
+  const isReached = async (seq) => (await readPage({ after: seq, limit: 1, epoch }, signal)).items.length > 0;
+  let known = first.next;
+  let beyond = known * 2;
+  while (await isReached(beyond)) [known, beyond] = [beyond, beyond * 2];
+  while (beyond - known > 1) {
+    const middle = Math.floor((known + beyond) / 2);
+    if (await isReached(middle)) known = middle;
+    else beyond = middle;
+  }
+  return take({ items: [], next: Math.max(0, known + 1 - KEPT), epoch });
+}

@@ -1,0 +1,243 @@
+import { callApi } from "../api.js";
+import { h } from "../dom.js";
+import { countOf, etherOf, gweiOf, shortHex, wordsOf } from "../formats.js";
+import { ordersForLane, wordOf } from "../parts/actions.js";
+import { attemptsTable } from "../parts/attempts.js";
+import { explanation } from "../parts/explanation.js";
+import { orderButton } from "../parts/order-dialog.js";
+import { ruler, windowOf } from "../parts/ruler.js";
+import { transactionTable } from "../parts/transaction-rows.js";
+import {
+  age,
+  cell,
+  code,
+  copyButton,
+  empty,
+  explored,
+  facts,
+  left,
+  number,
+  quiet,
+  said,
+  section,
+  table,
+  transactionLink,
+} from "../parts/words.js";
+import { toTransactions } from "../routes.js";
+import { chainOf, world } from "../world.js";
+import { laneState } from "./lanes.js";
+
+const MOVING_MS = 2_000;
+const NEWEST = 10;
+/** The chain is asked for a balance once for each visit; after that, what the node knows is shown. */
+const asked = new Set();
+
+/** One signer on one chain: its nonces, what stands at the head of its line, who acts for it. */
+export const lanePage = {
+  title: ({ lane } = {}) => (lane === undefined ? "Lane" : `Lane ${shortHex(lane.signer)}`),
+
+  async load({ route, signal }) {
+    const [, chain, signer] = route.parts;
+    const lane = await laneOf(chain, signer, signal);
+    const { chainId } = lane;
+    const shown = windowOf(route.query, lane);
+    const head = lane.headOfLine?.txId;
+    const [nonces, newest, first, explained] = await Promise.all([
+      callApi(`/signers/${signer}/nonces`, { query: { chainId, from: shown.from, to: shown.to }, signal }),
+      callApi("/tx", { query: { signer, chainId, limit: NEWEST }, signal }),
+      head === undefined ? null : callApi(`/tx/${head}`, { signal }),
+      head === undefined ? null : callApi(`/tx/${head}/explain`, { signal }),
+    ]);
+    return { lane, shown, nonces, newest: newest.items, first, explained };
+  },
+
+  everyMs: ({ lane }) => (lane.pending + lane.stuck > 0 ? MOVING_MS : null),
+
+  view({ lane, shown, nonces, newest, first, explained }, { route, go, refresh }) {
+    const { chainId, signer } = lane;
+    const baseFee = chainOf(chainId)?.baseFee ?? null;
+    return [
+      heading(lane, refresh),
+      notices(lane),
+      first === null ? null : explanation(explained, first, { baseFee, refresh }),
+      section("Nonces", { aside: quiet("next ", number(lane.cursor ?? 0)) }, ruler(nonces, shown, { route, go, lane })),
+      h(
+        "div",
+        { class: "columns" },
+        h("div", {}, standing(lane, baseFee), holes(lane), decisions(lane)),
+        h(
+          "div",
+          {},
+          first === null
+            ? null
+            : section(
+                "Head of line",
+                { aside: [transactionLink(first), ` nonce ${countOf(first.nonce)}`] },
+                attemptsTable(first, baseFee),
+              ),
+          section(
+            "Newest transactions",
+            { aside: h("a", { href: toTransactions({ signer, chain: chainId }) }, "all of this lane") },
+            newest.length === 0
+              ? empty("Nothing was sent from here yet.")
+              : transactionTable("Newest transactions", newest, true),
+          ),
+        ),
+      ),
+    ];
+  },
+};
+
+async function laneOf(chain, signer, signal) {
+  const isFirst = !asked.has(signer);
+  asked.add(signer);
+  const query = isFirst ? { fresh: "true" } : {};
+  const { items } = await callApi(`/signers/${encodeURIComponent(signer)}`, { query, signal });
+  const lane = items.find(({ chainId }) => String(chainId) === chain) ?? items[0];
+  if (lane === undefined) throw new Error("This signer has no lane here.");
+  return lane;
+}
+
+function heading(lane, refresh) {
+  const { chainId, signer } = lane;
+  const kills = (world.attention?.items ?? []).filter(({ code: word }) => word === "KILLED");
+  const orders = ordersForLane(
+    lane,
+    kills.some((each) => each.signer === signer),
+  );
+  const [first, ...rest] = orders;
+  return h(
+    "div",
+    { class: "title" },
+    h("h1", {}, h("span", { class: "mono" }, shortHex(signer)), " ", quiet(`chain ${chainId}`)),
+    laneState(lane),
+    copyButton(signer, "the address"),
+    h("div", { class: "buttons end" }, orderButton(first, {}, refresh), more(rest, refresh)),
+  );
+}
+
+function more(orders, refresh) {
+  return h(
+    "details",
+    { class: "others menu" },
+    h("summary", {}, "More actions"),
+    h(
+      "div",
+      { class: "buttons" },
+      orders.map((order) => h("span", { key: wordOf(order) }, orderButton(order, {}, refresh))),
+    ),
+  );
+}
+
+function notices({ suspendedBy, signerAway }) {
+  return [
+    suspendedBy === "HISTORY"
+      ? h(
+          "p",
+          { class: "notice bad" },
+          "The database may lack commits: this lane gives no nonce and sends nothing until an operator resumes it.",
+        )
+      : null,
+    signerAway === null
+      ? null
+      : h(
+          "p",
+          { class: "notice bad" },
+          "Nothing is signed: ",
+          said(signerAway.reason),
+          ", for ",
+          age(signerAway.since, ""),
+          ".",
+        ),
+  ];
+}
+
+function standing(lane, baseFee) {
+  const { chainId, signer, pending, confirmed, failed, stuck, reserved, chainCounts, balance, owner, lease } = lane;
+  const count = (state, value) =>
+    value === 0 ? "0" : h("a", { href: toTransactions({ signer, chain: chainId, state }) }, countOf(value));
+  return section(
+    "How it stands",
+    {},
+    facts(
+      ["Address", explored(chainId, "address", signer, code(signer))],
+      [
+        "Owner",
+        owner === null
+          ? "no node acts for it now"
+          : [said(owner.nodeId, 60), lease === null ? null : quiet(`, token ${lease.fencingToken}`)],
+      ],
+      lease === null ? null : ["Lease", [left(lease.expiresAt), quiet(" unless its heartbeat renews it")]],
+      ["Balance", balance === null ? quiet("not asked yet") : `${etherOf(balance)} ether`],
+      [
+        "Chain counts",
+        chainCounts === null
+          ? quiet("not asked yet")
+          : [
+              countOf(chainCounts.latest),
+              quiet(" mined"),
+              chainCounts.pending === null ? null : [", ", countOf(chainCounts.pending), quiet(" with its pool")],
+            ],
+      ],
+      ["Market", baseFee === null ? quiet("unknown") : `${gweiOf(baseFee)} gwei base fee`],
+      [
+        "Pending",
+        [
+          count("TRACKING", pending),
+          stuck > 0
+            ? [
+                ", ",
+                h(
+                  "a",
+                  { class: "bad", href: toTransactions({ signer, chain: chainId, state: "STUCK" }) },
+                  `${countOf(stuck)} stuck`,
+                ),
+              ]
+            : null,
+        ],
+      ],
+      ["Over", [count("CONFIRMED", confirmed), " confirmed, ", count("FAILED_FINAL", failed), " failed or cancelled"]],
+      reserved === 0 ? null : ["Reserved", countOf(reserved)],
+    ),
+  );
+}
+
+function holes({ holes: open }) {
+  if (open.length === 0) return null;
+  const rows = open.map(({ nonce, why, detail, since }) =>
+    h(
+      "tr",
+      { key: nonce },
+      cell("right mono", countOf(nonce)),
+      cell("", wordsOf(why)),
+      cell("grow", said(detail, 300)),
+      cell("right", age(since)),
+    ),
+  );
+  return section(
+    "Holes",
+    { aside: quiet("everything above the lowest waits") },
+    table("Holes", [["Nonce", "right"], ["Why"], ["Detail", "grow"], ["Since", "right"]], rows),
+  );
+}
+
+function decisions({ decisions: taken = [] }) {
+  if (taken.length === 0) return null;
+  return section(
+    "Decisions",
+    {},
+    h(
+      "ol",
+      { class: "timeline" },
+      taken.map(({ action, actor, reason, nodeId, fencingToken, at }) =>
+        h(
+          "li",
+          { key: `${at}${action}` },
+          age(at),
+          h("div", {}, h("b", {}, action), " by ", said(actor, 80), h("p", { class: "reason" }, said(reason, 400))),
+          h("span", { class: "by" }, nodeId === null ? null : [said(nodeId, 40), `, token ${fencingToken}`]),
+        ),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,116 @@
+import { callApi } from "../api.js";
+import { h } from "../dom.js";
+import { countOf, durationOf, etherOf, plural } from "../formats.js";
+import { chainFilter, paging, textFilter } from "../parts/filters.js";
+import { cell, chainName, empty, laneLink, quiet, said, table } from "../parts/words.js";
+import { linkTo, toTransaction, toTransactions } from "../routes.js";
+
+const PAGE = 100;
+
+const COLUMNS = [
+  ["Signer", "grow"],
+  ["State"],
+  ["Next nonce", "right"],
+  ["Pending", "right"],
+  ["Oldest", "right wide"],
+  ["Confirmed", "right wide"],
+  ["Failed", "right wide"],
+  ["Ether", "right"],
+  ["Owner", "wide"],
+];
+
+/** Every lane, a page at a time: the node asks the chain nothing for it. */
+export const lanesPage = {
+  title: () => "Lanes",
+
+  load({ route, signal }) {
+    const { needs, chain, owner, after } = route.query;
+    return callApi("/signers", { query: { needs, chainId: chain, owner, after, limit: PAGE }, signal });
+  },
+
+  view({ items, next }, { route, go }) {
+    const { query } = route;
+    return [
+      h("div", { class: "title" }, h("h1", {}, "Lanes"), quiet("a signer on a chain: its own order, its own lease")),
+      filters(query, go),
+      items.length === 0 ? nothing(query) : table("Lanes", COLUMNS, items.map(row)),
+      paging(["lanes"], query, next),
+    ];
+  },
+};
+
+function filters(query, go) {
+  const tab = (needs, label) =>
+    h(
+      "a",
+      {
+        href: linkTo(["lanes"], { ...query, needs, after: undefined }),
+        "aria-current": query.needs === needs ? "true" : null,
+      },
+      label,
+    );
+  return h(
+    "form",
+    { class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
+    h("nav", { class: "tabs", "aria-label": "Which lanes" }, tab(undefined, "all"), tab("attention", "need attention")),
+    h("div", { class: "fields" }, chainFilter(query, go), textFilter("Node", "owner", { query, go, size: 14 })),
+  );
+}
+
+function nothing({ needs, chain, owner }) {
+  if (needs === undefined && chain === undefined && owner === undefined) {
+    return empty("No signer is configured, and no lane was ever used.");
+  }
+  return empty(
+    needs === undefined ? "No lane is like that. " : "None: every lane goes its way. ",
+    h("a", { href: linkTo(["lanes"]) }, "Show all lanes"),
+  );
+}
+
+function row(lane) {
+  const {
+    chainId,
+    signer,
+    cursor,
+    pending,
+    confirmed,
+    failed,
+    oldestPendingAgeSeconds: oldest,
+    headOfLine,
+    balance,
+    owner,
+  } = lane;
+  const count = (state, number) =>
+    number === 0 ? quiet("0") : h("a", { href: toTransactions({ signer, chain: chainId, state }) }, countOf(number));
+  return h(
+    "tr",
+    { key: `${chainId}:${signer}`, class: cursor === null ? "unused" : null },
+    cell("grow", laneLink(chainId, signer), " ", chainName(chainId)),
+    cell("", laneState(lane)),
+    cell("right mono", cursor === null ? quiet("unused") : countOf(cursor)),
+    cell("right mono", count("TRACKING", pending)),
+    cell(
+      "right wide",
+      oldest === null || headOfLine === null
+        ? quiet("–")
+        : h("a", { href: toTransaction(headOfLine.txId) }, durationOf(oldest * 1_000)),
+    ),
+    cell("right wide mono", count("CONFIRMED", confirmed)),
+    cell("right wide mono", count("FAILED_FINAL", failed)),
+    cell("right mono", balance === null ? quiet("not asked") : etherOf(balance)),
+    cell("wide", owner === null ? quiet("none") : said(owner.nodeId, 40)),
+  );
+}
+
+/** The worst that can be said of it. */
+export function laneState({ stuck, holes, signerAway, suspendedBy, pending, cursor, reserved }) {
+  const state = (mood, text) => h("span", { class: `state ${mood}` }, h("b", {}, text));
+  if (suspendedBy === "HISTORY") return state("stuck", "waits for an operator");
+  if (stuck > 0) return state("stuck", `${countOf(stuck)} stuck`);
+  if (holes.length > 0) return state("stuck", plural(holes.length, "hole"));
+  if (signerAway !== null) return state("failed", "signer away");
+  if (suspendedBy === "OPERATOR") return state("waiting", "suspended");
+  if (pending > 0) return state("moving", "moving");
+  if (reserved > 0) return state("waiting", `${countOf(reserved)} reserved`);
+  return state("closed", cursor === null ? "unused" : "idle");
+}

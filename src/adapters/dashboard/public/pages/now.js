@@ -1,0 +1,260 @@
+import { callApi, staleSince } from "../api.js";
+import { h } from "../dom.js";
+import { countOf, durationOf, gweiOf, plural, wordsOf } from "../formats.js";
+import { meaningOf } from "../parts/actions.js";
+import { orderButton } from "../parts/order-dialog.js";
+import { testTransfers } from "../parts/test-transfers.js";
+import { age, cell, laneLink, quiet, said, section, table } from "../parts/words.js";
+import { linkTo, toLane, toTransaction, toTransactions } from "../routes.js";
+import { world } from "../world.js";
+import { firstSteps } from "./transactions.js";
+
+const MOODS = { CRITICAL: "critical", ERROR: "error", WARNING: "warning" };
+
+/** What needs somebody, worst first; under it how everything goes. */
+export const nowPage = {
+  title: () => "Now",
+
+  async load({ signal }) {
+    const [attention, overview] = await Promise.all([
+      world.attention ?? callApi("/attention", { signal }),
+      world.overview ?? callApi("/overview", { signal }),
+    ]);
+    const isNew = total(overview.states) === 0;
+    const signers = isNew || world.isDev ? (await callApi("/signers", { query: { limit: 20 }, signal })).items : [];
+    world.attention ??= attention;
+    world.overview ??= overview;
+    return { isNew, signers };
+  },
+
+  view({ isNew, signers }, { refresh }) {
+    const { attention, overview } = world;
+    return [
+      headline(attention, overview),
+      attention.items.length === 0
+        ? null
+        : h(
+            "ol",
+            { class: "troubles" },
+            attention.items.map((item) => trouble(item, refresh)),
+          ),
+      attention.more > 0 ? h("p", { class: "quiet" }, `and ${countOf(attention.more)} more`) : null,
+      isNew ? firstSteps(signers) : null,
+      figures(overview),
+      states(overview),
+      chains(overview.chains),
+      world.isDev && signers.length > 0 ? testTransfers(signers) : null,
+    ];
+  },
+};
+
+function total(counts) {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
+}
+
+function headline({ items, more }, { asOf, lanes }) {
+  const count = items.length + more;
+  const isStale = staleSince() !== null;
+  return h(
+    "div",
+    { class: `headline ${count === 0 ? "calm" : MOODS[items[0]?.severity]}` },
+    picket(),
+    h(
+      "div",
+      {},
+      h("h1", {}, count === 0 ? (isStale ? "All was well" : "All is well") : troubled(count)),
+      h(
+        "p",
+        { class: "quiet" },
+        count === 0 ? `Nothing waits for a person on ${plural(lanes, "lane")}. ` : "",
+        "As of ",
+        age(asOf),
+        ".",
+      ),
+    ),
+  );
+}
+
+function troubled(count) {
+  return `${plural(count, "thing")} ${count === 1 ? "needs" : "need"} attention`;
+}
+
+function picket() {
+  return h(
+    "svg",
+    { viewBox: "0 0 16 16", class: "mark", "aria-hidden": "true" },
+    h("path", { d: "M1 5l2-3 2 3v10H1zM6 5l2-3 2 3v10H6zM11 5l2-3 2 3v10h-4z" }),
+    h("path", { d: "M0 7h16v1.6H0zM0 11h16v1.6H0z" }),
+  );
+}
+
+function trouble(item, refresh) {
+  const { id, severity, code, sentence, since, waiting, actions } = item;
+  return h(
+    "li",
+    { key: id, class: `trouble ${MOODS[severity]}`, "data-code": code },
+    h(
+      "div",
+      { class: "what" },
+      h("p", { class: "sentence" }, h("span", { class: "unseen" }, `${severity.toLowerCase()}: `), said(sentence, 600)),
+      h(
+        "p",
+        { class: "meta" },
+        h("span", { class: "code" }, wordsOf(code)),
+        places(item),
+        since === null ? null : h("span", {}, "for ", age(since, "")),
+        waiting === 0
+          ? null
+          : h("span", { class: "behind" }, `${countOf(waiting)} ${waiting === 1 ? "waits" : "wait"} behind it`),
+      ),
+    ),
+    h(
+      "div",
+      { class: "buttons" },
+      actions.map((action) => actionButton(action, refresh)),
+    ),
+  );
+}
+
+/** Where it is: each word leads there. */
+function places({ chainId, signer, txId, nonce, nodeId, endpoint }) {
+  const lane = signer === null ? null : chainId === null ? h("code", {}, signer) : laneLink(chainId, signer);
+  const name = nonce === null ? "transaction" : `nonce ${countOf(nonce)}`;
+  return [
+    lane === null ? null : h("span", {}, lane),
+    txId !== null
+      ? h("a", { href: toTransaction(txId), class: "name" }, name)
+      : nonce !== null
+        ? h("span", {}, name)
+        : null,
+    chainId === null ? null : h("span", {}, `chain ${chainId}`),
+    nodeId === null ? null : h("a", { href: linkTo(["cluster"]) }, said(nodeId, 60)),
+    endpoint === null ? null : h("span", {}, said(endpoint, 80)),
+  ];
+}
+
+/** With GET: where to look. Everything else is an order, and asked twice. */
+function actionButton(action, refresh) {
+  if (action.method !== "GET") return orderButton({ ...action, label: meaningOf(action).label }, {}, refresh);
+  return h("a", { class: "button", href: pageOf(action.path) }, action.label);
+}
+
+/** The page that shows what a path of the API answers with. */
+function pageOf(path) {
+  const { pathname, searchParams } = new URL(path, document.baseURI);
+  const [, kind, id] = /\/api\/v1\/([a-z]+)(?:\/([^/]+))?/.exec(pathname) ?? [];
+  if (kind === "tx" && id !== undefined) return toTransaction(id);
+  if (kind === "signers" && id !== undefined) return toLane(searchParams.get("chainId") ?? "all", id);
+  if (kind === "nodes" || kind === "cluster" || kind === "leases") return linkTo(["cluster"]);
+  return linkTo(kind === "tx" ? ["tx"] : []);
+}
+
+function figures({ createdPerMinute, completedPerMinute, timeToFinalitySeconds: time, oldestPending, lanes }) {
+  const rate = (value) => value?.toLocaleString("en", { maximumFractionDigits: value < 10 ? 1 : 0 }) ?? "–";
+  return h(
+    "div",
+    { class: "figures" },
+    figure("Created", rate(createdPerMinute), "a minute", linkTo(["tx"])),
+    figure("Completed", rate(completedPerMinute), "a minute", linkTo(["feed"])),
+    time === null
+      ? figure("Time to finality", "–", "nothing completed lately", linkTo(["feed"]))
+      : figure(
+          "Time to finality",
+          durationOf(time.p50 * 1_000),
+          `median; 95 % within ${durationOf(time.p95 * 1_000)}`,
+          linkTo(["feed"]),
+        ),
+    oldestPending === null
+      ? figure("Oldest pending", "none", "nothing is on its way", toTransactions({ state: "TRACKING" }))
+      : figure(
+          "Oldest pending",
+          durationOf(oldestPending.ageSeconds * 1_000),
+          oldestPending.nonce === null ? "no nonce yet" : `nonce ${countOf(oldestPending.nonce)}`,
+          toTransaction(oldestPending.txId),
+        ),
+    figure("Lanes", countOf(lanes), "signers on chains", linkTo(["lanes"])),
+  );
+}
+
+function figure(name, value, under, href) {
+  return h(
+    "a",
+    { class: "figure", href },
+    h("span", { class: "name" }, name),
+    h("b", {}, value),
+    h("small", {}, under),
+  );
+}
+
+const STATE_MOODS = {
+  CREATED: "waiting",
+  ALLOCATED: "moving",
+  TRACKING: "moving",
+  STUCK: "stuck",
+  CONFIRMED: "done",
+  FAILED_FINAL: "closed",
+};
+
+/** What is over is thousands of times more than what moves: the bar shows what moves, the numbers everything. */
+function states({ states: counts }) {
+  const open = ["CREATED", "ALLOCATED", "TRACKING", "STUCK"].filter((state) => counts[state] > 0);
+  const all = open.reduce((sum, state) => sum + counts[state], 0);
+  const bar = open.map((state) =>
+    h("span", {
+      key: state,
+      class: STATE_MOODS[state],
+      title: `${countOf(counts[state])} ${wordsOf(state)}`,
+      style: { "flex-grow": String(Math.max(counts[state] / all, 0.01)) },
+    }),
+  );
+  return section(
+    "Transactions by state",
+    { aside: all === 0 ? quiet("nothing is on its way") : quiet(`${countOf(all)} on their way`) },
+    all === 0 ? null : h("div", { class: "bar", "aria-hidden": "true" }, bar),
+    h(
+      "ul",
+      { class: "states" },
+      Object.keys(STATE_MOODS).map((state) =>
+        h(
+          "li",
+          {},
+          h(
+            "a",
+            { href: toTransactions({ state }), class: counts[state] === 0 ? "none" : STATE_MOODS[state] },
+            h("b", {}, countOf(counts[state])),
+            h("span", {}, wordsOf(state)),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+const ENDPOINT_MOODS = { up: "done", behind: "waiting", failing: "failed", foreign: "failed", unknown: "quiet" };
+
+function chains(known) {
+  const rows = known.map(({ chainId, reachable, head, baseFee, endpoints }) =>
+    h(
+      "tr",
+      { key: chainId },
+      cell(
+        "",
+        h("a", { href: toTransactions({ chain: chainId }) }, `chain ${chainId}`),
+        reachable ? null : h("span", { class: "tag bad" }, "does not answer"),
+      ),
+      cell("right mono", head === null ? quiet("unknown") : countOf(head)),
+      cell("right mono", baseFee === null ? quiet("unknown") : gweiOf(baseFee)),
+      cell("grow", endpoints.map(endpoint)),
+    ),
+  );
+  return section(
+    "Chains",
+    {},
+    table("Chains", [["Chain"], ["Head", "right"], ["Base fee, gwei", "right"], ["Endpoints", "grow"]], rows),
+  );
+}
+
+function endpoint({ url, status, behind }) {
+  const lag = behind === null || behind === 0 ? "" : `, ${plural(behind, "block")} behind`;
+  return h("span", { class: `endpoint state ${ENDPOINT_MOODS[status]}` }, said(url, 60), " ", h("b", {}, status), lag);
+}

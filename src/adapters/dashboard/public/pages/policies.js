@@ -1,0 +1,96 @@
+import { callApi } from "../api.js";
+import { h } from "../dom.js";
+import { countOf, etherOf } from "../formats.js";
+import { age, cell, code, empty, laneLink, quiet, said, saidLines, section, table } from "../parts/words.js";
+
+/** What signers and keys may do, what they have used of it, and which keys there are. */
+export const policiesPage = {
+  title: () => "Policies and keys",
+
+  async load({ signal }) {
+    const [policies, usage, keys] = await Promise.all([
+      callApi("/policy", { signal }),
+      callApi("/policy/usage", { signal }),
+      // Only a key with `admin` may see the others.
+      callApi("/keys", { signal }).catch((error) => (error.status === 403 ? null : Promise.reject(error))),
+    ]);
+    return { policies, usage, keys };
+  },
+
+  view({ policies, usage, keys }) {
+    return [
+      h("div", { class: "title" }, h("h1", {}, "Policies and keys")),
+      section("Used of the limits", { aside: quiet("this hour and day, UTC") }, usageTable(usage)),
+      section("API keys", { aside: quiet("those of the database") }, keyTable(keys)),
+      section(
+        "Policies in force",
+        { aside: policies.hash === null ? null : code(policies.hash.slice(0, 18)) },
+        policies.policies === null
+          ? empty("None: every signer may pay anybody, up to the ceilings of the chain.")
+          : h(
+              "pre",
+              { tabindex: "0", "aria-label": "Policies" },
+              saidLines(JSON.stringify(policies.policies, null, 2), 20_000),
+            ),
+      ),
+    ];
+  },
+};
+
+function usageTable({ signers, keys }) {
+  if (signers.length + keys.length === 0)
+    return empty("Nothing is counted: no policy has a limit, or nothing was sent.");
+  const columns = [
+    ["Who", "grow"],
+    ["Value, hour", "right"],
+    ["Value, day", "right"],
+    ["Cost, hour", "right wide"],
+    ["Cost, day", "right wide"],
+  ];
+  const row = (name, { chainId, hour, day }, shown) =>
+    h(
+      "tr",
+      { key: `${name}${chainId}` },
+      cell("grow", shown),
+      cell("right", used(hour.value, hour.maxValue)),
+      cell("right", used(day.value, day.maxValue)),
+      cell("right wide", used(hour.cost, hour.maxCost)),
+      cell("right wide", used(day.cost, day.maxCost)),
+    );
+  const rows = [
+    ...signers.map((each) => row(each.signer, each, laneLink(each.chainId, each.signer))),
+    ...keys.map((each) => row(each.key, each, [said(each.key, 64), quiet(` chain ${each.chainId}`)])),
+  ];
+  return table("Used of the limits", columns, rows);
+}
+
+function used(amount, most) {
+  if (most === null) return quiet(etherOf(amount));
+  const isNear = BigInt(amount) * 10n >= BigInt(most) * 9n;
+  return h("span", { class: isNear ? "bad" : null }, `${etherOf(amount)} of ${etherOf(most)}`);
+}
+
+function keyTable(keys) {
+  if (keys === null) return empty("Your key may not see them: that takes a key with admin.");
+  if (keys.items.length === 0) return empty("None. Keys of the configuration are not listed here.");
+  const rows = keys.items.map(({ name, scopes, signers, chains, secrets, createdAt }) =>
+    h(
+      "tr",
+      { key: name },
+      cell("grow", h("b", {}, name)),
+      cell("", scopes.join(", ")),
+      cell(
+        "wide",
+        signers === null ? quiet("all signers") : `${countOf(signers.length)} signers`,
+        chains === null ? null : `, chains ${chains.join(", ")}`,
+      ),
+      cell("right wide", `${countOf(secrets.length)}`),
+      cell("right", age(createdAt)),
+    ),
+  );
+  return table(
+    "API keys",
+    [["Name", "grow"], ["Scopes"], ["Limited to", "wide"], ["Secrets", "right wide"], ["Made", "right"]],
+    rows,
+  );
+}

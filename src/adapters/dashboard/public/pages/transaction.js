@@ -1,0 +1,292 @@
+import { callApi } from "../api.js";
+import { h } from "../dom.js";
+import {
+  countOf,
+  durationOf,
+  etherOf,
+  gweiOf,
+  momentOf,
+  plural,
+  shortId,
+  timeOf,
+  visible,
+  wordsOf,
+} from "../formats.js";
+import { ordersFor, ordersOfHelp, wordOf } from "../parts/actions.js";
+import { attemptsTable } from "../parts/attempts.js";
+import { decodedCall } from "../parts/calls.js";
+import { explanation } from "../parts/explanation.js";
+import { orderButton } from "../parts/order-dialog.js";
+import {
+  age,
+  chainName,
+  code,
+  copyButton,
+  explored,
+  facts,
+  laneLink,
+  quiet,
+  said,
+  saidLines,
+  section,
+} from "../parts/words.js";
+import { toLane } from "../routes.js";
+import { progressOf, STAGES, stageDurations, stateOf } from "../stages.js";
+import { chainOf } from "../world.js";
+
+const MOVING_MS = 1_500;
+
+/** One transaction: where it stands, why, what was tried, and what can be done about it. */
+export const transactionPage = {
+  title: ({ transaction } = {}) =>
+    transaction === undefined
+      ? "Transaction"
+      : visible(transaction.requestId ?? shortId(transaction.txId)).slice(0, 60),
+
+  async load({ route, signal }) {
+    const path = `/tx/${encodeURIComponent(route.parts[1])}`;
+    const [transaction, explained] = await Promise.all([
+      callApi(path, { query: { include: "history" }, signal }),
+      callApi(`${path}/explain`, { signal }),
+    ]);
+    return { transaction, explained };
+  },
+
+  /** What moves is looked at again by itself; what is over, when somebody asks. */
+  everyMs: ({ transaction }) => (isOver(transaction) ? null : MOVING_MS),
+
+  view({ transaction, explained }, { refresh }) {
+    const baseFee = chainOf(transaction.chainId)?.baseFee ?? null;
+    return [
+      heading(transaction),
+      road(transaction),
+      explanation(explained, transaction, { baseFee, refresh }),
+      others(transaction, explained, { baseFee, refresh }),
+      h(
+        "div",
+        { class: "columns" },
+        h("div", {}, about(transaction), call(transaction), outcome(transaction)),
+        h(
+          "div",
+          {},
+          section(
+            "Attempts",
+            { aside: baseFee === null ? null : quiet(`base fee now ${gweiOf(baseFee)} gwei`) },
+            attemptsTable(transaction, baseFee),
+          ),
+          section("History", {}, timeline(transaction)),
+        ),
+      ),
+    ];
+  },
+};
+
+function isOver({ state }) {
+  return state === "CONFIRMED" || state === "FAILED_FINAL";
+}
+
+function heading(transaction) {
+  const { requestId, txId, heldSince } = transaction;
+  return h(
+    "div",
+    { class: "title" },
+    h("h1", {}, requestId === null ? code(shortId(txId)) : said(requestId, 120)),
+    stateOf(transaction),
+    heldSince === null ? null : h("span", { class: "tag" }, "held back for ", age(heldSince, "")),
+  );
+}
+
+/** The fence at full size, each picket with what its stage took. */
+function road(transaction) {
+  const { passed, mood } = progressOf(transaction);
+  const durations = stageDurations(transaction);
+  const posts = STAGES.map((stage, index) => {
+    const place = index < passed ? "passed" : index === passed && !isOver(transaction) ? "next" : "ahead";
+    const took = durations[index];
+    return h(
+      "li",
+      { class: place },
+      h("span", { class: "post", "aria-hidden": "true" }),
+      h("span", { class: "stage" }, stage),
+      h(
+        "small",
+        {},
+        place === "next" ? "now" : place === "ahead" || took === null || index === 0 ? " " : durationOf(took),
+      ),
+    );
+  });
+  return h("ol", { class: `road ${mood}`, "aria-label": "Stages" }, posts);
+}
+
+/** Everything else that may be ordered, one click further away. */
+function others(transaction, explained, { baseFee, refresh }) {
+  const offered = new Set(ordersOfHelp(explained, transaction).map(wordOf));
+  const rest = ordersFor(transaction).filter((order) => !offered.has(wordOf(order)));
+  if (rest.length === 0) return null;
+  return h(
+    "details",
+    { class: "others" },
+    h("summary", {}, "More actions"),
+    h(
+      "div",
+      { class: "buttons" },
+      rest.map((order) => orderButton(order, { transaction, baseFee }, refresh)),
+    ),
+  );
+}
+
+function about(transaction) {
+  const { txId, txHash, chainId, signer, nonce, owner, createdAt, validUntil, submitAttempts, nextResubmitAt } =
+    transaction;
+  return section(
+    "Transaction",
+    { name: "facts" },
+    facts(
+      ["Id", [code(txId), " ", copyButton(txId, "the id")]],
+      [
+        "Hash",
+        txHash === null
+          ? quiet("none yet")
+          : [explored(chainId, "tx", txHash, code(txHash)), " ", copyButton(txHash, "the hash")],
+      ],
+      [
+        "Lane",
+        [
+          laneLink(chainId, signer),
+          " ",
+          chainName(chainId),
+          " · ",
+          nonce === null
+            ? "no nonce yet"
+            : h("a", { href: toLane(chainId, signer, { at: nonce }) }, `nonce ${countOf(nonce)}`),
+        ],
+      ],
+      ["Created", [momentOf(createdAt), owner === null ? null : [" by the key ", said(owner, 64)]]],
+      validUntil === null ? null : ["Valid until", momentOf(validUntil)],
+      [
+        "Sent",
+        [
+          plural(submitAttempts, "time"),
+          nextResubmitAt === null || isOver(transaction) ? null : `, again at ${timeOf(nextResubmitAt)}`,
+        ],
+      ],
+    ),
+  );
+}
+
+function call({ chainId, payload, gas, metadata }) {
+  const { to, value, data } = payload;
+  const known = decodedCall(data);
+  return section(
+    "Payload",
+    {},
+    facts(
+      ["To", to === null ? "a new contract" : explored(chainId, "address", to, code(to))],
+      ["Value", `${etherOf(value)} ether`],
+      gas === null ? null : ["Gas limit", countOf(Number(gas))],
+      known === null ? null : ["Call", decoded(known)],
+      data === "0x" ? null : ["Data", dataOf(data)],
+      metadata === null
+        ? null
+        : [
+            "Metadata",
+            h("pre", { tabindex: "0", "aria-label": "Metadata" }, saidLines(JSON.stringify(metadata, null, 1))),
+          ],
+    ),
+  );
+}
+
+function decoded({ name, args }) {
+  return [
+    h("b", {}, name),
+    h(
+      "ul",
+      { class: "args" },
+      args.map((arg) => h("li", {}, quiet(`${arg.name} `), code(arg.value))),
+    ),
+  ];
+}
+
+function dataOf(data) {
+  const bytes = plural((data.length - 2) / 2, "byte");
+  return h(
+    "details",
+    {},
+    h("summary", {}, bytes, " ", code(data.slice(0, 10))),
+    h("pre", { class: "bytes", tabindex: "0", "aria-label": "Data" }, data),
+  );
+}
+
+function outcome({ chainId, receipt, lastError, subState }) {
+  const failed = lastError === null ? null : ["Last error", h("span", { class: "bad" }, said(lastError))];
+  if (receipt === null) return section("Receipt", {}, facts(["Mined", "not yet"], failed));
+  const { status, blockNumber, transactionIndex, gasUsed, effectiveGasPrice, contractAddress } = receipt;
+  return section(
+    "Receipt",
+    {},
+    facts(
+      [
+        "Status",
+        h(
+          "span",
+          { class: status === "success" ? "good" : "bad" },
+          subState === "CANCELLED" ? `${status}, used without effect` : status,
+        ),
+      ],
+      [
+        "Block",
+        [explored(chainId, "block", String(blockNumber), countOf(blockNumber)), quiet(`, at ${transactionIndex}`)],
+      ],
+      ["Gas used", countOf(Number(gasUsed))],
+      effectiveGasPrice === null
+        ? null
+        : [
+            "Paid",
+            `${gweiOf(effectiveGasPrice)} gwei, ${etherOf((BigInt(gasUsed) * BigInt(effectiveGasPrice)).toString())} ether`,
+          ],
+      contractAddress === null
+        ? null
+        : ["Contract", explored(chainId, "address", contractAddress, code(contractAddress))],
+      failed,
+    ),
+  );
+}
+
+/** Who did what, under which token, and how long it took since the step before. */
+function timeline({ history = [] }) {
+  let before = null;
+  const steps = history.map((step) => {
+    const since = before === null ? null : Date.parse(step.firstAt) - before;
+    before = Date.parse(step.firstAt);
+    return entry(step, since);
+  });
+  return h("ol", { class: "timeline" }, steps);
+}
+
+function entry(
+  { ordinal, event, state, subState, nodeId, fencingToken, actor, reason, audit, count, firstAt, lastAt },
+  since,
+) {
+  return h(
+    "li",
+    { key: ordinal },
+    h("time", { datetime: firstAt, title: momentOf(firstAt) }, timeOf(firstAt)),
+    h(
+      "div",
+      {},
+      h("b", {}, wordsOf(event.replaceAll(/([A-Z])/g, " $1"))),
+      count > 1 ? h("span", { class: "tag" }, `${countOf(count)} times, last ${timeOf(lastAt)}`) : null,
+      " ",
+      quiet(wordsOf(state), subState === null ? null : `, ${wordsOf(subState)}`),
+      actor === null ? null : h("p", {}, "decided by ", said(actor, 100)),
+      reason === null ? null : h("p", { class: "reason" }, said(reason)),
+      audit === null ? null : h("p", { class: "reason" }, said(JSON.stringify(audit), 500)),
+    ),
+    h(
+      "span",
+      { class: "by" },
+      nodeId === null ? null : [said(nodeId, 40), fencingToken === null ? null : `, token ${fencingToken}`],
+    ),
+    h("span", { class: "took" }, since === null ? "" : `+${durationOf(Math.max(0, since))}`),
+  );
+}

@@ -1,0 +1,126 @@
+import { callApi, hasKey } from "../api.js";
+import { h } from "../dom.js";
+import { chainFilter, choice, paging, textFilter } from "../parts/filters.js";
+import { testTransfers } from "../parts/test-transfers.js";
+import { transactionTable } from "../parts/transaction-rows.js";
+import { empty, section } from "../parts/words.js";
+import { linkTo, toTransactions } from "../routes.js";
+import { world } from "../world.js";
+
+const STATES = ["CREATED", "ALLOCATED", "TRACKING", "STUCK", "CONFIRMED", "FAILED_FINAL"];
+const ORDERS = [
+  ["newest", "newest first"],
+  ["oldest", "oldest first"],
+];
+const PAGE = 50;
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+const HASH = /^0x[0-9a-fA-F]{64}$/;
+
+/** Everything that was ever asked for, newest first, by what the address says. */
+export const transactionsPage = {
+  title: () => "Transactions",
+
+  async load({ route, signal }) {
+    const { state, chain, signer, text, order, after } = route.query;
+    const query = { state, chainId: chain, signer, order, after, limit: PAGE, ...wordQuery(text) };
+    const page = await callApi("/tx", { query, signal });
+    return { page, signers: world.isDev ? (await callApi("/signers", { query: { limit: 20 }, signal })).items : [] };
+  },
+
+  view({ page: { items, next }, signers }, { route, go }) {
+    const { query } = route;
+    const isFiltered = ["state", "chain", "signer", "text"].some((name) => query[name] !== undefined);
+    return [
+      h("div", { class: "title" }, h("h1", {}, "Transactions")),
+      filters(query, go),
+      items.length === 0
+        ? isFiltered
+          ? nothingFound()
+          : firstSteps(signers)
+        : transactionTable("Transactions", items),
+      paging(["tx"], query, next),
+      signers.length > 0 ? testTransfers(signers) : null,
+    ];
+  },
+};
+
+/** A hash is any attempt's; everything else is what the caller calls it. */
+function wordQuery(text) {
+  if (text === undefined) return {};
+  return HASH.test(text) ? { txHash: text } : { requestId: text };
+}
+
+function filters(query, go) {
+  return h(
+    "form",
+    { class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
+    stateTabs(query),
+    h(
+      "div",
+      { class: "fields" },
+      textFilter("Signer", "signer", { query, go, size: 14, pattern: ADDRESS.source, placeholder: "0x…" }),
+      chainFilter(query, go),
+      textFilter("Request id or hash", "text", { query, go, size: 18, placeholder: "order-42" }),
+      choice("Order", "order", { query, go, options: ORDERS }),
+    ),
+  );
+}
+
+function stateTabs(query) {
+  const tab = (state, label) =>
+    h(
+      "a",
+      {
+        href: toTransactions({ ...query, state, after: undefined }),
+        "aria-current": (query.state ?? "") === (state ?? "") ? "true" : null,
+      },
+      label,
+      count(state),
+    );
+  return h(
+    "nav",
+    { class: "tabs", "aria-label": "State" },
+    tab(undefined, "all"),
+    STATES.map((state) => tab(state, state.toLowerCase().replace("_", " "))),
+  );
+}
+
+function count(state) {
+  const number = state === undefined ? undefined : world.overview?.states[state];
+  return number === undefined
+    ? null
+    : h("span", { class: "count" }, number.toLocaleString("en", { notation: "compact" }));
+}
+
+function nothingFound() {
+  return empty("Nothing here is like that. ", h("a", { href: linkTo(["tx"]) }, "Show all transactions"));
+}
+
+/** For somebody who has just started a node. */
+export function firstSteps(signers) {
+  const [from, to = from] = signers;
+  if (from === undefined) {
+    return section(
+      "No transaction yet",
+      {},
+      h(
+        "p",
+        {},
+        "The first one that is sent to ",
+        h("code", {}, "POST /api/v1/tx"),
+        " appears here. ",
+        h("a", { href: "docs" }, "How to send one"),
+      ),
+    );
+  }
+  const body = JSON.stringify({ signer: from.signer, payload: { to: to.signer, value: "1000000000000000" } });
+  const key = hasKey() ? '  -H "authorization: Bearer $FENCEPOST_API_KEY" \\\n' : "";
+  const url = new URL("api/v1/tx", document.baseURI);
+  const command = `curl -X POST ${url} \\\n${key}  -H "content-type: application/json" \\\n  -d '${body}'`;
+  return section(
+    "No transaction yet",
+    { name: "first-steps" },
+    h("p", {}, "Paste this into a terminal, and watch it walk along the fence:"),
+    h("pre", { tabindex: "0", "aria-label": "Command" }, h("code", {}, command)),
+  );
+}

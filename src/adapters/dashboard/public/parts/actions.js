@@ -1,0 +1,166 @@
+/**
+ * What an operator may do, in the words of the page. An order is a request of the API (`action`, `label`, `method`, `path`,
+ * `body`), as the list of what needs attention offers them; here is what each means before it is sent.
+ */
+import { gweiOf } from "../formats.js";
+
+/** `what`: one sentence. `fields`: what may be said besides the reason. `danger`: it takes something away. */
+const ACTIONS = {
+  resubmit: { label: "Send again", what: "Sends the stored bytes again, now. Nothing new is signed." },
+  reprice: {
+    label: "Raise the fee",
+    what: "Signs the same payload at the same nonce for more. Every attempt stays tracked; one of them is mined.",
+    fields: ["fees"],
+  },
+  cancel: {
+    label: "Cancel",
+    what: "Uses the nonce up with a transfer of nothing to the signer itself. Whichever payload is mined first decides.",
+    fields: ["fees"],
+    danger: true,
+  },
+  replace: {
+    label: "Replace",
+    what: "Puts another payload at this nonce. What the caller asked for stays visible.",
+    fields: ["payload"],
+    danger: true,
+  },
+  resolve: { label: "Resolve", what: "Asks the hook now, or applies the action below." },
+  placeholder: {
+    label: "Fill the hole",
+    what: "Takes the empty nonce with a transfer of nothing to the signer itself. Everything behind it goes on.",
+  },
+  suspend: { label: "Hold back", what: "Nothing of it is signed or sent until it is resumed. All behind it waits." },
+  resume: { label: "Let it go on", what: "What was due meanwhile is done now." },
+  approve: { label: "Approve", what: "It gets its nonce and is sent. Policies are judged again when it does." },
+  reject: { label: "Reject", what: "It ends here, without a nonce.", danger: true },
+  suspendLane: {
+    label: "Suspend the lane",
+    what: "Nothing more is signed or sent from this lane; what is sent stays tracked.",
+  },
+  resumeLane: { label: "Resume the lane", what: "The lane signs and sends again." },
+  realign: {
+    label: "Realign",
+    what: "Takes the next nonce down towards what the chain counts; never below a nonce that may have left.",
+    fields: ["nonce"],
+  },
+  killSigner: {
+    label: "Stop this signer",
+    what: "Nothing is sent from this signer, on any node and chain, until the order is ended. Creates are accepted and wait.",
+    danger: true,
+  },
+  killAll: {
+    label: "Stop everything",
+    what: "Nothing is sent from any signer, on any node and chain, until the order is ended by a key with admin. Creates are accepted and wait.",
+    danger: true,
+  },
+  endKill: {
+    label: "End the order to stop",
+    what: "Everything that was stopped by it goes on. Needs a key with admin.",
+  },
+};
+
+export function meaningOf(order) {
+  return ACTIONS[wordOf(order)] ?? { label: order.label, what: "Sends the request below." };
+}
+
+/** One word for what the API tells apart by path and body. */
+export function wordOf({ action, path, method, body }) {
+  if (path.endsWith("/kill"))
+    return method === "DELETE" ? "endKill" : path === "/api/v1/kill" ? "killAll" : "killSigner";
+  if (path.endsWith("/resolve") && body?.action === "PLACEHOLDER") return "placeholder";
+  const [, word = action] = /\/([a-z]+)$/.exec(path) ?? [];
+  if (path.includes("/signers/") && (word === "suspend" || word === "resume")) return `${word}Lane`;
+  return word;
+}
+
+function orderOf(word, path, body = {}, method = "POST") {
+  return { action: word, label: ACTIONS[word].label, method, path: `/api/v1${path}`, body };
+}
+
+const forTransaction = (txId) => (word) => orderOf(word, `/tx/${txId}/${word}`);
+
+/** All that may be ordered about it as it stands, most gentle first. */
+export function ordersFor(transaction) {
+  const { txId, state, subState, heldSince } = transaction;
+  const order = forTransaction(txId);
+  const hold = order(heldSince === null ? "suspend" : "resume");
+  if (state === "CREATED") {
+    return subState === "AWAITING_APPROVAL"
+      ? [order("approve"), order("reject"), order("cancel")]
+      : [hold, order("cancel")];
+  }
+  if (state === "ALLOCATED") return [hold, order("replace"), order("cancel")];
+  if (state === "STUCK" || (state === "TRACKING" && subState !== "MINED")) {
+    return [order("resubmit"), order("reprice"), hold, order("replace"), order("cancel")];
+  }
+  return [];
+}
+
+/** The orders behind the words of an explanation; what only a person elsewhere can do has none. */
+const HELPING = {
+  REPRICE: "reprice",
+  RESUBMIT: "resubmit",
+  CANCEL: "cancel",
+  REPLACE: "replace",
+  RESUME_TRANSACTION: "resume",
+  APPROVE: "approve",
+};
+
+export function ordersOfHelp({ help, blockedBy }, { txId, chainId, signer }) {
+  return help.flatMap(({ code }) => {
+    if (code === "FILL_HOLE") return fillHole(blockedBy?.txId ?? txId);
+    if (code === "RESUME_LANE") return laneOrder("resumeLane", { chainId, signer });
+    if (code === "END_KILL") return orderOf("endKill", `/signers/${signer}/kill`, {}, "DELETE");
+    const word = HELPING[code];
+    return word === undefined ? [] : forTransaction(txId)(word);
+  });
+}
+
+function fillHole(txId) {
+  return orderOf("placeholder", `/tx/${txId}/resolve`, { action: "PLACEHOLDER" });
+}
+
+const LANE_PATHS = { suspendLane: "suspend", resumeLane: "resume", realign: "realign" };
+
+function laneOrder(word, { chainId, signer }) {
+  return orderOf(word, `/signers/${signer}/${LANE_PATHS[word]}`, { chainId });
+}
+
+export const stopEverything = () => orderOf("killAll", "/kill");
+
+export function ordersForLane(lane, isKilled) {
+  return [
+    laneOrder(lane.suspended ? "resumeLane" : "suspendLane", lane),
+    laneOrder("realign", lane),
+    isKilled
+      ? orderOf("endKill", `/signers/${lane.signer}/kill`, {}, "DELETE")
+      : orderOf("killSigner", `/signers/${lane.signer}/kill`),
+  ];
+}
+
+/** What goes to the chain by an order, in words; null where nothing does. */
+export function previewOf(order, { transaction = null, baseFee = null } = {}) {
+  if (transaction === null) return null;
+  const { nonce, signer, attempts } = transaction;
+  const standing = attempts.at(-1);
+  const offered = standing === undefined ? null : gweiOf(standing.maxFeePerGas ?? standing.gasPrice ?? "0");
+  const market = baseFee === null ? "" : ` The newest block asks for ${gweiOf(baseFee)} gwei.`;
+  const price =
+    offered === null ? "At the market's price." : `For at least a tenth more than the ${offered} gwei that stand.`;
+  switch (wordOf(order)) {
+    case "resubmit":
+      return standing === undefined
+        ? null
+        : `Attempt ${standing.ordinal}, as it was signed: ${standing.txHash ?? "no hash yet"}.`;
+    case "reprice":
+      return `The same payload at nonce ${nonce}. ${price}${market}`;
+    case "cancel":
+      return nonce === null
+        ? "Nothing: it has no nonce yet."
+        : `0 ether from ${signer} to itself at nonce ${nonce}. ${price}${market}`;
+    case "replace":
+      return `The payload below at nonce ${nonce}. ${price}${market}`;
+    default:
+      return null;
+  }
+}

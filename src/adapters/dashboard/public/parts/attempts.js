@@ -1,0 +1,57 @@
+import { h } from "../dom.js";
+import { gweiOf, plural, timeOf } from "../formats.js";
+import { cell, explored, hex, quiet, table } from "./words.js";
+
+const KINDS = {
+  initial: "first",
+  reprice: "dearer",
+  cancel: "cancel",
+  replace: "replacement",
+  placeholder: "placeholder",
+};
+
+/** All that was signed for one nonce: one of them is mined. Its fee beside what the market asks. */
+export function attemptsTable({ chainId, attempts, receipt }, baseFee) {
+  if (attempts.length === 0) return h("p", { class: "empty" }, "Nothing is signed yet.");
+  const highest = Math.max(...attempts.map(capOf), Number(baseFee ?? 0), 1);
+  const rows = attempts.map((attempt) => {
+    const isMined = attempt.txHash !== null && attempt.txHash === receipt?.txHash;
+    return h(
+      "tr",
+      { key: attempt.ordinal, class: isMined ? "mined" : null },
+      cell("right mono", String(attempt.ordinal)),
+      cell("", KINDS[attempt.kind] ?? attempt.kind, isMined ? h("span", { class: "tag good" }, "mined") : null),
+      cell(
+        "mono",
+        attempt.txHash === null ? quiet("not known") : explored(chainId, "tx", attempt.txHash, hex(attempt.txHash)),
+      ),
+      cell("fee", feeBar(attempt, highest, baseFee)),
+      cell("right", attempt.firstSentAt === null ? quiet("not sent") : timeOf(attempt.firstSentAt)),
+    );
+  });
+  const columns = [["#", "right"], ["Kind"], ["Hash"], ["Fee cap, gwei", "fee"], ["First sent", "right"]];
+  return table(`${plural(attempts.length, "attempt")} at one nonce`, columns, rows);
+}
+
+function capOf({ maxFeePerGas, gasPrice }) {
+  return Number(maxFeePerGas ?? gasPrice ?? 0);
+}
+
+/** The bar is what is offered, the mark what the newest block asks for. */
+function feeBar(attempt, highest, baseFee) {
+  const cap = capOf(attempt);
+  const isShort = baseFee !== null && cap < Number(baseFee);
+  const share = (value) => `${((100 * value) / highest).toFixed(1)}%`;
+  return h(
+    "div",
+    { class: isShort ? "fee-bar short" : "fee-bar" },
+    h("span", { class: "mono" }, gweiOf(cap)),
+    h(
+      "span",
+      { class: "track", "aria-hidden": "true" },
+      h("span", { class: "fill", style: { width: share(cap) } }),
+      baseFee === null ? null : h("span", { class: "market", style: { left: share(Number(baseFee)) } }),
+    ),
+    isShort ? h("small", {}, "below the market") : null,
+  );
+}

@@ -1,0 +1,43 @@
+/** What a payload does, where its function is one that everybody knows: the first four bytes of data name it. */
+
+const KNOWN = {
+  a9059cbb: "transfer(address to, uint256 amount)",
+  "095ea7b3": "approve(address spender, uint256 amount)",
+  "23b872dd": "transferFrom(address from, address to, uint256 amount)",
+  "40c10f19": "mint(address to, uint256 amount)",
+  a0712d68: "mint(uint256 amount)",
+  "42966c68": "burn(uint256 amount)",
+  "42842e0e": "safeTransferFrom(address from, address to, uint256 tokenId)",
+  a22cb465: "setApprovalForAll(address operator, bool approved)",
+  d0e30db0: "deposit()",
+  "2e1a7d4d": "withdraw(uint256 amount)",
+  "3ccfd60b": "withdraw()",
+  f2fde38b: "transferOwnership(address newOwner)",
+  "8456cb59": "pause()",
+  "3f4ba83a": "unpause()",
+};
+
+const WORD = 64;
+
+/** `{ name, args: [{ name, type, value }] }`; null where the data is not exactly that of a known function. */
+export function decodedCall(data) {
+  const signature = KNOWN[data.slice(2, 10)];
+  if (signature === undefined) return null;
+  const [, name, list] = /^(\w+)\((.*)\)$/.exec(signature);
+  const parameters = list === "" ? [] : list.split(", ").map((each) => each.split(" "));
+  const words = data.slice(10).match(/.{64}/g) ?? [];
+  if (data.length !== 10 + parameters.length * WORD) return null;
+  const args = parameters.map(([type, parameter], index) => ({
+    name: parameter,
+    type,
+    value: argumentOf(type, words[index]),
+  }));
+  return args.some(({ value }) => value === null) ? null : { name, args };
+}
+
+/** Null where the word cannot be of that type: then the data is another function's. */
+function argumentOf(type, word) {
+  if (type === "uint256") return BigInt(`0x${word}`).toString();
+  if (type === "bool") return /^0{63}[01]$/.test(word) ? String(word.endsWith("1")) : null;
+  return /^0{24}/.test(word) ? `0x${word.slice(24)}` : null;
+}

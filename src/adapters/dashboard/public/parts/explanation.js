@@ -1,0 +1,65 @@
+import { h } from "../dom.js";
+import { wordsOf } from "../formats.js";
+import { toTransaction } from "../routes.js";
+import { progressOf } from "../stages.js";
+import { ordersOfHelp, wordOf } from "./actions.js";
+import { orderButton } from "./order-dialog.js";
+import { age, said } from "./words.js";
+
+/** Why it is not over yet: one sentence, its reasons, and what helps as buttons. */
+export function explanation(explained, transaction, { baseFee, refresh }) {
+  const { summary, causes, blockedBy, help } = explained;
+  const orders = ordersOfHelp(explained, transaction);
+  const isBlocked = blockedBy?.txId !== undefined && blockedBy.txId !== transaction.txId;
+  return h(
+    "section",
+    { class: `card explain ${progressOf(transaction).mood}`, "aria-label": "Why" },
+    h("p", { class: "sentence" }, said(summary, 600)),
+    causes.length < 2 ? null : h("ul", { class: "causes" }, causes.map(cause)),
+    words(help, orders),
+    h(
+      "div",
+      { class: "buttons" },
+      isBlocked
+        ? h("a", { class: "button", href: toTransaction(blockedBy.txId) }, `Look at nonce ${blockedBy.nonce}`)
+        : null,
+      orders.map((order) => orderButton(order, { transaction, baseFee }, refresh)),
+    ),
+  );
+}
+
+function cause({ code, text, since }) {
+  return h(
+    "li",
+    {},
+    h("span", { class: "code" }, wordsOf(code)),
+    " ",
+    said(text),
+    since === undefined ? null : [" ", age(since)],
+  );
+}
+
+/** What helps and has no button: said in words. */
+function words(help, orders) {
+  const pressed = new Set(orders.map(wordOf));
+  const unpressed = help.filter(({ code }) => !pressed.has(BUTTONS[code]) && code !== "LOOK_AT_BLOCKER");
+  return unpressed.length === 0
+    ? null
+    : h(
+        "ul",
+        { class: "help" },
+        unpressed.map(({ text }) => h("li", {}, said(text))),
+      );
+}
+
+const BUTTONS = {
+  REPRICE: "reprice",
+  RESUBMIT: "resubmit",
+  CANCEL: "cancel",
+  REPLACE: "replace",
+  RESUME_TRANSACTION: "resume",
+  APPROVE: "approve",
+  FILL_HOLE: "placeholder",
+  RESUME_LANE: "resumeLane",
+  END_KILL: "endKill",
+};

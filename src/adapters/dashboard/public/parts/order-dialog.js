@@ -1,0 +1,164 @@
+/** Between a button and an order to the node: what it does, why, what is sent, and a second look. */
+import { callApi, randomId } from "../api.js";
+import { byId, draw, h } from "../dom.js";
+import { GWEI_DIGITS, weiOf } from "../formats.js";
+import { meaningOf, previewOf } from "./actions.js";
+
+const AMOUNT = "[0-9]+([.][0-9]{1,18})?";
+const GWEI = "[0-9]+([.][0-9]{1,9})?";
+
+/** What is being decided; one at a time. */
+let open = null;
+
+/** `about`: the transaction and the market, for the preview. `onDone`: look again. */
+export function openOrder(order, about, onDone) {
+  // One key for one decision: a second click, or a repeat after a lost answer, is the same order.
+  open = { order, about, onDone, key: `dashboard-${randomId()}`, said: {}, problem: null, isBusy: false };
+  show();
+  byId("order-dialog").showModal();
+}
+
+export function orderButton(order, about, onDone) {
+  const { danger } = meaningOf(order);
+  const onclick = () => openOrder(order, about, onDone);
+  return h("button", { type: "button", class: danger === true ? "danger" : null, onclick }, order.label);
+}
+
+function show() {
+  const { order, about, said, problem, isBusy } = open;
+  const { what, fields = [], danger } = meaningOf(order);
+  const preview = previewOf(order, about);
+  draw(
+    byId("order-dialog"),
+    h(
+      "form",
+      { key: open.key, onsubmit: submit, oninput: note, method: "dialog" },
+      h("h2", { id: "order-title" }, order.label),
+      h("p", {}, what),
+      preview === null ? null : h("p", { class: "preview" }, h("b", {}, "On the chain: "), preview),
+      fields.map((field) => FIELDS[field](said)),
+      h(
+        "label",
+        {},
+        "Reason ",
+        h("textarea", {
+          name: "reason",
+          required: true,
+          rows: "2",
+          maxlength: "1000",
+          placeholder: "kept in the history, with the name of your key",
+        }),
+      ),
+      h(
+        "details",
+        {},
+        h("summary", {}, "The request"),
+        h("pre", { tabindex: "0", "aria-label": "The request" }, requestText()),
+      ),
+      h("p", { class: "result bad", role: "alert" }, problem ?? ""),
+      h(
+        "div",
+        { class: "buttons" },
+        h("button", { type: "button", class: "plain", onclick: () => byId("order-dialog").close() }, "Back"),
+        h(
+          "button",
+          { type: "submit", class: danger === true ? "danger solid" : "solid", disabled: isBusy },
+          isBusy ? "Sending…" : order.label,
+        ),
+      ),
+    ),
+  );
+}
+
+const input = (name, label, attributes) =>
+  h("label", { key: name }, `${label} `, h("input", { name, spellcheck: "false", autocomplete: "off", ...attributes }));
+
+/** Each field, and what it adds to the body. What is left empty is left to the node. */
+const FIELDS = {
+  fees: () =>
+    h(
+      "div",
+      { class: "pair" },
+      input("maxFee", "At most, gwei", { pattern: GWEI, inputmode: "decimal", placeholder: "market" }),
+      input("tip", "Tip, gwei", { pattern: GWEI, inputmode: "decimal", placeholder: "market" }),
+    ),
+  payload: () => [
+    input("to", "To", { required: true, pattern: "0x[0-9a-fA-F]{40}", title: "0x and 40 hex digits" }),
+    input("ether", "Ether", { required: true, pattern: AMOUNT, inputmode: "decimal" }),
+    input("data", "Data", { pattern: "0x([0-9a-fA-F]{2})*", placeholder: "0x" }),
+  ],
+  nonce: () =>
+    input("nonce", "Down to nonce", { pattern: "[0-9]+", inputmode: "numeric", placeholder: "as far as it goes" }),
+};
+
+function note(event) {
+  open.said = { ...open.said, [event.target.name]: event.target.value.trim() };
+  show();
+}
+
+function bodyOf({ order, said }) {
+  const { maxFee, tip, to, ether, data, nonce, reason = "" } = said;
+  return {
+    ...order.body,
+    ...(filled(maxFee, GWEI) ? { maxFeePerGas: weiOf(maxFee, GWEI_DIGITS) } : {}),
+    ...(filled(tip, GWEI) ? { maxPriorityFeePerGas: weiOf(tip, GWEI_DIGITS) } : {}),
+    ...(to === undefined ? {} : { payload: payloadOf(to, ether, data) }),
+    ...(filled(nonce, "[0-9]+") ? { nonce: Number(nonce) } : {}),
+    reason,
+  };
+}
+
+function filled(text, pattern) {
+  return text !== undefined && new RegExp(`^(?:${pattern})$`).test(text);
+}
+
+function payloadOf(to, ether, data) {
+  return {
+    to,
+    value: filled(ether, AMOUNT) ? weiOf(ether) : "0",
+    ...(data === undefined || data === "" ? {} : { data }),
+  };
+}
+
+function requestText() {
+  const { method, path } = open.order;
+  return `${method} ${path}\nIdempotency-Key: ${open.key}\n\n${JSON.stringify(bodyOf(open), null, 2)}`;
+}
+
+async function submit(event) {
+  event.preventDefault();
+  const mine = open;
+  mine.isBusy = true;
+  mine.problem = null;
+  show();
+  try {
+    const { method, path } = mine.order;
+    await callApi(path.replace(/^\/api\/v1/, ""), {
+      method,
+      body: bodyOf(mine),
+      headers: { "idempotency-key": mine.key },
+    });
+    byId("order-dialog").close();
+    say(`${mine.order.label}: the node has taken the order.`);
+    mine.onDone();
+  } catch (error) {
+    mine.problem =
+      error.status === undefined ? "The node did not answer. Try again: the order is carried out once." : error.message;
+  } finally {
+    mine.isBusy = false;
+    if (open === mine) show();
+  }
+}
+
+const SHOWN_MS = 6_000;
+let forgetting;
+
+/** One sentence at the bottom of the page, gone after a while. */
+export function say(text) {
+  const toast = byId("toast");
+  toast.textContent = text;
+  clearTimeout(forgetting);
+  forgetting = setTimeout(() => {
+    toast.textContent = "";
+  }, SHOWN_MS);
+}

@@ -1,0 +1,179 @@
+/**
+ * The nonces of a lane as a ruler: what is over, what is on its way, what waits, and what nothing holds. A window of it is
+ * shown, by the address (`at`, the nonce in its middle, and `zoom`, how many fit); buttons, wheel and arrow keys move it.
+ */
+import { h } from "../dom.js";
+import { countOf, plural, wordsOf } from "../formats.js";
+import { toLane, toTransaction } from "../routes.js";
+
+const ZOOMS = [20, 50, 120, 400, 2_000];
+const USUAL_ZOOM = 50;
+
+const KINDS = {
+  final: "final",
+  mined: "mined",
+  inFlight: "in flight",
+  queued: "queued",
+  held: "held back",
+  reserved: "reserved",
+  hole: "hole",
+  stuck: "stuck",
+  failed: "failed",
+  closed: "used up on purpose",
+  foreign: "foreign",
+};
+
+/** Above this many, a nonce has no room for its number. */
+const NUMBERED = 60;
+
+/** First and last nonce of the window; without `at`, the head of the line stands a third into it. */
+export function windowOf({ at, zoom }, { chainCounts, cursor, headOfLine }) {
+  // A lane that is young is seen whole.
+  const usual = (cursor ?? 0) < ZOOMS[0] ? ZOOMS[0] : USUAL_ZOOM;
+  const size = ZOOMS.includes(Number(zoom)) ? Number(zoom) : usual;
+  const head = headOfLine?.nonce ?? Math.max(0, Math.min(cursor ?? 0, chainCounts?.latest ?? cursor ?? 0));
+  const first =
+    at === undefined || !/^\d{1,15}$/.test(at) ? head - Math.floor(size / 3) : Number(at) - Math.floor(size / 2);
+  const from = Math.max(0, first);
+  return { from, to: from + size - 1, size };
+}
+
+/** Ends that somebody asked for are no failures: the nonce was used up without effect. */
+const ON_PURPOSE = ["CANCELLED", "EXPIRED"];
+
+function told(span) {
+  const isMeant = span.kind === "failed" && ON_PURPOSE.includes(span.detail);
+  return { ...span, ...(isMeant && { kind: "closed" }), ...(span.detail && { detail: wordsOf(span.detail) }) };
+}
+
+export function ruler({ spans: known, mined, cursor }, shown, { route, go, lane }) {
+  const spans = known.map(told);
+  const { from, to, size } = shown;
+  const middle = from + Math.floor(size / 2);
+  const move = (by, zoom = size) => go({ ...route.query, at: Math.max(0, middle + by), zoom });
+  const step = Math.max(1, Math.floor(size / 3));
+  const closer = ZOOMS.findLast((zoom) => zoom < size);
+  const wider = ZOOMS.find((zoom) => zoom > size);
+  const keys = {
+    ArrowLeft: () => move(-step),
+    ArrowRight: () => move(step),
+    "+": () => closer && move(0, closer),
+    "-": () => wider && move(0, wider),
+  };
+  return h(
+    "div",
+    { class: "ruler" },
+    h(
+      "div",
+      { class: "ruler-tools" },
+      button("◀", "Lower nonces", from === 0 ? null : () => move(-step)),
+      button("▶", "Higher nonces", () => move(step)),
+      button("−", "Show more nonces", wider === undefined ? null : () => move(0, wider)),
+      button("+", "Show fewer nonces", closer === undefined ? null : () => move(0, closer)),
+      h("a", { class: "button", href: toLane(lane.chainId, lane.signer) }, "Head of line"),
+      h("span", { class: "quiet mono" }, `${countOf(from)} to ${countOf(to)}`),
+    ),
+    h(
+      "div",
+      {
+        class: size > NUMBERED ? "strip dense" : "strip",
+        tabindex: "0",
+        role: "group",
+        "aria-label": `Nonces ${countOf(from)} to ${countOf(to)}. Arrow keys move, plus and minus zoom.`,
+        onkeydown: (event) => {
+          if (keys[event.key] === undefined) return;
+          event.preventDefault();
+          keys[event.key]();
+        },
+        onwheel: (event) => event.deltaX !== 0 && throttled(() => move(Math.sign(event.deltaX) * Math.ceil(size / 10))),
+      },
+      spans.flatMap((span) => pieces(span, shown)),
+      marker("chain", mined, shown, "the chain counts to here"),
+      marker("cursor", cursor, shown, "next nonce"),
+    ),
+    scale(shown),
+    legend(spans),
+  );
+}
+
+/** When the wheel last moved the window: it turns faster than a page should change. */
+let turnedAt = 0;
+const TURN_MS = 80;
+
+function throttled(work) {
+  if (Date.now() - turnedAt < TURN_MS) return;
+  turnedAt = Date.now();
+  work();
+}
+
+function button(text, label, onclick) {
+  return h(
+    "button",
+    { type: "button", class: "icon", "aria-label": label, title: label, disabled: onclick === null, onclick },
+    text,
+  );
+}
+
+/** One element for a span; one for each nonce where there is room to see it. */
+function pieces({ from, to, kind, txId, reservationId, detail }, shown) {
+  const first = Math.max(from, shown.from);
+  const last = Math.min(to, shown.to);
+  if (first > last) return [];
+  const isApart = shown.size <= NUMBERED && last > first;
+  const parts = isApart
+    ? Array.from({ length: last - first + 1 }, (_, index) => [first + index, first + index])
+    : [[first, last]];
+  return parts.map(([low, high]) => piece({ low, high, kind, txId, reservationId, detail }, shown));
+}
+
+function piece({ low, high, kind, txId, detail }, shown) {
+  const place = { left: percent(low - shown.from, shown), width: percent(high - low + 1, shown) };
+  const nonces = low === high ? `nonce ${countOf(low)}` : `nonces ${countOf(low)} to ${countOf(high)}`;
+  const label = `${nonces}: ${KINDS[kind]}${detail === undefined ? "" : `, ${detail}`}`;
+  const number = low === high && shown.size <= NUMBERED ? h("span", {}, String(low % 1_000)) : null;
+  const common = { key: `${low}`, class: `nonce ${kind}`, style: place, title: label };
+  if (txId !== undefined) return h("a", { ...common, href: toTransaction(txId), "aria-label": label }, number);
+  return h("span", { ...common, role: "img", "aria-label": label }, number);
+}
+
+function percent(nonces, { size }) {
+  return `${((100 * nonces) / size).toFixed(3)}%`;
+}
+
+function marker(kind, nonce, shown, label) {
+  if (nonce === null || nonce < shown.from || nonce > shown.to) return null;
+  return h("span", {
+    key: kind,
+    class: `marker ${kind}`,
+    style: { left: percent(nonce - shown.from, shown) },
+    title: `${countOf(nonce)}: ${label}`,
+  });
+}
+
+/** Four numbers under the strip. */
+function scale({ from, size }) {
+  const places = [0, 0.25, 0.5, 0.75].map((share) => from + Math.floor(size * share));
+  return h(
+    "div",
+    { class: "scale", "aria-hidden": "true" },
+    places.map((nonce) => h("span", {}, countOf(nonce))),
+  );
+}
+
+function legend(spans) {
+  const counts = new Map();
+  for (const { kind, from, to } of spans) counts.set(kind, (counts.get(kind) ?? 0) + to - from + 1);
+  const present = Object.keys(KINDS).filter((kind) => counts.has(kind));
+  return h(
+    "ul",
+    { class: "legend" },
+    present.map((kind) =>
+      h(
+        "li",
+        {},
+        h("span", { class: `swatch nonce ${kind}`, "aria-hidden": "true" }),
+        plural(counts.get(kind), KINDS[kind], KINDS[kind]),
+      ),
+    ),
+  );
+}

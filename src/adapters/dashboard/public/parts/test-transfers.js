@@ -1,0 +1,95 @@
+/** Only where `fencepost dev` serves, whose ether is play money: transfers to watch, without a terminal. */
+import { callApi, randomId } from "../api.js";
+import { h } from "../dom.js";
+import { plural, shortHex, weiOf } from "../formats.js";
+
+const result = { text: "", bad: false };
+
+export function testTransfers(signers) {
+  const options = signers.map(({ chainId, signer }) =>
+    h("option", { value: `${chainId}:${signer}` }, shortHex(signer)),
+  );
+  const to = (signers[1] ?? signers[0]).signer;
+  return h(
+    "details",
+    { class: "card modest", id: "send" },
+    h("summary", {}, "Send test transfers"),
+    h(
+      "form",
+      { id: "send-form", onsubmit: send },
+      h("label", {}, "From ", h("select", { name: "signer", required: true }, options)),
+      h(
+        "label",
+        {},
+        "To ",
+        h("input", {
+          name: "to",
+          required: true,
+          spellcheck: "false",
+          pattern: "0x[0-9a-fA-F]{40}",
+          title: "0x and 40 hex digits",
+          initially: to,
+        }),
+      ),
+      h(
+        "label",
+        {},
+        "Ether each ",
+        h("input", {
+          name: "amount",
+          required: true,
+          inputmode: "decimal",
+          pattern: "[0-9]+([.][0-9]{1,18})?",
+          title: "A decimal number",
+          initially: "0.001",
+        }),
+      ),
+      h(
+        "label",
+        {},
+        "How many ",
+        h("input", { name: "count", type: "number", required: true, min: "1", max: "100", initially: "1" }),
+      ),
+      h("button", { type: "submit", class: "solid" }, "Send"),
+      h("p", { id: "send-result", class: result.bad ? "result bad" : "result", role: "status" }, result.text),
+    ),
+  );
+}
+
+async function send(event) {
+  event.preventDefault();
+  const form = event.target;
+  const button = form.querySelector("button");
+  button.disabled = true;
+  try {
+    const { results } = await callApi("/tx/batch", { method: "POST", body: batchOf(form.elements) });
+    Object.assign(result, outcomeOf(results));
+  } catch (error) {
+    Object.assign(result, { text: error.message, bad: true });
+  } finally {
+    button.disabled = false;
+    dispatchEvent(new Event("look-again"));
+  }
+}
+
+function batchOf({ signer, to, amount, count }) {
+  const [chainId, address] = signer.value.split(":");
+  const payload = { to: to.value.trim(), value: weiOf(amount.value) };
+  const transactions = Array.from({ length: Number(count.value) }, () => ({
+    chainId: Number(chainId),
+    signer: address,
+    requestId: `dashboard-${randomId()}`,
+    payload,
+  }));
+  return { transactions };
+}
+
+function outcomeOf(results) {
+  const taken = results.filter(({ status }) => status < 300);
+  const refused = results.find(({ status }) => status >= 300);
+  const nonces = taken.map(({ nonce }) => nonce).filter((nonce) => nonce !== null);
+  const range = nonces.length > 1 ? `nonces ${Math.min(...nonces)} to ${Math.max(...nonces)}` : `nonce ${nonces[0]}`;
+  const accepted = taken.length === 0 ? "" : `${plural(taken.length, "transfer")} accepted, ${range}.`;
+  if (refused === undefined) return { text: accepted, bad: false };
+  return { text: `${accepted} Refused: ${refused.detail}`.trim(), bad: true };
+}

@@ -1,0 +1,36 @@
+import { h } from "../dom.js";
+import { countOf, shortHex } from "../formats.js";
+import { fenceOf, stateOf } from "../stages.js";
+import { age, cell, chainName, laneLink, quiet, table, transactionLink } from "./words.js";
+
+const COLUMNS = [
+  ["State", "state-cell"],
+  ["Transaction", "grow"],
+  ["Stage", "wide"],
+  ["Nonce", "right mid"],
+  ["Signer", "wide"],
+  ["Hash", "wide"],
+  ["Attempts", "right wide"],
+  ["Created", "right"],
+];
+
+/** `isNarrow`: beside other things, and of one lane, whose signer needs no column. */
+export function transactionTable(caption, items, isNarrow = false) {
+  return h("div", { class: isNarrow ? "narrow" : null }, table(caption, COLUMNS, items.map(row)));
+}
+
+function row(transaction) {
+  const { txId, chainId, signer, nonce, txHash, attempts, createdAt, heldSince } = transaction;
+  return h(
+    "tr",
+    { key: txId, "data-tx": txId },
+    cell("state-cell", stateOf(transaction), heldSince === null ? null : h("span", { class: "tag" }, "held")),
+    cell("grow", transactionLink(transaction)),
+    cell("wide", fenceOf(transaction)),
+    cell("right mono mid", nonce === null ? quiet("none") : countOf(nonce)),
+    cell("wide", laneLink(chainId, signer), " ", chainName(chainId)),
+    cell("wide mono", txHash === null ? quiet("none yet") : h("span", { title: txHash }, shortHex(txHash))),
+    cell("right wide mono", attempts.length === 0 ? quiet("0") : countOf(attempts.length)),
+    cell("right", age(createdAt)),
+  );
+}

@@ -1,0 +1,139 @@
+/** Small things that every page is made of. */
+import { h } from "../dom.js";
+import { ageOf, countOf, cut, momentOf, shortHex, shortId, visible } from "../formats.js";
+import { toLane, toTransaction } from "../routes.js";
+import { chainOf } from "../world.js";
+
+/** What somebody else wrote: callers, contracts, chains. Its direction of writing ends where it ends. */
+export function said(text, most) {
+  return h("bdi", { class: "said" }, cut(visible(text), most));
+}
+
+/** The same, line by line. */
+export function saidLines(text, most) {
+  return h("bdi", {}, cut(text.split("\n").map(visible).join("\n"), most));
+}
+
+export function code(text) {
+  return h("code", {}, text);
+}
+
+/** Cut short on the page, whole in its title. */
+export function hex(text) {
+  return h("code", { title: text }, shortHex(text));
+}
+
+export function quiet(...children) {
+  return h("span", { class: "quiet" }, children);
+}
+
+/** Ticks by itself. */
+export function age(iso, after = " ago") {
+  const text = `${ageOf(iso, Date.now())}${after}`;
+  return h("time", { datetime: iso, title: momentOf(iso), "data-age": after }, text);
+}
+
+/** Counts down by itself; what is over is over. */
+export function left(iso) {
+  return h("time", { datetime: iso, title: momentOf(iso), "data-left": true }, leftOf(iso, Date.now()));
+}
+
+function leftOf(iso, now) {
+  const ms = Date.parse(iso) - now;
+  return ms <= 0 ? "over" : `${Math.ceil(ms / 1_000)} s left`;
+}
+
+/** Time passes without anybody asking the node. */
+export function tick() {
+  const now = Date.now();
+  for (const time of document.querySelectorAll("time[data-age]")) {
+    time.textContent = `${ageOf(time.dateTime, now)}${time.dataset.age}`;
+  }
+  for (const time of document.querySelectorAll("time[data-left]")) time.textContent = leftOf(time.dateTime, now);
+}
+
+/** By what its caller calls it. */
+export function transactionLink({ txId, requestId }) {
+  const name = requestId === null || requestId === undefined ? shortId(txId) : visible(requestId);
+  return h("a", { href: toTransaction(txId), class: "name", title: txId }, h("bdi", {}, cut(name, 80)));
+}
+
+export function laneLink(chainId, signer) {
+  return h("a", { href: toLane(chainId, signer), class: "hex", title: signer }, shortHex(signer));
+}
+
+export function chainName(chainId) {
+  return h("span", { class: "chain" }, `chain ${chainId}`);
+}
+
+/** At the chain's block explorer, where one is known. */
+export function explored(chainId, kind, id, shown) {
+  const base = chainOf(chainId)?.explorer ?? null;
+  if (base === null) return shown;
+  const href = `${base.replace(/\/+$/, "")}/${kind}/${encodeURIComponent(id)}`;
+  const label = `Block explorer: ${kind} ${shortHex(String(id))}`;
+  return [
+    shown,
+    " ",
+    h("a", { class: "out", href, target: "_blank", rel: "noreferrer", "aria-label": label, title: label }, "↗"),
+  ];
+}
+
+export function facts(...pairs) {
+  const known = pairs.filter((pair) => pair !== null);
+  return h(
+    "dl",
+    { class: "facts" },
+    known.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+  );
+}
+
+/** `columns`: [heading, class]. A row that leads somewhere has a link; `j` and `k` go from link to link. */
+export function table(caption, columns, rows) {
+  const head = columns.map(([name, kind]) => h("th", { scope: "col", class: kind }, name));
+  return h(
+    "div",
+    // Wide tables scroll by themselves, and whoever has no mouse scrolls them by the arrow keys.
+    { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
+    h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)),
+  );
+}
+
+export function cell(kind, ...children) {
+  return h("td", { class: kind }, children);
+}
+
+export function section(title, { aside = null, name = null } = {}, ...children) {
+  const id = `about-${(name ?? title).toLowerCase().replaceAll(/[^a-z]+/g, "-")}`;
+  return h(
+    "section",
+    { class: "card", "aria-labelledby": id, key: id },
+    h("header", {}, h("h2", { id }, title), aside === null ? null : h("div", { class: "aside" }, aside)),
+    children,
+  );
+}
+
+export function empty(...children) {
+  return h("p", { class: "empty" }, children);
+}
+
+export function number(value, unit = null) {
+  return [h("b", {}, countOf(value)), unit === null ? null : ` ${unit}`];
+}
+
+/** Copies; its colour says that it did. */
+export function copyButton(text, what) {
+  const copy = async ({ currentTarget }) => {
+    await navigator.clipboard?.writeText(text);
+    currentTarget.classList.add("copied");
+  };
+  return h(
+    "button",
+    { type: "button", class: "icon copy", "aria-label": `Copy ${what}`, title: `Copy ${what}`, onclick: copy },
+    h(
+      "svg",
+      { viewBox: "0 0 16 16", "aria-hidden": "true" },
+      h("path", { d: "M5 2h8v9h-2v3H3V5h2zM6.2 3.2V5H11v4.8h.8V3.2zM4.2 6.2v6.6h5.6V6.2z" }),
+    ),
+  );
+}

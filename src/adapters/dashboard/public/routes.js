@@ -1,0 +1,41 @@
+/**
+ * Where one is: the part of the address behind `#`, path and query. All that a page shows is in it, so that a link shows the
+ * same to somebody else.
+ */
+
+const HOME = "/";
+
+export function parseRoute(hash) {
+  const [path = "", query = ""] = hash.replace(/^#/, "").split("?");
+  const parts = path.split("/").filter((part) => part !== "");
+  return {
+    path: path === "" ? HOME : path,
+    parts: parts.map(decoded),
+    query: Object.fromEntries(new URLSearchParams(query)),
+  };
+}
+
+/** What was typed or pasted by hand may be no encoding at all. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** `parts` are encoded; of `query`, what is empty is left out. */
+export function linkTo(parts, query = {}) {
+  const path = parts.map(encodeURIComponent).join("/");
+  const text = queryOf(query);
+  return `#/${path}${text === "" ? "" : `?${text}`}`;
+}
+
+export function queryOf(query) {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  return new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+}
+
+export const toTransaction = (txId) => linkTo(["tx", txId]);
+export const toTransactions = (query) => linkTo(["tx"], query);
+export const toLane = (chainId, signer, query) => linkTo(["lanes", String(chainId), signer], query);

@@ -1,0 +1,110 @@
+/** One box for every kind of name: ids, hashes, request ids, signers, nonces, nodes. */
+import { callApi } from "./api.js";
+import { byId, h } from "./dom.js";
+import { said } from "./parts/words.js";
+import { linkTo, toLane, toTransaction, toTransactions } from "./routes.js";
+import { pause } from "./world.js";
+
+const TYPING_MS = 150;
+const MOST = 12;
+
+const search = { text: "", items: null, at: 0, problem: null, asked: 0 };
+
+const redraw = () => dispatchEvent(new Event("redraw"));
+
+export function searchBox() {
+  const isOpen = search.text !== "" && (search.items !== null || search.problem !== null);
+  return h(
+    "search",
+    { class: "search" },
+    h("input", {
+      id: "search",
+      type: "search",
+      role: "combobox",
+      "aria-label": "Search by id, hash, request id, signer or nonce",
+      "aria-expanded": String(isOpen),
+      "aria-controls": "found",
+      "aria-autocomplete": "list",
+      "aria-activedescendant": isOpen && search.items?.length > 0 ? `found-${search.at}` : null,
+      placeholder: "Search id, hash, request, signer, nonce",
+      autocomplete: "off",
+      spellcheck: "false",
+      maxlength: "255",
+      oninput: typed,
+      onkeydown: pressed,
+      // A click on what was found comes after the box has lost its focus.
+      onblur: () => setTimeout(close, 150),
+    }),
+    h("kbd", { "aria-hidden": "true" }, "/"),
+    h("ul", { id: "found", role: "listbox", "aria-label": "Found", hidden: !isOpen }, isOpen ? results() : null),
+  );
+}
+
+function results() {
+  if (search.problem !== null) return h("li", { role: "option", "aria-disabled": "true" }, search.problem);
+  if (search.items.length === 0) return h("li", { role: "option", "aria-disabled": "true" }, "Nothing is called that.");
+  return search.items.map((item, index) =>
+    h(
+      "li",
+      {
+        key: index,
+        id: `found-${index}`,
+        role: "option",
+        "aria-selected": String(index === search.at),
+        onmousedown: () => choose(item),
+      },
+      h("span", { class: "code" }, item.kind),
+      " ",
+      said(item.label, 120),
+    ),
+  );
+}
+
+async function typed(event) {
+  search.text = event.target.value.trim();
+  const turn = ++search.asked;
+  if (search.text === "") return close();
+  await pause(TYPING_MS);
+  if (turn !== search.asked) return;
+  try {
+    const { items } = await callApi("/search", { query: { q: search.text, limit: MOST } });
+    if (turn === search.asked) Object.assign(search, { items, at: 0, problem: null });
+  } catch (error) {
+    if (turn === search.asked) Object.assign(search, { items: [], problem: error.message });
+  }
+  redraw();
+}
+
+function pressed(event) {
+  const count = search.items?.length ?? 0;
+  if (event.key === "Escape") {
+    close();
+    event.target.blur();
+  } else if (event.key === "Enter" && count > 0) choose(search.items[search.at]);
+  else if (event.key === "ArrowDown" && count > 0) search.at = (search.at + 1) % count;
+  else if (event.key === "ArrowUp" && count > 0) search.at = (search.at + count - 1) % count;
+  else return;
+  event.preventDefault();
+  redraw();
+}
+
+function choose(item) {
+  const box = byId("search");
+  box.value = "";
+  close();
+  box.blur();
+  location.hash = placeOf(item);
+}
+
+function close() {
+  Object.assign(search, { text: "", items: null, problem: null });
+  redraw();
+}
+
+/** Where it is shown. */
+function placeOf({ kind, txId, chainId, signer, nonce }) {
+  if (txId !== undefined) return toTransaction(txId);
+  if (signer !== undefined && chainId !== undefined) return toLane(chainId, signer, { at: nonce });
+  if (signer !== undefined) return toTransactions({ signer });
+  return kind === "node" ? linkTo(["cluster"]) : linkTo([]);
+}

@@ -1,0 +1,111 @@
+/** The bar at the top: where one can go, search, whether the node answers. */
+import { forgetKey, hasKey, staleSince } from "./api.js";
+import { byId, draw, h } from "./dom.js";
+import { age } from "./parts/words.js";
+import { linkTo } from "./routes.js";
+import { searchBox } from "./search.js";
+import { world } from "./world.js";
+
+const PAGES = [
+  ["Now", []],
+  ["Transactions", ["tx"]],
+  ["Lanes", ["lanes"]],
+  ["Feed", ["feed"]],
+  ["Cluster", ["cluster"]],
+  ["Policies", ["policies"]],
+];
+
+export function drawTop(bar, route) {
+  draw(
+    bar,
+    h("a", { class: "brand", href: linkTo([]), "aria-label": "Fencepost" }, mark(), h("span", {}, "Fencepost")),
+    h(
+      "nav",
+      { "aria-label": "Dashboard" },
+      PAGES.map(([name, parts]) => tab(name, parts, route)),
+    ),
+    searchBox(),
+    h(
+      "div",
+      { class: "tools" },
+      status(),
+      h(
+        "button",
+        { type: "button", class: "icon", "aria-label": "Dark or light", title: "Dark or light", onclick: switchTheme },
+        "◐",
+      ),
+      h(
+        "button",
+        {
+          type: "button",
+          class: "icon",
+          "aria-label": "Keys",
+          title: "Keys (?)",
+          onclick: () => byId("help-dialog").showModal(),
+        },
+        "?",
+      ),
+      hasKey()
+        ? h(
+            "button",
+            {
+              type: "button",
+              class: "icon",
+              "aria-label": "Forget the API key",
+              title: "Forget the API key",
+              onclick: leave,
+            },
+            "⏏",
+          )
+        : null,
+      h("a", { href: "docs", class: "reference" }, "API"),
+    ),
+  );
+}
+
+function tab(name, parts, { parts: [at] }) {
+  const count = name === "Now" ? (world.attention?.items.length ?? 0) + (world.attention?.more ?? 0) : 0;
+  return h(
+    "a",
+    { href: linkTo(parts), "aria-current": at === parts[0] ? "page" : null },
+    name,
+    count === 0
+      ? null
+      : h("span", { class: `badge ${world.attention.items[0]?.severity.toLowerCase() ?? ""}` }, String(count)),
+  );
+}
+
+function mark() {
+  return h(
+    "svg",
+    { viewBox: "0 0 16 16", class: "mark", "aria-hidden": "true" },
+    h("path", { d: "M1 5l2-3 2 3v10H1zM6 5l2-3 2 3v10H6zM11 5l2-3 2 3v10h-4z" }),
+    h("path", { d: "M0 7h16v1.6H0zM0 11h16v1.6H0z" }),
+  );
+}
+
+function status() {
+  const since = staleSince();
+  if (since !== null) return h("span", { class: "status lost" }, "no answer for ", age(since, ""));
+  const asOf = world.overview?.asOf;
+  return h("span", { class: "status" }, asOf === undefined ? "connecting" : "live");
+}
+
+const THEME = "fencepost-theme";
+
+function switchTheme() {
+  const root = document.documentElement;
+  const isDark =
+    getComputedStyle(root).colorScheme === "dark" ||
+    (root.dataset.theme === undefined && matchMedia("(prefers-color-scheme: dark)").matches);
+  root.dataset.theme = isDark ? "light" : "dark";
+  localStorage.setItem(THEME, root.dataset.theme);
+}
+
+const theme = localStorage.getItem(THEME);
+if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
+
+function leave() {
+  forgetKey();
+  location.reload();
+}

@@ -1,0 +1,37 @@
+import { Compile } from "typebox/compile";
+import { describe, expect, it } from "vitest";
+import { ROUTES } from "../../../src/contract/routes.ts";
+import { night, STUCK_TX } from "../../support/staged/night.ts";
+
+const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+const ASKED: readonly (readonly [string, string])[] = [
+  ["/attention", "/attention"],
+  ["/overview", "/overview"],
+  ["/search", "/search?q=payout"],
+  ["/tx", "/tx?limit=80"],
+  ["/tx/{txId}", `/tx/${STUCK_TX}`],
+  ["/tx/{txId}/explain", `/tx/${STUCK_TX}/explain`],
+  ["/tx/completions", "/tx/completions"],
+  ["/signers", "/signers"],
+  ["/signers/{signer}", `/signers/${SIGNER}`],
+  ["/signers/{signer}/nonces", `/signers/${SIGNER}/nonces?from=0&to=60`],
+  ["/nodes", "/nodes"],
+  ["/cluster/history", "/cluster/history"],
+  ["/policy", "/policy"],
+  ["/policy/usage", "/policy/usage"],
+  ["/keys", "/keys"],
+];
+
+/** What the page is tested with must be what a node would say. */
+describe("the night that the dashboard is tested with", () => {
+  const scene = night({ now: () => new Date() });
+
+  it.each(ASKED)("answers %s as the contract has it", async (route, asked) => {
+    const { pathname, searchParams: query } = new URL(asked, "http://night");
+    const answer = await scene({ method: "GET", path: pathname, query, body: null, headers: {} });
+    const schema = ROUTES.find(({ method, path }) => method === "get" && path === `/api/v1${route}`)?.responses[200]
+      ?.schema;
+    if (schema === undefined) throw new Error(`${route} has no schema`);
+    expect([...Compile(schema).Errors(answer)].slice(0, 3)).toEqual([]);
+  });
+});

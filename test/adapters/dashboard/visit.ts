@@ -1,0 +1,47 @@
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { DashboardOptions } from "../../../src/adapters/dashboard/files.ts";
+import { type NightOptions, night } from "../../support/staged/night.ts";
+import { type Scene, type StagedNode, startStagedNode } from "../../support/staged/staged-node.ts";
+
+export interface Visit {
+  readonly page: Page;
+  readonly node: StagedNode;
+  /** What the browser complained about: script errors, refused resources, broken policy. */
+  readonly complaints: string[];
+  /** Opens a page of the dashboard and waits until it shows something. */
+  open(place: string): Promise<void>;
+}
+
+interface Staging extends Partial<NightOptions>, DashboardOptions {
+  /** Answers first; undefined: as the night would. */
+  readonly scene?: Scene;
+  readonly context?: BrowserContextOptions;
+}
+
+const nodes: StagedNode[] = [];
+
+export async function visit(
+  browser: Browser,
+  { scene, context, isDev = false, ...told }: Staging = {},
+): Promise<Visit> {
+  const usual = night({ now: () => new Date(), ...told });
+  const node = await startStagedNode((asked) => scene?.(asked) ?? usual(asked), { isDev });
+  nodes.push(node);
+  const page = await (await browser.newContext(context)).newPage();
+  const complaints: string[] = [];
+  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  const open = async (place: string) => {
+    await page.goto(`${node.url}/${place}`);
+    await page.locator("main[aria-busy=false]").waitFor();
+  };
+  return { page, node, complaints, open };
+}
+
+export async function leave(browser: Browser): Promise<void> {
+  await Promise.all(browser.contexts().map((context) => context.close()));
+  await Promise.all(nodes.splice(0).map((node) => node.close()));
+}
+
+export const shows = (page: Page, selector: string, text: string) =>
+  page.locator(selector, { hasText: text }).first().waitFor({ timeout: 15_000 });

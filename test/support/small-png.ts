@@ -1,0 +1,117 @@
+import { deflateSync, inflateSync } from "node:zlib";
+
+/**
+ * A picture of a page with few colours, as a PNG with a palette: a third of the size, and to the eye the same. Reads what browsers
+ * write: eight bits a channel, with or without alpha, not interlaced.
+ */
+export function smallPng(png: Buffer): Buffer {
+  const chunks = chunksOf(png);
+  const header = chunks.find(({ type }) => type === "IHDR")?.data;
+  if (header === undefined) throw new Error("this is no PNG");
+  const [width, height, channels] = [header.readUInt32BE(0), header.readUInt32BE(4), header[9] === 6 ? 4 : 3];
+  const packed = Buffer.concat(chunks.filter(({ type }) => type === "IDAT").map(({ data }) => data));
+  const pixels = unfiltered(inflateSync(packed), width * channels, channels);
+  const { palette, rows } = indexed(pixels, { width, height, channels });
+  const head = Buffer.from(header);
+  head[9] = 3;
+  return Buffer.concat([
+    png.subarray(0, 8),
+    chunk("IHDR", head),
+    chunk("PLTE", palette),
+    chunk("IDAT", deflateSync(rows, { level: 9, memLevel: 9 })),
+    chunk("IEND", Buffer.alloc(0)),
+  ]);
+}
+
+function chunksOf(png: Buffer) {
+  const found: { type: string; data: Buffer }[] = [];
+  for (let at = 8; at < png.length; ) {
+    const length = png.readUInt32BE(at);
+    found.push({ type: png.toString("latin1", at + 4, at + 8), data: png.subarray(at + 8, at + 8 + length) });
+    at += length + 12;
+  }
+  return found;
+}
+
+/** Each row is told by what is left of it and above it. */
+function unfiltered(data: Buffer, stride: number, step: number): Buffer {
+  const rows = data.length / (stride + 1);
+  const out = Buffer.alloc(rows * stride);
+  for (let row = 0; row < rows; row++) {
+    const filter = data[row * (stride + 1)] ?? 0;
+    for (let at = 0; at < stride; at++) {
+      const place = row * stride + at;
+      const left = at < step ? 0 : (out[place - step] ?? 0);
+      const up = row === 0 ? 0 : (out[place - stride] ?? 0);
+      const corner = at < step || row === 0 ? 0 : (out[place - stride - step] ?? 0);
+      out[place] = (data[row * (stride + 1) + 1 + at] ?? 0) + predicted(filter, left, up, corner);
+    }
+  }
+  return out;
+}
+
+function predicted(filter: number, left: number, up: number, corner: number): number {
+  if (filter === 4) return paeth(left, up, corner);
+  return [0, left, up, (left + up) >> 1][filter] ?? 0;
+}
+
+function paeth(left: number, up: number, corner: number): number {
+  const guess = left + up - corner;
+  const [a, b, c] = [Math.abs(guess - left), Math.abs(guess - up), Math.abs(guess - corner)];
+  return a <= b && a <= c ? left : b <= c ? up : corner;
+}
+
+interface Shape {
+  readonly width: number;
+  readonly height: number;
+  readonly channels: number;
+}
+
+const COLOURS = 80;
+
+/** The most frequent colours; every other one is the nearest of them. */
+function indexed(pixels: Buffer, { width, height, channels }: Shape) {
+  const counts = new Map<number, number>();
+  const colourAt = (at: number) => pixels.readUIntBE(at, 3);
+  for (let at = 0; at < pixels.length; at += channels) {
+    const colour = colourAt(at);
+    counts.set(colour, (counts.get(colour) ?? 0) + 1);
+  }
+  const kept = [...counts].sort(([, a], [, b]) => b - a).slice(0, COLOURS);
+  const places = new Map(kept.map(([colour], index) => [colour, index]));
+  const colours = kept.map(([colour]) => colour);
+  for (const colour of counts.keys()) if (!places.has(colour)) places.set(colour, nearest(colour, colours));
+  const rows = Buffer.alloc((width + 1) * height);
+  for (let pixel = 0; pixel < width * height; pixel++) {
+    const place = places.get(colourAt(pixel * channels)) ?? 0;
+    rows[pixel + Math.floor(pixel / width) + 1] = place;
+  }
+  const palette = Buffer.alloc(colours.length * 3);
+  for (const [index, colour] of colours.entries()) palette.writeUIntBE(colour, index * 3, 3);
+  return { palette, rows };
+}
+
+function nearest(colour: number, colours: readonly number[]): number {
+  const away = (other: number) =>
+    [16, 8, 0].reduce((sum, shift) => sum + (((colour >> shift) & 255) - ((other >> shift) & 255)) ** 2, 0);
+  return colours.reduce((best, other, index) => (away(other) < away(colours[best] ?? 0) ? index : best), 0);
+}
+
+function chunk(type: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
+  const whole = Buffer.alloc(body.length + 8);
+  whole.writeUInt32BE(data.length, 0);
+  body.copy(whole, 4);
+  whole.writeUInt32BE(crc(body), body.length + 4);
+  return whole;
+}
+
+/** CRC-32, as the PNG specification has it. */
+function crc(data: Buffer): number {
+  let value = 0xffffffff;
+  for (const byte of data) {
+    value ^= byte;
+    for (let bit = 0; bit < 8; bit++) value = (value >>> 1) ^ (value & 1 ? 0xedb88320 : 0);
+  }
+  return (value ^ 0xffffffff) >>> 0;
+}
