@@ -2,14 +2,16 @@ import { scryptSync } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { decryptKeystoreJsonSync, scrypt } from "ethers";
+import { decryptKeystoreJsonSync, scryptSync as ethersScrypt } from "ethers";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { encryptKeystore, loadKeystoreDirectory } from "../../../../src/adapters/evm/signers/keystore.ts";
 import { importKey, listKeys, newKey } from "../../../../src/adapters/evm/signers/keystore-files.ts";
 import { parsePrivateKeys, type SigningKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
 
 // The one that ethers brings is JavaScript: ten seconds of a processor for a key.
-scrypt.register((password, salt, N, r, p, length) => scryptSync(password, salt, length, { N, r, p, maxmem: 2 ** 30 }));
+ethersScrypt.register((password, salt, N, r, p, length) =>
+  scryptSync(password, salt, length, { N, r, p, maxmem: 2 ** 30 }),
+);
 
 const HEX = "3c".repeat(32);
 const [KEY] = parsePrivateKeys([HEX]) as [SigningKey];
