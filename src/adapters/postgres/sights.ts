@@ -12,7 +12,14 @@ import {
   listTakeovers,
   writeReport,
 } from "./statements/cluster-past.ts";
-import { searchIds, searchNonce, searchRequests, searchReservations, searchSigners, searchHash } from "./statements/find.ts";
+import {
+  searchHash,
+  searchIds,
+  searchNonce,
+  searchRequests,
+  searchReservations,
+  searchSigners,
+} from "./statements/find.ts";
 import {
   countTroubles,
   listAwaiting,

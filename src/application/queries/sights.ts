@@ -14,7 +14,7 @@ import type { NodeReports } from "./node-reports.ts";
 import { type NonceRulerPorts, nonceRuler } from "./nonce-ruler.ts";
 import { OverviewBoard } from "./overview.ts";
 
-export interface SightPorts extends ExplainPorts, NonceRulerPorts {
+export interface SightPorts extends Omit<ExplainPorts, "codec">, NonceRulerPorts {
   readonly store: QueryStore & SightStore & Pick<KillStore, "kills"> & Pick<LeaseStore, "instances">;
   readonly reports: Pick<NodeReports, "all">;
 }

@@ -11,7 +11,13 @@ import { EmbeddedError, messageOf } from "./embedded/embedded-error.ts";
 import { type Asking, needPackages } from "./embedded/needed-packages.ts";
 import { startEmbeddedPostgres } from "./embedded/postgres.ts";
 import type { DevChain } from "./embedded/start-chain.ts";
-import { isOnEmbeddedChain, type NodeProcess, ON_EMBEDDED_CHAIN, reportReady, startNodeProcess } from "./node-process.ts";
+import {
+  isOnEmbeddedChain,
+  type NodeProcess,
+  ON_EMBEDDED_CHAIN,
+  reportReady,
+  startNodeProcess,
+} from "./node-process.ts";
 import { type DevTerminal, play } from "./terminal.ts";
 
 export interface DevRequest {

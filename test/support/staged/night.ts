@@ -34,7 +34,7 @@ export interface NightOptions {
   readonly lanes?: number;
 }
 
-const hash = (n: number) =>
+const hash = (n: number): `0x${string}` =>
   `0x${(0x6f4c9d2a1b8en * BigInt(n + 7919)).toString(16).padStart(16, "0").repeat(4).slice(0, 64)}`;
 const idOf = (n: number) => `019a4b7e-8a90-7cc1-b1d2-${n.toString(16).padStart(12, "0")}`;
 
@@ -378,6 +378,7 @@ function explanation({ words }: Staged): Explanation {
       { code: "CANCEL", text: "give it up safely" },
       { code: "RAISE_CEILING", text: "raise FENCEPOST_MAX_FEE_GWEI, or wait until the market is below it" },
     ],
+    actions: [],
   };
 }
 
