@@ -32,7 +32,7 @@ export interface IndexedAttempt {
 export interface LaneIndex {
   /** All attempt hashes a node tracks on one chain: what a new block's transactions are matched against. */
   readonly hashes: Map<Hash, IndexedAttempt>;
-  /** Lanes of which something may be in a block, or get into one, and some of which that has ended. */
+  /** Lanes of which something may be in a block, or get into one; some of them have nothing there any more. */
   readonly onChain: Set<OwnedLane>;
 }
 
@@ -388,6 +388,7 @@ export class OwnedLane {
   /** Ends this tenure in memory: nothing of it is found by hash any more. */
   stop(how: Ending = "putOff"): void {
     this.term.end(how);
+    this.index.onChain.delete(this);
     for (const tx of this.unmined.values()) this.unfollow(tx);
     for (const tx of this.mined.values()) this.unfollow(tx);
   }
