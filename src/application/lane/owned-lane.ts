@@ -24,14 +24,9 @@ import { happened, isDueAt, resumed, type Tracked } from "./tracked.ts";
 
 export { queued, resumed, type Tracked } from "./tracked.ts";
 
-export interface IndexedAttempt {
-  readonly lane: OwnedLane;
-  readonly tx: Tracked;
-}
-
 export interface LaneIndex {
   /** All attempt hashes a node tracks on one chain: what a new block's transactions are matched against. */
-  readonly hashes: Map<Hash, IndexedAttempt>;
+  readonly hashes: Map<Hash, { readonly lane: OwnedLane; readonly tx: Tracked }>;
   /** Lanes of which something may be in a block, or get into one; some of them have nothing there any more. */
   readonly onChain: Set<OwnedLane>;
 }
