@@ -11,7 +11,7 @@ export function kickTenth(lanes: readonly OwnedLane[], beat: number, nowMs: numb
 /** Wakes what is in flight and has something to do by now. Forgets lanes that have nothing on the chain any more. */
 export function kickInFlight(onChain: Set<OwnedLane>, nowMs: number): void {
   for (const lane of onChain) {
-    if (lane.term.hasEnded || !lane.isOnChain) onChain.delete(lane);
+    if (!lane.isOnChain) onChain.delete(lane);
     else if (lane.unmined.size > 0) lane.kickDue(nowMs);
   }
 }

@@ -24,15 +24,10 @@ import { happened, isDueAt, resumed, type Tracked } from "./tracked.ts";
 
 export { queued, resumed, type Tracked } from "./tracked.ts";
 
-export interface IndexedAttempt {
-  readonly lane: OwnedLane;
-  readonly tx: Tracked;
-}
-
 export interface LaneIndex {
   /** All attempt hashes a node tracks on one chain: what a new block's transactions are matched against. */
-  readonly hashes: Map<Hash, IndexedAttempt>;
-  /** Lanes of which something may be in a block, or get into one, and some of which that has ended. */
+  readonly hashes: Map<Hash, { readonly lane: OwnedLane; readonly tx: Tracked }>;
+  /** Lanes of which something may be in a block, or get into one; some of them have nothing there any more. */
   readonly onChain: Set<OwnedLane>;
 }
 
@@ -388,6 +383,7 @@ export class OwnedLane {
   /** Ends this tenure in memory: nothing of it is found by hash any more. */
   stop(how: Ending = "putOff"): void {
     this.term.end(how);
+    this.index.onChain.delete(this);
     for (const tx of this.unmined.values()) this.unfollow(tx);
     for (const tx of this.mined.values()) this.unfollow(tx);
   }

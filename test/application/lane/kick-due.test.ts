@@ -35,8 +35,9 @@ describe("lanes that are woken by the beat", () => {
   it("are forgotten with their term, whatever they had in flight", () => {
     const { context } = createChainBench();
     const lane = createOwnedLane({ tracking: [trackedRecord(4)] }, context);
+    const tx = lane.unmined.get(4) as Tracked;
     lane.stop();
-    kickInFlight(context.onChain, 1);
+    lane.follow(tx);
     expect(context.onChain.size).toBe(0);
   });
 

@@ -170,6 +170,8 @@ export class NaiveLane {
     if (receipt !== undefined) tx.block = receipt?.blockNumber ?? null;
     Object.assign(tx, to, { attempts });
     if (event === "hold" || event === "unhold") tx.held = event === "hold";
+    // What is final is not held: were it reorganised away, nobody could have let it go.
+    if (item.to === "CONFIRMED" || item.to === "FAILED_FINAL") tx.held = false;
     return true;
   }
 
