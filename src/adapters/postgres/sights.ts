@@ -22,7 +22,6 @@ import {
 } from "./statements/find.ts";
 import {
   countTroubles,
-  isCutShort,
   listAwaiting,
   listHeld,
   listHolesBetween,
@@ -158,7 +157,7 @@ function transactionsLike(run: Run, { txIds, txHash, requestIds, nonce, limit }:
 }
 
 function oldestOpen(row: OldestOpenRow | undefined) {
-  if (row === undefined || row.oldest === null) return row !== undefined && isCutShort(row) ? "unknown" : "none";
+  if (row === undefined || row.oldest === null) return row?.isCutShort === true ? "unknown" : "none";
   const { txId, signer, nonce, createdAt } = row.oldest;
   return { lane: { chainId: row.chainId, signer }, txId, nonce, createdAt: new Date(createdAt) };
 }

@@ -112,7 +112,8 @@ export class AttentionDesk {
     return {
       ...trouble,
       code: cause.code,
-      sentence: `${summary}${behind(waiting)}`,
+      // One that says itself what it holds up need not be told.
+      sentence: summary.includes("behind it") ? summary : `${summary}${behind(waiting)}`,
       since: trouble.since ?? cause.since ?? null,
       actions: offersFor({ txId, lane: { chainId, signer } }, codes),
     };

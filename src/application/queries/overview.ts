@@ -81,7 +81,9 @@ export class OverviewBoard {
     const { store } = this.ports;
     const chainIds = chains === null ? [...this.ports.chains.keys()] : [...chains];
     const scopes = chains === null ? [{}] : chainIds.map((chainId) => ({ chainId }));
-    const waiting = scopes.map((scope) => store.transactions({ ...scope, state: "CREATED", order: "oldest", limit: 1 }));
+    const waiting = scopes.map((scope) =>
+      store.transactions({ ...scope, state: "CREATED", order: "oldest", limit: 1 }),
+    );
     const [open, ...created] = await Promise.all([store.oldestOpen(chainIds), ...waiting]);
     const known = open.filter((each) => typeof each === "object");
     const unsure = chainIds.filter((_, at) => open[at] === "unknown");
