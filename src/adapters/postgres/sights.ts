@@ -28,7 +28,9 @@ import {
   listNonces,
   listReservedNonces,
   listTroubledLanes,
+  type OldestOpenRow,
   readNonceEnds,
+  readOldestOpen,
   readPulse,
   sumLanes,
   type TroubledLaneRow,
@@ -40,8 +42,14 @@ export function sightsFrom(reading: Reading, leasing: DurableRuntime): SightStor
   return { ...figuresFrom(reading), ...searchesIn(reading), ...reportsIn(reading, leasing) };
 }
 
-function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" | "pulse"> {
+function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" | "pulse" | "oldestOpen"> {
   return {
+    async oldestOpen(chainIds) {
+      const [, rows] = await reading.read((run) =>
+        Promise.all([run(preferOrder, []), run(readOldestOpen, [chainIds])]),
+      );
+      return chainIds.map((chainId) => oldestOpen(rows.find((row) => row.chainId === chainId)));
+    },
     async troubles(limit) {
       const [, [counted], lanes, held, awaiting] = await reading.read((run) =>
         Promise.all([
@@ -146,6 +154,12 @@ function transactionsLike(run: Run, { txIds, txHash, requestIds, nonce, limit }:
     ...(requestIds === undefined ? [] : [run(searchRequests, [requestIds.from, requestIds.to, limit])]),
     ...(nonce === undefined ? [] : [run(searchNonce, [nonce.signers.from, nonce.signers.to, nonce.nonce, limit])]),
   ];
+}
+
+function oldestOpen(row: OldestOpenRow | undefined) {
+  if (row === undefined || row.oldest === null) return row?.isCutShort === true ? "unknown" : "none";
+  const { txId, signer, nonce, createdAt } = row.oldest;
+  return { lane: { chainId: row.chainId, signer }, txId, nonce, createdAt: new Date(createdAt) };
 }
 
 function troubledLane(row: TroubledLaneRow): TroubledLane {

@@ -72,7 +72,8 @@ export class AttentionDesk {
       store.instances(),
       this.ports.findings(),
     ]);
-    const silent = instances.filter(({ dead, expired }) => expired && !dead);
+    // A dead one whose lanes stay its own: nobody who lives holds their keys, or reaches their chain.
+    const silent = instances.filter(({ dead, expired, lanes }) => (dead ? lanes > 0 : expired));
     const found = once([
       ...kills.filter(({ ended }) => !ended).map(ofKill),
       ...silent.map(ofNode),
@@ -111,7 +112,8 @@ export class AttentionDesk {
     return {
       ...trouble,
       code: cause.code,
-      sentence: `${summary}${behind(waiting)}`,
+      // One that says itself what it holds up need not be told.
+      sentence: summary.includes("behind it") ? summary : `${summary}${behind(waiting)}`,
       since: trouble.since ?? cause.since ?? null,
       actions: offersFor({ txId, lane: { chainId, signer } }, codes),
     };

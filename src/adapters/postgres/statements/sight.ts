@@ -1,4 +1,4 @@
-import type { Lane } from "../../../domain/lane.ts";
+import type { Address, Lane } from "../../../domain/lane.ts";
 import type { SuspendedBy } from "../../../domain/ledger/index.ts";
 import type { ReservationState } from "../../../domain/reservations.ts";
 import type { State, SubState } from "../../../domain/transitions.ts";
@@ -157,6 +157,41 @@ export interface PulseRow {
   readonly createdPerMinute: number;
   readonly completedPerMinute: number;
   readonly secondsToFinality: readonly number[];
+}
+
+/** Of those that are followed, so many of the oldest are looked at. */
+const LOOKED_AT = 1_000;
+
+/**
+ * The oldest of each chain ($1) that is not over, and whether more would have to be looked at. Ids are in the order of
+ * creation; both columns of the index are compared, so that no other one is walked (page-scopes.ts).
+ */
+export const readOldestOpen = statement<OldestOpenRow>("read-oldest-open")`
+  SELECT scope.chain_id, seen.is_cut_short, seen.oldest FROM unnest($1::bigint[]) AS scope (chain_id)
+  CROSS JOIN LATERAL (
+    SELECT count(*) >= ${LOOKED_AT} AS is_cut_short, (array_agg(
+      json_build_object('txId', entry.tx_id, 'signer', entry.signer, 'nonce', entry.nonce, 'createdAt', entry.created_at)
+      ORDER BY entry.tx_id
+    ) FILTER (WHERE entry.state IN ('ALLOCATED', 'TRACKING', 'STUCK')))[1] AS oldest
+    FROM (
+      SELECT t.tx_id, t.signer, t.nonce, t.created_at, t.state FROM fencepost.transaction AS t
+      WHERE (t.chain_id, t.tx_id) > (scope.chain_id, '00000000-0000-0000-0000-000000000000') AND t.chain_id <= scope.chain_id
+        AND t.live
+      ORDER BY t.chain_id, t.tx_id LIMIT ${LOOKED_AT}
+    ) AS entry
+  ) AS seen`;
+
+/** JSON has no dates. */
+export interface OldestOpenRow {
+  readonly chainId: number;
+  /** The look was over before the end. */
+  readonly isCutShort: boolean;
+  readonly oldest: {
+    readonly txId: string;
+    readonly signer: Address;
+    readonly nonce: number;
+    readonly createdAt: string;
+  } | null;
 }
 
 /** The lane's cursor, and the lowest of its nonces that is not over. $1 chain, $2 signer. */
