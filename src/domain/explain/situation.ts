@@ -230,7 +230,7 @@ export const HELPS = {
   SUBMIT_RESULT_UNKNOWN: [],
   REORGED: [],
   RESENT_OFTEN: ["REPRICE", "CHECK_RPC", "CANCEL"],
-  STUCK: ["RESUBMIT", "REPRICE", "CANCEL", "USE_NONCE_ELSEWHERE"],
+  STUCK: ["RESUBMIT", "REPRICE", "CHECK_RPC", "CANCEL", "USE_NONCE_ELSEWHERE"],
 } as const satisfies Readonly<Record<string, readonly HelpCode[]>>;
 export type CauseCode = keyof typeof HELPS;
 export const CAUSE_CODES = Object.keys(HELPS) as CauseCode[];

@@ -305,6 +305,7 @@ describe("an explanation", () => {
 
   const stuck = { state: "STUCK", subState: null, reason: "no block in 30 min" } as const;
   const dear = { baseFee: 30n * GWEI };
+  const tight = ceilings({ maxFeeWei: 21n * GWEI });
   const away = { since: NOW, reason: "connection refused" };
   const rule = { rule: "signer.maxCost", detail: "no room" };
   const funds = (wei: bigint): Changes => ({
@@ -315,8 +316,13 @@ describe("an explanation", () => {
   const cancelling = { attempts: [attempt(), attempt({ ordinal: 2, kind: "cancel" })] };
   const hashAlone = { attempts: [attempt({ kind: "external" })] };
   it.each<[string, Changes, readonly string[]]>([
-    ["a stuck head that a node holds is not sent again", { transaction: stuck }, ["REPRICE", "CANCEL"]],
-    ["one that may be gone is", { transaction: stuck, chain: { pooled: null } }, ["RESUBMIT", "REPRICE", "CANCEL"]],
+    ["a stuck head that a node holds is not sent again", { transaction: stuck }, ["REPRICE", "CHECK_RPC", "CANCEL"]],
+    [
+      "one that may be gone is",
+      { transaction: stuck, chain: { pooled: null } },
+      ["RESUBMIT", "REPRICE", "CHECK_RPC", "CANCEL"],
+    ],
+    ["one at its ceiling that offers plenty", { transaction: stuck, chain: { ceilings: tight } }, ["CHECK_RPC"]],
     ["a hole is filled, and nothing else", { transaction: stuck, lane: { hole: hole() } }, ["FILL_HOLE"]],
     ["what a loop fills is left to it", { lane: { hole: hole({ filling: { by: "itself" } }) } }, ["WAIT"]],
     ["a hole of a node's own key", { lane: { hole: hole({ filling: { by: "chainNode" } }) } }, ["USE_NONCE_ELSEWHERE"]],
@@ -337,7 +343,11 @@ describe("an explanation", () => {
     ["funds that pay for a cancel", funds(21_000n * 23n * GWEI), ["FUND_SIGNER", "CANCEL"]],
     ["funds that do not", funds(1n), ["FUND_SIGNER"]],
     ["a cancel is priced, not cancelled", { transaction: cancelling, chain: dear }, ["REPRICE"]],
-    ["a hash alone is cancelled", { transaction: { ...stuck, ...hashAlone }, chain: { pooled: null } }, ["CANCEL"]],
+    [
+      "a hash alone is cancelled",
+      { transaction: { ...stuck, ...hashAlone }, chain: { pooled: null } },
+      ["CHECK_RPC", "CANCEL"],
+    ],
     ["a node's own key", { transaction: nodeSigned, chain: dear }, ["USE_NONCE_ELSEWHERE"]],
     ["a nonce that the chain is past", { transaction: stuck, chain: { minedCount: 8 } }, ["WAIT"]],
     ["a suspended lane is resumed first", { transaction: stuck, lane: { suspended: true } }, ["RESUME_LANE"]],
