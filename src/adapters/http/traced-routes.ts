@@ -8,7 +8,7 @@ export function traceRoutes(app: FastifyInstance, within: HttpServerOptions["wit
   if (within === undefined) return;
   app.addHook("onRoute", (route) => {
     if (route.config?.takesIn !== true && !route.url.startsWith("/rpc")) return;
-    // Behind the body: it is read by the connection's own events, in which a context that was entered before is lost.
+    // Right before the handler: nothing that waits for the door or the body in between can leave the context.
     const enter: Enter = (request, _, done) => within(request.headers.traceparent, done);
     route.preHandler = [enter, ...[route.preHandler ?? []].flat()];
   });

@@ -399,7 +399,6 @@ export class FencepostNode {
   async create(told: readonly Told[], by: Teller = "caller"): Promise<readonly (Created | FencepostError)[]> {
     const turnedAway = by === "caller" ? this.reception.turnedAway() : null;
     if (turnedAway !== null) return told.map(() => turnedAway);
-    const create = (each: readonly Told[]) => this.creates.create(each, by);
-    return this.reception.counted(tracedCreates(this.ports.tracer, told, by, create));
+    return this.reception.counted(tracedCreates(this.ports.tracer, told, by, this.creates));
   }
 }

@@ -17,14 +17,14 @@ export async function tracedCreates<F>(
   tracer: Tracer = noTracer,
   told: readonly Told[],
   by: Teller,
-  create: (told: readonly Told[]) => Fates<F>,
+  creates: { create(told: readonly Told[], by: Teller): Fates<F> },
 ): Fates<F> {
   // What another node tells of is in its trace already.
   const span = by === "caller" ? tracer.begin("fencepost.create", told.length) : null;
-  if (span === null) return create(told);
+  if (span === null) return creates.create(told, by);
   const traced = told.map((each) => ({ ...each, request: withTrace(each.request, span.traceparent) }));
   try {
-    const fates = await create(traced);
+    const fates = await creates.create(traced, by);
     const failed = fates.filter((fate) => fate instanceof FencepostError);
     const [first] = failed;
     span.end(first === undefined ? null : `${failed.length} of ${fates.length} refused; the first: ${first.code}`);
