@@ -172,6 +172,23 @@ describe("an owner that ends after it began", () => {
     expect(left()).toMatchObject([{ begunBy: expect.any(String), answer: expect.any(String) }]);
   });
 
+  it("has an order about a transaction finished without a key: the order has an id of its own", async () => {
+    const { other, owner, signer } = await pair({ sessionLocks: true });
+    world.holdBlocks();
+    const { txId } = await world.settle(other.node.api.create(transfer({ signer })));
+    await world.until(() => world.rows()[0]?.state === "TRACKING");
+    owner.store.answerRequest = () => new Promise(() => undefined);
+    const repriced = other.node.api.act(order("reprice", txId));
+    await world.until(() => decisionsOf(txId).length === 1);
+    world.crash(owner);
+    expect(await world.settle(repriced)).toMatchObject({ txId });
+    expect(decisionsOf(txId)).toHaveLength(1);
+    expect(world.rows()[0]?.attempts).toHaveLength(2);
+    world.releaseBlocks();
+    await world.allSettled(1);
+    checkInvariants(world);
+  });
+
   it("leaves the rest unknown, and it is not done twice", async () => {
     const { answer } = await begunAndCrashed({ action: "reserve" });
     const unknown = await world.settle(answer);
@@ -203,10 +220,12 @@ describe("a database that does not answer", () => {
 it("withdraws what waits when its process ends", async () => {
   const { other, owner, signer } = await pair();
   owner.store.pause();
-  const asked = world.refusal(other.node.api.reserveNonce({ signer }));
+  const startedMs = world.clock.monotonicMs();
+  const asked = other.node.api.reserveNonce({ signer }).catch((error: FencepostError) => error);
   await world.until(() => left().length === 1);
   const closing = other.node.close();
-  expect(await asked).toMatchObject({ code: "UNAVAILABLE" });
+  expect(await world.settle(asked)).toMatchObject({ code: "UNAVAILABLE" });
+  expect(world.clock.monotonicMs() - startedMs, "nobody is kept waiting for it").toBeLessThan(1_000);
   expect(left()).toEqual([]);
   owner.store.resume();
   await world.settle(closing);

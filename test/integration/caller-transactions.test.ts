@@ -215,6 +215,8 @@ describe.each(Object.entries(LIBRARIES))("send inside a transaction of %s", (nam
     await library.transaction(async (client, order) => {
       const wrong = { ...transfer(4, name), payload: { to: "0x12" } };
       await expect(fencepost.send(wrong, { client })).rejects.toMatchObject({ code: "INVALID_REQUEST" });
+      const named = { ...transfer(4, name), nonce: 0 };
+      await expect(fencepost.send(named, { client })).rejects.toMatchObject({ code: "INVALID_REQUEST", path: "nonce" });
       await order(`${name}-4`);
     });
     expect(await orders(`${name}-4`)).toEqual([`${name}-4`]);

@@ -110,19 +110,15 @@ const FORMS = {
   deploy: ["bytecode", "abi", "args", ...SHARED_KEYS],
 } as const;
 
-/** Who brings a nonce of its own reserves it. */
-const NONCE = ["nonce", "POST /nonces"] as const;
 /** Where a payload's fields belong that were written beside it, and the other way round. */
-export const PAYLOAD_FIELDS: ReadonlyMap<string, string> = new Map([
-  NONCE,
-  ...Object.values(FORMS).flatMap((names) => names.map((name) => [name, `payload.${name}`] as const)),
-]);
-const BESIDE_PAYLOAD: ReadonlyMap<string, string> = new Map([
-  NONCE,
-  ...["chainId", "signer", "requestId", "allowNoCode", "metadata"].map(
+export const PAYLOAD_FIELDS: ReadonlyMap<string, string> = new Map(
+  Object.values(FORMS).flatMap((names) => names.map((name) => [name, `payload.${name}`] as const)),
+);
+const BESIDE_PAYLOAD: ReadonlyMap<string, string> = new Map(
+  ["chainId", "signer", "nonce", "requestId", "allowNoCode", "validUntil", "metadata"].map(
     (name) => [name, `${name}\` beside \`payload`] as const,
   ),
-]);
+);
 
 /** By number, as EIP-2718 counts them: each may be given by its name, or by its number as such, in digits or in hex. */
 const TYPES: readonly Fees["type"][] = ["legacy", "eip2930", "eip1559"];

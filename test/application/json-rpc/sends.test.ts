@@ -5,7 +5,7 @@ import { checkInvariants } from "../../support/invariants.ts";
 import { call, RpcFace, transaction } from "../../support/json-rpc.ts";
 import { startTwo } from "../../support/operations.ts";
 import { forSigner } from "../../support/policies.ts";
-import { SIGNER, TO, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+import { SIGNER, SIGNERS, TO, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
 let world: World;
 let entry: WorldNode;
@@ -38,6 +38,22 @@ describe("eth_sendTransaction", () => {
     await world.allSettled(1);
     const { result: receipt } = await rpc.call<{ status: string }>("eth_getTransactionReceipt", [result]);
     expect(receipt).toMatchObject({ status: "0x1", transactionHash: result });
+    checkInvariants(world);
+  });
+
+  it("answers with the hash for a signer of an embedded process, also where that takes it up late", async () => {
+    world = new World({ hints: true });
+    const embedded = await world.startNode({ embedded: true, signers: [SIGNER] });
+    entry = await world.startNode({ signers: SIGNERS.slice(1) });
+    rpc = new RpcFace(world, entry);
+    await world.until(() => world.ownerOf(SIGNER) === "node-1", 30_000);
+    await world.clock.advance(1_000);
+    expect((await rpc.send()).result).toBe(world.rows()[0]?.attempts[0]?.txHash);
+    embedded.store.pause();
+    world.clock.after(4_500, () => embedded.store.resume());
+    const { result } = await rpc.send({ value: "0x2" });
+    expect(result).toBe(world.rows()[1]?.attempts[0]?.txHash);
+    await world.allSettled(2);
     checkInvariants(world);
   });
 

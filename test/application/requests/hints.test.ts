@@ -32,14 +32,13 @@ describe("a field by another name", () => {
     [{ idempotencyKey: "1" }, "idempotencyKey", "requestId"],
     [{ value: "1" }, "value", "payload.value"],
     [{ gasLimit: 21_000 }, "gasLimit", "payload.gas"],
-    [{ nonce: 7 }, "nonce", "POST /nonces"],
     [{ payload: { to: TO, gasLimit: 21_000 } }, "payload.gasLimit", "gas"],
     [{ payload: { to: TO, input: "0x" } }, "payload.input", "data"],
     [{ payload: { to: TO, calldata: "0x" } }, "payload.calldata", "data"],
     [{ payload: { to: TO, amount: "1" } }, "payload.amount", "value"],
     [{ payload: { to: TO, vlaue: "1" } }, "payload.vlaue", "value"],
     [{ payload: { to: TO, signer: TO } }, "payload.signer", "signer` beside `payload"],
-    [{ payload: { to: TO, nonce: 7 } }, "payload.nonce", "POST /nonces"],
+    [{ payload: { to: TO, nonce: 7 } }, "payload.nonce", "nonce` beside `payload"],
     [{ payload: { to: TO, functionName: "f()", args: [] } }, "payload.functionName", "function"],
   ])("in a create is refused with the right one: %j", (body, path, meant) => {
     expect(create(body)).toEqual({ code: "INVALID_REQUEST", path, hint: `did you mean \`${meant}\`?` });

@@ -41,7 +41,10 @@ describe("a request that is not an object", () => {
 
 describe("fields of the request", () => {
   it.each([
-    ["unknown", request({ nonce: 5 }), "nonce"],
+    ["unknown", request({ colour: "red" }), "colour"],
+    ["nonce negative", request({ nonce: -1 }), "nonce"],
+    ["nonce null", request({ nonce: null }), "nonce"],
+    ["nonce beyond what is ever used", request({ nonce: Number.MAX_SAFE_INTEGER }), "nonce"],
     [
       "unknown, by an ill-famed name",
       JSON.parse(`{"signer":"${SIGNER}","payload":{"to":"${TO}"},"__proto__":{}}`),

@@ -111,7 +111,7 @@ const LAST_LOOK_MS = 300;
 
 async function hashOf(asking: Asking, { txId, nonce }: Created): Promise<RpcOutcome> {
   const { api, clock, signal } = asking;
-  if (nonce === null) return acceptedUnsigned(txId, "it waits for approval");
+  if (nonce === null && (await awaitsApproval(asking, txId))) return acceptedUnsigned(txId, "it waits for approval");
   const hash = await api.firstHash(txId, { withinMs: leftMs(asking) - LAST_LOOK_MS, signal });
   if (hash !== null) return result(hash);
   const view = await within(clock, api.transaction(txId), { ms: Math.max(0, leftMs(asking)), late: () => null });
@@ -120,6 +120,13 @@ async function hashOf(asking: Asking, { txId, nonce }: Created): Promise<RpcOutc
   if (view === null || !isSettled(view.state))
     return acceptedUnsigned(txId, "fencepost explains why under GET /api/v1/tx/{txId}/explain");
   return new RpcFailure(REJECTED, `it ended as ${view.state} and was never signed`, { txId });
+}
+
+/** Else it has no nonce because it was left for a process that has not taken it up yet. */
+async function awaitsApproval(asking: Asking, txId: string): Promise<boolean> {
+  const looking = asking.api.transaction(txId);
+  const view = await within(asking.clock, looking, { ms: Math.max(0, leftMs(asking)), late: () => null });
+  return view?.subState === "AWAITING_APPROVAL";
 }
 
 function refused(asking: Asking, error: unknown): RpcFailure {
