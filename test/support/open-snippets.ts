@@ -39,14 +39,14 @@ const numbered = (page: string, texts: readonly string[], said: readonly RegExp[
 
 /** `log` and `book` end what would go on for ever, once it has done its work. */
 function ofSdk({ signers, strangers, databaseUrl }: Stack): readonly RunnableSnippet[] {
-  const [account] = strangers;
+  const [account, withoutCode] = strangers;
   const given = (at: number) => `
     import { Client as PgClient } from "pg";
     const db = new PgClient(${JSON.stringify(databaseUrl)}), client = db;
     await db.connect();
     await db.query("CREATE TABLE IF NOT EXISTS feed_place AS SELECT 0 AS seq, 1 AS epoch");
     const signerKey = "${account?.privateKey}", apiKey = undefined, amount = 1n, order = { id: "sdk-${at}" };
-    const signer = "${at === 1 ? account?.address : signers[0]}", recipient = "${RECIPIENT}", token = recipient;
+    const signer = "${at === 1 ? account?.address : signers[0]}", recipient = "${RECIPIENT}", token = "${withoutCode?.address}";
     const log = (...words) => {
       console.log(...words.map(String));
       if (typeof words[0] === "number") process.exit(0);
