@@ -8,7 +8,7 @@ const PORT = process.env.PORT ?? "3100";
 const stack = await startFencepost({ signers: 1 });
 const next = createRequire(import.meta.url).resolve("next/dist/bin/next");
 const app = spawn(process.execPath, [next, "start", "--port", PORT], {
-  env: { ...process.env, FENCEPOST_URL: stack.url, SIGNER: stack.signers[0] },
+  env: { ...process.env, NODE_URL: stack.url, SIGNER: stack.signers[0] },
   stdio: ["ignore", "pipe", "inherit"],
 });
 for await (const text of app.stdout) if (String(text).includes("Ready")) break;

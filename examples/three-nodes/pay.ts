@@ -1,12 +1,12 @@
 /** A hundred payments to three nodes. Kill one of them meanwhile: the others take its signers over, and nothing is lost. */
 import { createClient } from "fencepost/client";
 
-const { FENCEPOST_URLS, FENCEPOST_API_KEY, SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266" } = process.env;
+const { NODE_URLS, NODE_API_KEY, SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266" } = process.env;
 const PAYMENTS = 100;
 
 const fencepost = createClient({
-  url: FENCEPOST_URLS?.split(",") ?? [1, 2, 3].map((n) => `http://127.0.0.1:300${n}`),
-  apiKey: FENCEPOST_API_KEY,
+  url: NODE_URLS?.split(",") ?? [1, 2, 3].map((n) => `http://127.0.0.1:300${n}`),
+  apiKey: NODE_API_KEY,
   timeoutMs: 60_000,
 });
 const run = process.env.RUN ?? new Date().toISOString();

@@ -22,7 +22,7 @@ const env = {
   KEY: stranger?.privateKey,
   SIGNER: stack.signers[0],
   RPC_URL: stack.rpcUrl,
-  FENCEPOST_URL: stack.url,
+  NODE_URL: stack.url,
 };
 
 async function twoReplicas(name: string): Promise<number> {

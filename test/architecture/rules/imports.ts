@@ -119,9 +119,22 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/adapters/dashboard/public": { imports: [], packages: [] },
   "src/adapters/dashboard": { imports: ["src/contract", "src/client"], packages: ["node:*"] },
   // A database and a chain of the developer's own. It knows nothing of the node that `fencepost dev` starts on them.
-  "src/main/dev/embedded": { ...DRIVEN, packages: ["node:*", "@nomicfoundation/edr", "viem"] },
+  "src/main/dev/embedded": {
+    imports: [...DRIVEN.imports, "src/main/version.ts"],
+    packages: ["node:*", "@nomicfoundation/edr", "viem"],
+  },
+  // What package.json says, read in one place.
+  "src/main/version.ts": { imports: [], packages: ["node:*"] },
   "src/main": {
-    imports: [...CORE, "src/application", "src/contract", "src/client", EVERY_ADAPTER, "src/main/dev/embedded"],
+    imports: [
+      ...CORE,
+      "src/application",
+      "src/contract",
+      "src/client",
+      EVERY_ADAPTER,
+      "src/main/dev/embedded",
+      "src/main/version.ts",
+    ],
     // `pg` for the type of a caller's own client (`send(intent, { client })`), and for the databases of `fencepost/testing`.
     packages: ["node:*", "jiti", "pg"],
     typesOf: ["typebox"],

@@ -20,7 +20,7 @@ const FEES = ["--gas-price", "30gwei", "--priority-gas-price", "1gwei"];
 const EXPECTED = {
   ...{ accounts: 2, status: 1, current: 9, hashes: 200, succeeded: 200, own: true },
   reverted: expect.stringMatching(/revert/i),
-  replaced: { ordered: 200, pending: true, another: true, status: 1 },
+  replaced: { ordered: 202, pending: true, another: true, status: 1 },
 };
 
 /** As many processes of `cast` as a machine with two cores bears. */

@@ -61,7 +61,7 @@ describe("copied, installed and started, the example", () => {
   }) => {
     const three = await Promise.all([1, 2, 3].map(() => nodes.start(edr.url, SHORT_LEASE)));
     const place = install("three-nodes");
-    const child = start(place, { FENCEPOST_URLS: three.map(({ url }) => url).join(","), SIGNER, RUN: "run" });
+    const child = start(place, { NODE_URLS: three.map(({ url }) => url).join(","), SIGNER, RUN: "run" });
     await waitUntil(() => child.stdout().includes("30 sent"), "some are sent");
     const [lease] = (await three[0]?.client.leases())?.filter(({ signer }) => signer === SIGNER) ?? [];
     const owner = three.find(({ nodeId }) => nodeId === lease?.nodeId);
