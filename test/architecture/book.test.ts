@@ -70,6 +70,7 @@ describe("what pages name", () => {
   it.each([
     ["`POST /api/v1/gone`"],
     ["`DELETE /tx`"],
+    ["`GET /api/v1/tx/completion`"],
     ["```sh\ncurl http://127.0.0.1:3000/api/v1/gone\n```"],
     ["`POST /api/v1/signers/{signer}/{suspend,gone}`"],
     ["`GONE_CODE`"],
