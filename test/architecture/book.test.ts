@@ -12,6 +12,7 @@ import { knownGasCap } from "../../src/domain/gas.ts";
 import { STATES, SUB_STATES } from "../../src/domain/transitions.ts";
 import { SETTING_KEYS, SETTINGS } from "../../src/main/config/schema.ts";
 import type { Setting } from "../../src/main/config/setting.ts";
+import { readPackage } from "./package.ts";
 import { blocksOf, brokenJson, unknownNames, type Vocabulary } from "./rules/vocabulary.ts";
 import { listFiles, readText } from "./tree.ts";
 
@@ -50,6 +51,13 @@ describe("the table of contents", () => {
       ["docs/errors.md", "https://example.org/a.md", null],
     ] as const;
     for (const [from, href, expected] of links) expect(siteLink(from, href, known)).toBe(expected);
+  });
+});
+
+describe("the site", () => {
+  it("is no part of the package that is published, nor are its 102 MB of tools", () => {
+    const { files } = readPackage();
+    expect(files).toEqual(expect.arrayContaining(["docs", "!docs/.vitepress", "!docs/node_modules"]));
   });
 });
 
