@@ -49,7 +49,8 @@ export default defineConfig({
   cacheDir: "node_modules/.vitepress",
   rewrites: Object.fromEntries([...pages].map((path) => [path, pagePath(path)])),
   cleanUrls: true,
-  vite: { plugins: [packagesOfDocs] },
+  // Vite would look for packages in every HTML file of the repository, the dashboard's too.
+  vite: { plugins: [packagesOfDocs], optimizeDeps: { entries: [] } },
   lastUpdated: false,
   markdown: {
     config: leadLinksToPages,

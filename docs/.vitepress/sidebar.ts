@@ -46,7 +46,9 @@ export const CHAPTERS: readonly Chapter[] = [
     pages: [
       ["Overview", "docs/operations/README.md"],
       ["Dashboard", "docs/dashboard.md"],
+      ["Seeing what happens", "docs/operations/seeing.md"],
       ["Troubleshooting", "docs/guides/troubleshooting.md"],
+      ["Explain", "docs/explain.md"],
       ["Alerts", "docs/operations/alerts.md"],
       ["The stuck hook", "docs/hook.md"],
       ["External use of a key", "docs/external-use.md"],

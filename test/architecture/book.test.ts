@@ -12,6 +12,7 @@ import { knownGasCap } from "../../src/domain/gas.ts";
 import { STATES, SUB_STATES } from "../../src/domain/transitions.ts";
 import { SETTING_KEYS, SETTINGS } from "../../src/main/config/schema.ts";
 import type { Setting } from "../../src/main/config/setting.ts";
+import { readPackage } from "./package.ts";
 import { blocksOf, brokenJson, unknownNames, type Vocabulary } from "./rules/vocabulary.ts";
 import { listFiles, readText } from "./tree.ts";
 
@@ -53,6 +54,13 @@ describe("the table of contents", () => {
   });
 });
 
+describe("the site", () => {
+  it("is no part of the package that is published, nor are its 102 MB of tools", () => {
+    const { files } = readPackage();
+    expect(files).toEqual(expect.arrayContaining(["docs", "!docs/.vitepress", "!docs/node_modules"]));
+  });
+});
+
 describe("what pages name", () => {
   it.each(pages)("exists: %s", (path) => {
     expect(unknownNames(readText(path), vocabulary)).toEqual([]);
@@ -70,6 +78,7 @@ describe("what pages name", () => {
   it.each([
     ["`POST /api/v1/gone`"],
     ["`DELETE /tx`"],
+    ["`GET /api/v1/tx/completion`"],
     ["```sh\ncurl http://127.0.0.1:3000/api/v1/gone\n```"],
     ["`POST /api/v1/signers/{signer}/{suspend,gone}`"],
     ["`GONE_CODE`"],

@@ -75,9 +75,12 @@ function isRoute(method: string | null, path: string, routes: readonly string[])
   });
 }
 
+/** A plain word is no id: `/tx/completion` is a slip of the pen, and not the transaction of that name. */
 function fits(path: readonly string[], template: readonly string[]): boolean {
   if (path.length !== template.length) return false;
-  return path.every((part, at) => part === template[at] || (template[at] ?? "").startsWith("{"));
+  return path.every(
+    (part, at) => part === template[at] || ((template[at] ?? "").startsWith("{") && !/^[a-z-]+$/.test(part)),
+  );
 }
 
 /** Of PostgreSQL, of a cloud, of another relayer. */
