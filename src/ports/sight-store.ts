@@ -31,6 +31,14 @@ export interface Pulse {
   readonly secondsToFinality: readonly number[];
 }
 
+/** The oldest of a chain that has a nonce and is not over. */
+export interface OldestOpen {
+  readonly lane: Lane;
+  readonly txId: string;
+  readonly nonce: number;
+  readonly createdAt: Date;
+}
+
 export interface FoundTransaction extends Status {
   readonly lane: Lane;
   readonly txId: string;
@@ -118,6 +126,11 @@ export interface SightStore {
   troubles(limit: number): Promise<Troubles>;
   totals(limits: Limits): Promise<Totals>;
   pulse(): Promise<Pulse>;
+  /**
+   * Of each of these chains, by the oldest that are followed at all. "unknown": so many of those are over and only watched that the
+   * look was ended.
+   */
+  oldestOpen(chainIds: readonly number[]): Promise<readonly (OldestOpen | "none" | "unknown")[]>;
   search(terms: SearchTerms): Promise<SearchHits>;
   /** Both ends included. */
   nonces(lane: Lane, from: number, to: number): Promise<LaneNonces>;

@@ -220,7 +220,13 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
         failed: 1,
         stuck: 0,
       });
-      expect(row?.headOfLine).toEqual({ txId: mined, nonce: 2, state: "TRACKING", createdAt: head?.createdAt, held: false });
+      expect(row?.headOfLine).toEqual({
+        txId: mined,
+        nonce: 2,
+        state: "TRACKING",
+        createdAt: head?.createdAt,
+        held: false,
+      });
       expect(row?.oldestPendingAt).toEqual(head?.createdAt);
       expect(row?.acquiredAt).toBeInstanceOf(Date);
       expect((await store.lanesAfter(null, 1_000)).filter((each) => each.lane.signer === lane.signer)).toEqual([row]);

@@ -140,6 +140,17 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       for (const seconds of after.secondsToFinality) expect(seconds).toBeGreaterThanOrEqual(0);
     });
 
+    it("tells the oldest of a chain that is not over", async () => {
+      expect(await store.oldestOpen([991, 992])).toEqual(["none", "none"]);
+      const [one, other] = [await holdLane(store, aLane(991)), await holdLane(store, aLane(991))];
+      await confirm(store, one);
+      const { intent } = await signed(other);
+      await signed(one);
+      const { txId, lane } = intent;
+      const oldest = { lane, txId, nonce: 0, createdAt: expect.any(Date) };
+      expect(await store.oldestOpen([992, 991])).toEqual(["none", oldest]);
+    });
+
     it("finds by id, hash, request id, signer and nonce, exactly and by how they begin", async () => {
       const fence = await holdLane(store);
       const { signer } = fence.lane;

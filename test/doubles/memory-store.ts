@@ -474,6 +474,11 @@ export class MemoryStore implements LeaseStore, LaneStore, QueryStore, SightStor
     return sights.pulse(this.state, this.now());
   }
 
+  async oldestOpen(chainIds: readonly number[]) {
+    await this.reach();
+    return sights.oldestOpen(this.state, chainIds);
+  }
+
   async search(terms: SearchTerms) {
     await this.reach();
     return sights.search(this.state, terms);

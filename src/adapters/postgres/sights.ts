@@ -12,16 +12,26 @@ import {
   listTakeovers,
   writeReport,
 } from "./statements/cluster-past.ts";
-import { searchIds, searchNonce, searchRequests, searchReservations, searchSigners, searchHash } from "./statements/find.ts";
+import {
+  searchHash,
+  searchIds,
+  searchNonce,
+  searchRequests,
+  searchReservations,
+  searchSigners,
+} from "./statements/find.ts";
 import {
   countTroubles,
+  isCutShort,
   listAwaiting,
   listHeld,
   listHolesBetween,
   listNonces,
   listReservedNonces,
   listTroubledLanes,
+  type OldestOpenRow,
   readNonceEnds,
+  readOldestOpen,
   readPulse,
   sumLanes,
   type TroubledLaneRow,
@@ -33,8 +43,14 @@ export function sightsFrom(reading: Reading, leasing: DurableRuntime): SightStor
   return { ...figuresFrom(reading), ...searchesIn(reading), ...reportsIn(reading, leasing) };
 }
 
-function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" | "pulse"> {
+function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" | "pulse" | "oldestOpen"> {
   return {
+    async oldestOpen(chainIds) {
+      const [, rows] = await reading.read((run) =>
+        Promise.all([run(preferOrder, []), run(readOldestOpen, [chainIds])]),
+      );
+      return chainIds.map((chainId) => oldestOpen(rows.find((row) => row.chainId === chainId)));
+    },
     async troubles(limit) {
       const [, [counted], lanes, held, awaiting] = await reading.read((run) =>
         Promise.all([
@@ -139,6 +155,12 @@ function transactionsLike(run: Run, { txIds, txHash, requestIds, nonce, limit }:
     ...(requestIds === undefined ? [] : [run(searchRequests, [requestIds.from, requestIds.to, limit])]),
     ...(nonce === undefined ? [] : [run(searchNonce, [nonce.signers.from, nonce.signers.to, nonce.nonce, limit])]),
   ];
+}
+
+function oldestOpen(row: OldestOpenRow | undefined) {
+  if (row === undefined || row.oldest === null) return row !== undefined && isCutShort(row) ? "unknown" : "none";
+  const { txId, signer, nonce, createdAt } = row.oldest;
+  return { lane: { chainId: row.chainId, signer }, txId, nonce, createdAt: new Date(createdAt) };
 }
 
 function troubledLane(row: TroubledLaneRow): TroubledLane {

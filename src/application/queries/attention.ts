@@ -72,7 +72,8 @@ export class AttentionDesk {
       store.instances(),
       this.ports.findings(),
     ]);
-    const silent = instances.filter(({ dead, expired }) => expired && !dead);
+    // A dead one whose lanes stay its own: nobody who lives holds their keys, or reaches their chain.
+    const silent = instances.filter(({ dead, expired, lanes }) => (dead ? lanes > 0 : expired));
     const found = once([
       ...kills.filter(({ ended }) => !ended).map(ofKill),
       ...silent.map(ofNode),

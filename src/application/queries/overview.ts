@@ -11,21 +11,23 @@ import type { ChainView, HeldQuery, OldestPending, OverviewView } from "../sight
 import { SharedLook } from "./shared-look.ts";
 
 export interface OverviewPorts extends Pick<Ports, "clock"> {
-  readonly store: Pick<SightStore, "totals" | "pulse"> & Pick<QueryStore, "transactions" | "lanes">;
+  readonly store: Pick<SightStore, "totals" | "pulse" | "oldestOpen"> & Pick<QueryStore, "transactions" | "lanes">;
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
 
 type Figures = Omit<OverviewView, "revision">;
 
 const UNLIMITED: Limits = { signers: null, chains: null };
-/** Not over, each with a place in the lists by state. */
-const OPEN_STATES = ["CREATED", "ALLOCATED", "TRACKING", "STUCK"] as const satisfies readonly State[];
+/** Not over, with a nonce. */
+const OPEN_STATES = ["ALLOCATED", "TRACKING", "STUCK"] as const satisfies readonly State[];
+const LOOKED_UP_FOR_MS = 30_000;
 
 export class OverviewBoard {
   private readonly ports: OverviewPorts;
   private readonly everything: SharedLook<Figures>;
   /** Of keys that see a part. */
   private readonly parts = new WeakMap<Limits, SharedLook<Figures>>();
+  private readonly dear = new Map<string, { readonly atMs: number; readonly found: readonly OldestPending[] }>();
 
   constructor(ports: OverviewPorts) {
     this.ports = ports;
@@ -76,13 +78,29 @@ export class OverviewBoard {
   }
 
   private async oldestOfAll({ chains }: Limits): Promise<readonly OldestPending[]> {
-    const scopes = chains === null ? [{}] : [...chains].map((chainId) => ({ chainId }));
-    const pages = await Promise.all(
-      scopes.flatMap((scope) =>
-        OPEN_STATES.map((state) => this.ports.store.transactions({ ...scope, state, order: "oldest", limit: 1 })),
-      ),
+    const { store } = this.ports;
+    const chainIds = chains === null ? [...this.ports.chains.keys()] : [...chains];
+    const scopes = chains === null ? [{}] : chainIds.map((chainId) => ({ chainId }));
+    const waiting = scopes.map((scope) => store.transactions({ ...scope, state: "CREATED", order: "oldest", limit: 1 }));
+    const [open, ...created] = await Promise.all([store.oldestOpen(chainIds), ...waiting]);
+    const known = open.filter((each) => typeof each === "object");
+    const unsure = chainIds.filter((_, at) => open[at] === "unknown");
+    return [...known, ...created.flat().map(oldestOf), ...(await this.lookedUp(unsure))];
+  }
+
+  /** Where thousands are over and only watched, the oldest that is open is young; finding it costs, and is done seldom. */
+  private async lookedUp(chainIds: readonly number[]): Promise<readonly OldestPending[]> {
+    if (chainIds.length === 0) return [];
+    const nowMs = this.ports.clock.monotonicMs();
+    const key = chainIds.join();
+    const known = this.dear.get(key);
+    if (known !== undefined && nowMs - known.atMs < LOOKED_UP_FOR_MS) return known.found;
+    const asked = chainIds.flatMap((chainId) =>
+      OPEN_STATES.map((state) => this.ports.store.transactions({ chainId, state, order: "oldest", limit: 1 })),
     );
-    return pages.flat().map(oldestOf);
+    const found = (await Promise.all(asked)).flat().map(oldestOf);
+    this.dear.set(key, { atMs: nowMs, found });
+    return found;
   }
 
   /** By the heads of their lines. */

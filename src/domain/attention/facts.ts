@@ -47,4 +47,6 @@ export interface SilentNode {
   readonly instanceId: string;
   readonly lanes: number;
   readonly heartbeatAt: Date;
+  /** Others know that it is gone, and none of them takes its lanes. */
+  readonly dead: boolean;
 }

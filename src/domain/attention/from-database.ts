@@ -82,12 +82,15 @@ export function ofKill({ killId, signer, actor, reason, at }: KillInForce): Trou
   };
 }
 
-export function ofNode({ nodeId, instanceId, lanes, heartbeatAt }: SilentNode): Trouble {
+export function ofNode({ nodeId, instanceId, lanes, heartbeatAt, dead }: SilentNode): Trouble {
   const held = lanes === 1 ? "one lane" : `${lanes} lanes`;
+  const what = dead
+    ? `is gone, and no living node takes its ${held}: start one that holds the keys and reaches the chain.`
+    : `has not renewed its heartbeat, and no other node has taken its ${held} yet.`;
   return {
     ...NOWHERE,
     ...{ id: `node:${instanceId}`, severity: "ERROR", code: "NODE_LOST", since: heartbeatAt, nodeId },
-    sentence: `Node ${nodeId} has not renewed its heartbeat, and no other node has taken its ${held} yet.`,
+    sentence: `Node ${nodeId} ${what}`,
     actions: [look("Look at the nodes", "/nodes")],
   };
 }

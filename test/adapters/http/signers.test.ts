@@ -63,6 +63,7 @@ describe("GET /api/v1/signers", () => {
             nonce: 7,
             state: "TRACKING",
             createdAt: "2026-01-01T00:00:00.000Z",
+            held: false,
           },
           balance: "9999000000000000000000",
           suspended: false,

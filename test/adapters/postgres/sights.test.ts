@@ -4,7 +4,7 @@ import type { DurableRuntime } from "../../../src/adapters/postgres/session/dura
 import { sightsFrom } from "../../../src/adapters/postgres/sights.ts";
 import type { SightStore } from "../../../src/ports/sight-store.ts";
 import { type Ask, countBuffers } from "../../support/count-buffers.ts";
-import { BUSY_CHAIN, fillTables, signerAt } from "../../support/large-tables.ts";
+import { BUSY_CHAIN, fillTables, QUIET_CHAIN, signerAt } from "../../support/large-tables.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 const LANES = 300;
@@ -68,6 +68,14 @@ describe("on large tables, looking at everything at once", () => {
   it("tells rates and times by the newest rows", async () => {
     // Two thousand transactions, two thousand completions, and two hundred of them by key.
     expect(await costOf((store) => store.pulse())).toBeLessThan(200 * 6 + 800);
+  });
+
+  it("tells the oldest that is open by a look at those that are followed, and ends it where they are only watched", async () => {
+    expect(await costOf((store) => store.oldestOpen([BUSY_CHAIN, QUIET_CHAIN]))).toBeLessThan(FEW);
+    const store = await subject.connect();
+    // Four of every lane are watched here, and older than all that is open.
+    expect(await store.oldestOpen([BUSY_CHAIN, QUIET_CHAIN])).toEqual(["unknown", "none"]);
+    await store.close();
   });
 
   it.each<[string, (store: SightStore) => unknown]>([

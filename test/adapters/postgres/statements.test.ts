@@ -119,6 +119,7 @@ const LOOPS = [
   "find-requests",
   "find-unwatchable",
   "insert-api-secret",
+  "read-oldest-open",
   "read-queues",
   "search-hash",
   "search-nonce",

@@ -146,6 +146,24 @@ describe("what needs attention", () => {
   });
 });
 
+describe("lanes that no living node can take", () => {
+  it("are told of with the node that had them", async () => {
+    const entry = await start();
+    const other = await world.startNode({ signers: [SIGNERS[1] as typeof SIGNER] });
+    world.crash(entry);
+    const gone = () => [...world.database.state.instances.values()].find(({ nodeId }) => nodeId === "node-1");
+    await world.until(() => gone()?.dead === true);
+    await world.clock.advance(5 * SECOND);
+    expect((await look(other)).items).toMatchObject([
+      {
+        code: "NODE_LOST",
+        nodeId: "node-1",
+        sentence: expect.stringMatching(/is gone, and no living node takes its 2 lanes/),
+      },
+    ]);
+  });
+});
+
 describe("a key that is limited", () => {
   const limits = { signers: new Set([SIGNERS[1] as typeof SIGNER]), chains: null };
 
@@ -172,6 +190,8 @@ describe("a key that is limited", () => {
     const api = limitedTo(key, entry.node.api);
     expect(await world.refusal(api.attention({ chainId: 1 }))).toMatchObject({ code: "FORBIDDEN" });
     expect(await world.refusal(api.nonceRuler(SIGNER))).toMatchObject({ code: "FORBIDDEN" });
+    // Whether there is such a signer is not told either.
+    expect(await world.refusal(api.nonceRuler(`0x${"9".repeat(40)}`))).toMatchObject({ code: "FORBIDDEN" });
     expect(await world.settle(api.search({ q: SIGNER }))).toEqual([]);
   });
 });

@@ -7,6 +7,7 @@ import type {
   FoundTransaction,
   LaneNonces,
   NodeReport,
+  OldestOpen,
   Pulse,
   SearchHits,
   SearchTerms,
@@ -98,6 +99,16 @@ export function pulse(state: DatabaseState, now: Date): Pulse {
       return row === undefined ? [] : [Math.max(0, (at.getTime() - row.createdAt.getTime()) / 1_000)];
     }),
   };
+}
+
+export function oldestOpen(state: DatabaseState, chainIds: readonly number[]): readonly (OldestOpen | "none")[] {
+  return chainIds.map((chainId) => {
+    const lanes = [...state.lanes.values()].filter(({ lane }) => lane.chainId === chainId);
+    const [oldest] = lanes.flatMap(({ lane }) => openOf(state, lane)).sort((a, b) => (a.txId < b.txId ? -1 : 1));
+    if (oldest === undefined) return "none";
+    const { lane, txId, nonce, createdAt } = oldest;
+    return { lane, txId, nonce: Number(nonce), createdAt };
+  });
 }
 
 export function search(state: DatabaseState, terms: SearchTerms): SearchHits {

@@ -1,4 +1,4 @@
-import type { Lane } from "../../../domain/lane.ts";
+import type { Address, Lane } from "../../../domain/lane.ts";
 import type { SuspendedBy } from "../../../domain/ledger/index.ts";
 import type { ReservationState } from "../../../domain/reservations.ts";
 import type { State, SubState } from "../../../domain/transitions.ts";
@@ -157,6 +157,41 @@ export interface PulseRow {
   readonly createdPerMinute: number;
   readonly completedPerMinute: number;
   readonly secondsToFinality: readonly number[];
+}
+
+/** Of those that are followed, so many of the oldest are looked at. */
+const LOOKED_AT = 1_000;
+
+/** The oldest of each chain ($1) that is not over, and how many were looked at for it. Ids are in the order of creation. */
+export const readOldestOpen = statement<OldestOpenRow>("read-oldest-open")`
+  SELECT scope.chain_id, seen.looked_at, seen.oldest FROM unnest($1::bigint[]) AS scope (chain_id)
+  CROSS JOIN LATERAL (
+    SELECT count(*) AS looked_at, (array_agg(
+      json_build_object('txId', entry.tx_id, 'signer', entry.signer, 'nonce', entry.nonce, 'createdAt', entry.created_at)
+      ORDER BY entry.tx_id
+    ) FILTER (WHERE entry.state IN ('ALLOCATED', 'TRACKING', 'STUCK')))[1] AS oldest
+    FROM (
+      SELECT t.tx_id, t.signer, t.nonce, t.created_at, t.state FROM fencepost.transaction AS t
+      WHERE t.chain_id = scope.chain_id AND t.live
+      ORDER BY t.chain_id, t.tx_id LIMIT ${LOOKED_AT}
+    ) AS entry
+  ) AS seen`;
+
+/** JSON has no dates. */
+export interface OldestOpenRow {
+  readonly chainId: number;
+  readonly lookedAt: number;
+  readonly oldest: {
+    readonly txId: string;
+    readonly signer: Address;
+    readonly nonce: number;
+    readonly createdAt: string;
+  } | null;
+}
+
+/** Whether the look was over before the end. */
+export function isCutShort({ lookedAt }: OldestOpenRow): boolean {
+  return lookedAt >= LOOKED_AT;
 }
 
 /** The lane's cursor, and the lowest of its nonces that is not over. $1 chain, $2 signer. */
