@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createHttpServer } from "../../../src/adapters/http/server.ts";
 import { browserPath, launchBrowser } from "../../support/browser.ts";
 import { httpOptions } from "../../support/http-app.ts";
-import { STUCK_TX } from "../../support/staged/night.ts";
+import { night, STUCK_TX } from "../../support/staged/night.ts";
 import { type Asked, Refusal } from "../../support/staged/staged-node.ts";
 import { leave, shows, visit } from "./visit.ts";
 
@@ -139,6 +139,28 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await page.keyboard.press("g");
     await page.keyboard.press("n");
     await page.locator(".headline").waitFor();
+  });
+
+  it("leaves alone what somebody is typing while everything around it changes", async () => {
+    let revision = 0;
+    const usual = night({ now: () => new Date() });
+    const { page, node, open } = await visit(browser, {
+      scene: (asked) => {
+        if (asked.path !== "/overview") return undefined;
+        revision += 1;
+        const overview = usual({ ...asked, query: new URLSearchParams() }) as { readonly states: object };
+        return { ...overview, revision: String(revision), states: { ...overview.states, CREATED: revision } };
+      },
+    });
+    await open("#/tx");
+    await page.locator("input[name=text]").pressSequentially("payout-");
+    const before = node.asked.filter(({ path }) => path === "/tx").length;
+    await page.waitForFunction(`document.querySelector(".tabs").textContent.includes("created${revision + 2}")`);
+    expect(node.asked.filter(({ path }) => path === "/tx").length, "the list is read again").toBeGreaterThan(before);
+    expect(await page.locator("input[name=text]").inputValue()).toBe("payout-");
+    await page.keyboard.type("20460");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction("location.hash.includes('text=payout-20460')");
   });
 
   it("draws the nonces of a lane, moves and zooms, and keeps the place in the address", async () => {
