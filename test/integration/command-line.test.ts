@@ -75,7 +75,7 @@ describe("fencepost dev", () => {
     const [lane] = await client.signers();
     const sent = await client.send({ signer: lane?.signer as string, payload: { to: RECIPIENT, value: "1" } });
     expect(await client.waitFor(sent.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
-    expect((await fetch(url)).status, "the dashboard").toBe(200);
+    expect(await (await fetch(url)).text(), "the dashboard, with transfers to try").toContain("<html data-dev ");
     const databasePort = portIn(dev.stderr(), /PostgreSQL \S+ on port (\d+)/);
     const chainPort = portIn(dev.stderr(), /chain \d+ at http:\/\/127\.0\.0\.1:(\d+)/);
     expect(await isListening(databasePort)).toBe(true);

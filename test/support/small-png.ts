@@ -67,9 +67,10 @@ interface Shape {
   readonly channels: number;
 }
 
-const COLOURS = 80;
+const FREQUENT = 60;
+const APART = 24;
 
-/** The most frequent colours; every other one is the nearest of them. */
+/** The most frequent colours, and those least like them; every other one is the nearest of these. */
 function indexed(pixels: Buffer, { width, height, channels }: Shape) {
   const counts = new Map<number, number>();
   const colourAt = (at: number) => pixels.readUIntBE(at, 3);
@@ -77,9 +78,8 @@ function indexed(pixels: Buffer, { width, height, channels }: Shape) {
     const colour = colourAt(at);
     counts.set(colour, (counts.get(colour) ?? 0) + 1);
   }
-  const kept = [...counts].sort(([, a], [, b]) => b - a).slice(0, COLOURS);
-  const places = new Map(kept.map(([colour], index) => [colour, index]));
-  const colours = kept.map(([colour]) => colour);
+  const colours = chosen(counts);
+  const places = new Map(colours.map((colour, index) => [colour, index]));
   for (const colour of counts.keys()) if (!places.has(colour)) places.set(colour, nearest(colour, colours));
   const rows = Buffer.alloc((width + 1) * height);
   for (let pixel = 0; pixel < width * height; pixel++) {
@@ -91,10 +91,30 @@ function indexed(pixels: Buffer, { width, height, channels }: Shape) {
   return { palette, rows };
 }
 
+/** Links and marks are few pixels, and the colour is what they say. */
+function chosen(counts: ReadonlyMap<number, number>): readonly number[] {
+  const ranked = [...counts].sort(([, a], [, b]) => b - a);
+  const colours = ranked.slice(0, FREQUENT).map(([colour]) => colour);
+  const rest = ranked.slice(FREQUENT).map(([colour, count]) => {
+    return { colour, weight: Math.sqrt(count), gap: away(colour, colours[nearest(colour, colours)] ?? 0) };
+  });
+  for (let more = 0; more < APART && rest.length > 0; more++) {
+    const worst = rest.reduce((a, b) => (b.gap * b.weight > a.gap * a.weight ? b : a));
+    colours.push(worst.colour);
+    for (const each of rest) each.gap = Math.min(each.gap, away(each.colour, worst.colour));
+  }
+  return colours;
+}
+
+function away(colour: number, other: number): number {
+  return [16, 8, 0].reduce((sum, shift) => sum + (((colour >> shift) & 255) - ((other >> shift) & 255)) ** 2, 0);
+}
+
 function nearest(colour: number, colours: readonly number[]): number {
-  const away = (other: number) =>
-    [16, 8, 0].reduce((sum, shift) => sum + (((colour >> shift) & 255) - ((other >> shift) & 255)) ** 2, 0);
-  return colours.reduce((best, other, index) => (away(other) < away(colours[best] ?? 0) ? index : best), 0);
+  return colours.reduce(
+    (best, other, index) => (away(colour, other) < away(colour, colours[best] ?? 0) ? index : best),
+    0,
+  );
 }
 
 function chunk(type: string, data: Buffer): Buffer {

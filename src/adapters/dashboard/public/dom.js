@@ -7,7 +7,7 @@ const KEY = Symbol("key");
 const PROPERTIES = Symbol("properties");
 const SVG = "http://www.w3.org/2000/svg";
 const SVG_TAGS = new Set(["svg", "path", "rect", "line", "polyline"]);
-/** Set as properties: what the user typed or chose is not in the attribute. */
+/** Set as properties: once somebody has typed or chosen something, the attribute says nothing any more. */
 const LIVE = new Set(["value", "checked", "disabled", "selected", "open"]);
 /** Links lead into this page, beside it, or to an http address: never to a script. */
 const SAFE_LINK = /^(#|https?:\/\/|[a-z]+$)/i;
@@ -62,9 +62,8 @@ function update(element, { properties, children }) {
   for (const name of Object.keys(before)) if (!(name in properties)) set(element, name, null);
   draw(element, children);
   for (const [name, value] of Object.entries(properties)) {
-    // What the user can change is compared with what is there, all else with what was drawn last.
-    const current = LIVE.has(name) ? element[name] : before[name];
-    if (current !== value) set(element, name, value);
+    // Compared with what was drawn last, not with what is there: what somebody is typing stays.
+    if (before[name] !== value) set(element, name, value);
   }
   element[PROPERTIES] = properties;
 }

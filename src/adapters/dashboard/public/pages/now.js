@@ -111,9 +111,16 @@ function trouble(item, refresh) {
     h(
       "div",
       { class: "buttons" },
-      actions.map((action) => actionButton(action, refresh)),
+      actions.length === 0 ? lookButton(item) : actions.map((action) => actionButton(action, refresh)),
     ),
   );
+}
+
+/** Where no request helps, where more is to be read. */
+function lookButton({ txId, chainId, signer, nodeId }) {
+  if (txId !== null) return h("a", { class: "button", href: toTransaction(txId) }, "Look at the transaction");
+  if (signer !== null) return h("a", { class: "button", href: toLane(chainId ?? "all", signer) }, "Look at the lane");
+  return nodeId === null ? null : h("a", { class: "button", href: linkTo(["cluster"]) }, "Look at the nodes");
 }
 
 /** Where it is: each word leads there. */
