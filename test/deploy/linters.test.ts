@@ -153,13 +153,7 @@ describe("other tools", () => {
       !existsSync(join(DEPLOY, "prometheus/alerts.yml")),
       "no alerts.yml beside it yet: prometheus.yml stays unchecked",
     );
-    const said = await run(
-      path,
-      "check",
-      "config",
-      "--syntax-only",
-      join(DEPLOY, "prometheus/prometheus.yml"),
-    );
+    const said = await run(path, "check", "config", "--syntax-only", join(DEPLOY, "prometheus/prometheus.yml"));
     expect(said).toContain("is valid prometheus config file syntax");
   });
 
