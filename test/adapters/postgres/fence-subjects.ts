@@ -278,10 +278,7 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
       { name: "a marker of another store", world: SEEN, values: { 5: TWIN } },
       { name: "a migration that is not known", world: SEEN, values: { 8: "0000" } },
     ],
-    beside: [
-      [/^f\.only_row$/, "the feed has one row"],
-      [/^d\.datname/, "names the database that one is in"],
-    ],
+    beside: [[/^f\.only_row$/, "the feed has one row"]],
   },
   {
     statement: declareDead,
