@@ -1,5 +1,6 @@
 import { type Ceilings, type Content, ceilingsOf, type Priced, priceUnder } from "../../domain/ceilings.ts";
 import type { Confirmation } from "../../domain/confirmations.ts";
+import { FencepostError } from "../../domain/errors.ts";
 import {
   type FeeMarket,
   type FeeWishes,
@@ -147,6 +148,23 @@ export class ChainContext {
   secondOpinion(blockNumber: number): Promise<SecondOpinion> {
     return this.opinions.about(blockNumber, this.settings.pollIntervalMs, () => this.chain.secondOpinion(blockNumber));
   }
+}
+
+interface Configured {
+  readonly chains: readonly { readonly chain: Chain; readonly settings: ChainSettings }[];
+}
+
+/** Every chain that is configured. */
+export function contextsOf(ports: Pick<Ports, "clock" | "telemetry"> & Configured): ReadonlyMap<number, ChainContext> {
+  const contexts = ports.chains.map(({ chain, settings }) => new ChainContext(chain, settings, ports));
+  return new Map(contexts.map((context) => [context.chain.chainId, context]));
+}
+
+/** The chain that a caller asks for. */
+export function askedFor(chains: ReadonlyMap<number, ChainContext>, chainId: number): ChainContext {
+  const context = chains.get(chainId);
+  if (context === undefined) throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
+  return context;
 }
 
 /** Canonical hash by height: the frozen view where it reaches, one batch of questions where it does not. */

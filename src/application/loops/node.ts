@@ -4,13 +4,13 @@
  * start: register an instance → follow the chains → claim lanes and resume them. close: stop taking work, flush what is
  * in hand, release the lanes. abandon: just stop, which is what a crash looks like to the other nodes.
  */
-import { FencepostError } from "../../domain/errors.ts";
+import type { FencepostError } from "../../domain/errors.ts";
 import type { Block } from "../../ports/chain.ts";
 import { bounded } from "../../ports/clock.ts";
 import { HistoryChanged } from "../../ports/lane-store.ts";
 import type { WakeUp } from "../../ports/wake-ups.ts";
 import type { Created, FencepostApi } from "../api.ts";
-import { ChainContext } from "../chain/chain-context.ts";
+import { askedFor, type ChainContext, contextsOf } from "../chain/chain-context.ts";
 import { type StableBlocksOptions, stableBlocks } from "../chain/stable-blocks.ts";
 import { Cluster } from "../cluster/cluster.ts";
 import { DatabaseClock } from "../database-clock.ts";
@@ -96,9 +96,7 @@ export class FencepostNode {
     this.ports = ports;
     this.settings = settings;
     const { store, clock, telemetry } = ports;
-    this.chains = new Map(
-      ports.chains.map((entry) => [entry.chain.chainId, new ChainContext(entry.chain, entry.settings, ports)]),
-    );
+    this.chains = contextsOf(ports);
     this.settlingIn = new SettlingIn(clock, settings.lease);
     this.feed = new Feed({ store, clock });
     this.wakefulness = new Wakefulness(clock, BEAT_MS);
@@ -224,9 +222,7 @@ export class FencepostNode {
 
   /** Blocks of one chain past a depth, ascending, each height once. */
   blocks(chainId: number, options: StableBlocksOptions): AsyncGenerator<Block, void, undefined> {
-    const context = this.chains.get(chainId);
-    if (context === undefined) throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
-    return stableBlocks(this.ports, context, options);
+    return stableBlocks(this.ports, askedFor(this.chains, chainId), options);
   }
 
   private stagePorts() {
@@ -271,7 +267,7 @@ export class FencepostNode {
       }
       const nowMs = this.ports.clock.monotonicMs();
       kickTenth(this.lanes.all(), count, nowMs);
-      for (const { context } of this.loops) kickInFlight(context.onChain, nowMs);
+      for (const { onChain } of this.chains.values()) kickInFlight(onChain, nowMs);
       if (this.lanes.claimOwed || nowMs >= this.claimAgainAtMs) this.claiming.kick();
       void this.lanes.retryWanted();
       if (this.intakes.isDue(count, this.ports.wakeUps.hears)) this.intake.kick();

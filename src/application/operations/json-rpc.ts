@@ -1,11 +1,11 @@
 /** What Ethereum's JSON-RPC asks for beside the API: a hash soon, a transaction's bytes, and the chain itself. */
-import { FencepostError, unavailable } from "../../domain/errors.ts";
+import { unavailable } from "../../domain/errors.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { AttemptRecord, QueryStore } from "../../ports/query-store.ts";
 import type { FencepostApi, JsonRpcApi, SignedView } from "../api.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
+import { askedFor, type ChainContext } from "../chain/chain-context.ts";
 import { FirstHashes } from "../queries/first-hashes.ts";
 
 export interface JsonRpcPorts extends Pick<Ports, "clock" | "codec" | "entropy"> {
@@ -20,11 +20,11 @@ export function createJsonRpc(ports: JsonRpcPorts): Pick<FencepostApi, Exclude<J
     firstHash: (txId, within) => firstHashes.of(txId, within),
     signedAs: (chainId, txHash) => signedAs(ports, chainId, txHash),
     askChain: async (chainId, method, params) => {
-      const context = ports.chains.get(chainId);
-      if (context === undefined) throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
-      return context.chain.passOn(method, params).catch((error: unknown) => {
-        throw error instanceof ChainUnavailable ? unavailable("the chain does not answer", error) : error;
-      });
+      return askedFor(ports.chains, chainId)
+        .chain.passOn(method, params)
+        .catch((error: unknown) => {
+          throw error instanceof ChainUnavailable ? unavailable("the chain does not answer", error) : error;
+        });
     },
   };
 }
