@@ -105,6 +105,21 @@ describe("a transaction that was sent and is held back", () => {
     expect(ops.outcome(txId)).toBe("FAILED_FINAL/EXPIRED");
   });
 
+  it("has no cancel signed that the database would refuse, however long its time is over", async () => {
+    const entry = await start();
+    world.holdBlocks();
+    await held(entry, { validUntil: within(5_000) });
+    const term = world.tokenOf(SIGNER);
+    let signatures = 0;
+    const sign = entry.signer.sign.bind(entry.signer);
+    entry.signer.sign = (signer, unsigned) => {
+      signatures += unsigned.length;
+      return sign(signer, unsigned);
+    };
+    await world.clock.advance(120_000);
+    expect({ signatures, term: world.tokenOf(SIGNER) }).toEqual({ signatures: 0, term });
+  });
+
   it("does what an operator orders, once", async () => {
     const entry = await start();
     world.holdBlocks();
@@ -185,6 +200,22 @@ describe("a transaction that has a nonce and is not signed", () => {
     await ops.act(entry, "resume", { txId });
     await ops.settled(txId);
     expect(ops.row(txId)).toMatchObject({ subState: "EXPIRED", nonce: null });
+  });
+});
+
+describe("a transaction that is held back before it is signed, below a nonce that may have left", () => {
+  it("does not become a cancel while it is held, and does when it is resumed", async () => {
+    const entry = await start();
+    await ops.lane(entry, "suspend");
+    const txId = await ops.create(entry, { validUntil: within(5_000) });
+    await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: "10m" }));
+    await ops.act(entry, "suspend", { txId });
+    await ops.lane(entry, "resume");
+    await world.clock.advance(90_000);
+    expect(ops.row(txId)).toMatchObject({ state: "ALLOCATED", expiredAt: null });
+    expect(events(txId)).not.toContain("amend");
+    await ops.act(entry, "resume", { txId });
+    await world.until(() => ops.row(txId).expiredAt !== null);
   });
 });
 

@@ -331,6 +331,21 @@ describe("a transaction that is over after it was sent", () => {
     expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
   });
 
+  it("is not cancelled a second time where an operator replaced the cancel", async () => {
+    const entry = await start();
+    world.holdBlocks();
+    const txId = await ops.sent(entry, { validUntil: within(5_000) });
+    await world.until(() => ops.kinds(txId).includes("cancel"));
+    await ops.act(entry, "replace", { txId, request: { payload: { to: TO, value: "2", gas: 21_000 } } });
+    world.crash(entry);
+    await world.startNode();
+    await world.clock.advance(150_000);
+    expect(ops.kinds(txId).filter((kind) => kind === "cancel")).toHaveLength(1);
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("CONFIRMED/REPLACED");
+  });
+
   it("is not cancelled beyond a policy or a ceiling, and that is said once", async () => {
     const most = 21_000n * 20n * GWEI + 1n;
     const entry = await start({ policies: forSigner(SIGNER, { maxCost: { perTransaction: `${most}` } }) });
