@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createHttpServer } from "../../../src/adapters/http/server.ts";
 import { browserPath, launchBrowser } from "../../support/browser.ts";
 import { httpOptions } from "../../support/http-app.ts";
-import { night, STUCK_TX } from "../../support/staged/night.ts";
+import { night, STUCK_TX, signerOf } from "../../support/staged/night.ts";
 import { type Asked, Refusal } from "../../support/staged/staged-node.ts";
 import { leave, shows, visit } from "./visit.ts";
 
@@ -155,12 +155,12 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await open("#/tx");
     await page.locator("input[name=text]").pressSequentially("payout-");
     const before = node.asked.filter(({ path }) => path === "/tx").length;
-    await page.waitForFunction(`document.querySelector(".tabs").textContent.includes("created${revision + 2}")`);
+    await shows(page, ".tabs a", `created${revision + 2}`);
     expect(node.asked.filter(({ path }) => path === "/tx").length, "the list is read again").toBeGreaterThan(before);
     expect(await page.locator("input[name=text]").inputValue()).toBe("payout-");
     await page.keyboard.type("20460");
     await page.keyboard.press("Enter");
-    await page.waitForFunction("location.hash.includes('text=payout-20460')");
+    await page.waitForURL(/text=payout-20460/);
   });
 
   it("draws the nonces of a lane, moves and zooms, and keeps the place in the address", async () => {
@@ -170,9 +170,9 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(await page.locator(".legend").textContent()).toContain("7 in flight");
     await page.locator(".strip").focus();
     await page.keyboard.press("-");
-    await page.waitForFunction("location.hash.includes('zoom=120')");
+    await page.waitForURL(/zoom=120/);
     await page.keyboard.press("ArrowRight");
-    await page.waitForFunction("/at=1\\d\\d/.test(location.hash)");
+    await page.waitForURL(/at=1\d\d/);
     await page.locator(".ruler-tools a", { hasText: "Head of line" }).click();
     await page.locator(".strip .nonce.stuck").click();
     await shows(page, "main h1", "payout-20460");
@@ -311,7 +311,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await dev.page.fill("#send-form input[name=count]", "3");
     await dev.page.fill("#send-form input[name=amount]", "0.25");
     await dev.page.locator("#send-form button").click();
-    await dev.page.waitForFunction("document.querySelector('#send-result').textContent !== ''");
+    await dev.page.locator("#send-result", { hasText: /\S/ }).waitFor();
     const [order] = orders(dev.node.asked);
     expect(order).toMatchObject({
       path: "/tx/batch",
@@ -371,9 +371,8 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await open("#/lanes");
     expect(await page.locator("tbody tr").count()).toBe(100);
     await page.locator(".paging a", { hasText: "Next page" }).click();
-    await page.waitForFunction(
-      "document.querySelector('tbody tr a').title.endsWith('1000') === false && location.hash.includes('after=100')",
-    );
+    await page.waitForURL(/after=100/);
+    await page.locator(`tbody tr:first-child a[title="${signerOf(100)}"]`).waitFor();
     expect((await spent()) - before).toBeLessThan(0.2);
     expect(node.asked.filter(({ path, query }) => path.startsWith("/signers") && query.has("fresh"))).toEqual([]);
   });

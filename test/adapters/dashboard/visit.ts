@@ -33,7 +33,8 @@ export async function visit(
   page.on("pageerror", (error) => complaints.push(error.message));
   const open = async (place: string) => {
     await page.goto(`${node.url}/${place}`);
-    await page.locator("main[aria-busy=false]").waitFor();
+    const [path] = place.slice(1).split("?");
+    await page.locator(`main[data-path="${path}"][aria-busy=false]`).waitFor();
   };
   return { page, node, complaints, open };
 }

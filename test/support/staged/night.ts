@@ -382,9 +382,13 @@ function explanation({ words }: Staged): Explanation {
   };
 }
 
+/** Of any number of lanes. */
+export function signerOf(n: number): string {
+  return SIGNERS[n] ?? `0x${(n * 7_919 + 0x1000).toString(16).padStart(40, "a")}`;
+}
+
 function lane({ at, isCalm, lanes }: Staged, n: number): SignerLane {
-  const address =
-    n < SIGNERS.length ? (SIGNERS[n] as string) : `0x${(n * 7_919 + 0x1000).toString(16).padStart(40, "a")}`;
+  const address = signerOf(n);
   const isStuck = n === 0 && !isCalm;
   const isUnused = n > 4 && lanes === SIGNERS.length;
   return {

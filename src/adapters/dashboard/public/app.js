@@ -107,6 +107,7 @@ function redraw() {
   if (document.title !== title) document.title = title;
   drawTop(byId("top"), route);
   const main = byId("main");
+  main.dataset.path = route.path;
   main.setAttribute("aria-busy", String(data === undefined && problem === null));
   if (data !== undefined) draw(main, problemOf(problem, true), page.view(data, { route, go, refresh: look }));
   else draw(main, problem === null ? loading() : problemOf(problem, false));
