@@ -190,6 +190,18 @@ describe("a transaction that has a nonce and is not signed", () => {
     checkInvariants(world);
   });
 
+  it("is not sent late where its time was over while it was held", async () => {
+    const entry = await start();
+    await ops.lane(entry, "suspend");
+    const txId = await ops.create(entry, { validUntil: within(5_000) });
+    await ops.act(entry, "suspend", { txId });
+    await ops.lane(entry, "resume");
+    await world.clock.advance(90_000);
+    await ops.act(entry, "resume", { txId });
+    await ops.settled(txId);
+    expect(ops.row(txId)).toMatchObject({ subState: "EXPIRED", nonce: null, attempts: [] });
+  });
+
   it("does not expire while it is held, and does when it is resumed", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");

@@ -142,6 +142,19 @@ describe("a transaction that is over before it was signed", () => {
     expect(world.clock.now().getTime()).toBeLessThan(ops.row(txId).createdAt.getTime() + 32_000);
   });
 
+  it("is not sent late where nobody was there when its time was over", async () => {
+    const entry = await start();
+    withoutSigner(entry);
+    const late = await ops.create(entry, { validUntil: within(30_000) });
+    const next = await ops.create(entry);
+    world.crash(entry);
+    await world.clock.advance(60_000);
+    await world.startNode();
+    await ops.settled(late, next);
+    expect(ops.row(late)).toMatchObject({ subState: "EXPIRED", nonce: null, attempts: [] });
+    expect(ops.row(next)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
+  });
+
   it("is over once, and its nonce the next one's, where a crash comes right after", async () => {
     let crash: (() => void) | null = null;
     const failpoint = (name: Failpoint) => {

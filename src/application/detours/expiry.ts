@@ -15,6 +15,7 @@ import {
   expiryAhead,
   expiryAsked,
   expiryLookDue,
+  isExpiryLookOwed,
   overdueDone,
   overdueNow,
   overdueSeen,
@@ -48,7 +49,18 @@ const REFUSED_MS = 60_000;
 export function expireUnsent(ports: UnsentPorts, lane: OwnedLane): Working {
   if (lane.pace.overdue.size > 0) lane.tending?.kick();
   if (lane.heldByHistory || !isDue(lane.pace.expiry, ports.clock.monotonicMs())) return null;
-  return expireDue(ports, lane);
+  return isExpiryLookOwed(lane.pace) ? expireFirst(ports, lane) : expireDue(ports, lane);
+}
+
+/** Signing waits for the answer. */
+async function expireFirst(ports: UnsentPorts, lane: OwnedLane): Promise<void> {
+  lane.count("amending", 1);
+  try {
+    await expireDue(ports, lane);
+  } finally {
+    lane.count("amending", -1);
+    lane.signing?.kick();
+  }
 }
 
 async function expireDue(ports: UnsentPorts, lane: OwnedLane): Promise<void> {

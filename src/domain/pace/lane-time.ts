@@ -19,6 +19,9 @@ export function expiryAhead(pace: LanePace, nowMs: number, leftMs: number): Lane
 /** Some transaction may be past its time already. */
 export const expiryLookDue = (pace: LanePace): LanePace => ({ ...pace, expiry: AT_ONCE });
 
+/** Nobody has asked yet whose time is over: until then nothing may be signed that could be too late. */
+export const isExpiryLookOwed = ({ expiry }: LanePace): boolean => expiry.kind === "at once";
+
 export const expiryAsked = (pace: LanePace): LanePace => ({ ...pace, expiry: NEVER });
 
 /** The database said which are past it. What is being tried to cancel keeps its pace. */

@@ -10,6 +10,7 @@
 import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/ceilings.ts";
 import { envelopeFor, type FeeMarket, isFullyPriced, under } from "../../../domain/fees.ts";
 import { ceilingReported, signerAwaited } from "../../../domain/pace/lane-pace.ts";
+import { isExpiryLookOwed } from "../../../domain/pace/lane-time.ts";
 import { committed, LOOK_DUE, lookedAt } from "../../../domain/pace/transaction-pace.ts";
 import type { SignedAttempt } from "../../../domain/transaction.ts";
 import { unlessSilent } from "../../../ports/chain.ts";
@@ -41,6 +42,8 @@ const PAGE = 512;
 /** Signs what the window has room for. Returns when there is nothing to sign, or nothing may be signed now. */
 export async function sign(ports: SignPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   while (!lane.held && !lane.amending && signerAwaited(lane.pace, ports.clock.monotonicMs()) === null) {
+    // After a takeover, or a hold: what waited past its `validUntil` ends unsigned, and is not sent late.
+    if (isExpiryLookOwed(lane.pace)) return lane.activities?.expiring.kick();
     if (lane.backlog.missingFrom() !== null) await refill(ports, lane);
     // Nothing is signed above a free nonce before what is above it has had its chance to move down.
     if (!lane.nonces.isWhole) await shiftDown(ports, context, lane);
