@@ -114,7 +114,8 @@ describe("the package", () => {
 
   it.each([
     ["viem-0", /^success CONFIRMED$/m],
-    ["viem-1", /^1\nfunction$/m],
+    ["viem-1", /^0x[0-9a-f]{64}$/m],
+    ["viem-2", /^1\nfunction$/m],
     ["testing-1", /^# pass 1$/m],
     ...(IS_LONG ? LONG : []),
   ])("runs %s", async (name, said) => {
