@@ -84,7 +84,13 @@ function fits(path: readonly string[], template: readonly string[]): boolean {
 }
 
 /** Of PostgreSQL, systemd, a cloud, another relayer. */
-const OF_OTHERS = new Set(["CLUSTER", "CREDENTIALS_DIRECTORY", "REINDEX", "SIGN_VERIFY", "TRANSACTION_EXPIRATION_HOURS"]);
+const OF_OTHERS = new Set([
+  "CLUSTER",
+  "CREDENTIALS_DIRECTORY",
+  "REINDEX",
+  "SIGN_VERIFY",
+  "TRANSACTION_EXPIRATION_HOURS",
+]);
 
 function unknownWords(span: string, words: ReadonlySet<string>): readonly string[] {
   if (!/^[A-Z][A-Z0-9_]{2,}(\/[A-Z_]+)?$/.test(span) || span.startsWith("FENCEPOST_")) return [];
