@@ -170,7 +170,8 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(await page.locator(".legend").textContent()).toContain("7 in flight");
     await page.locator(".strip").focus();
     await page.keyboard.press("-");
-    await page.waitForURL(/zoom=120/);
+    await page.locator('.strip[aria-label^="Nonces 0 to 119."]').waitFor();
+    expect(page.url()).toContain("zoom=120");
     await page.keyboard.press("ArrowRight");
     await page.waitForURL(/at=1\d\d/);
     await page.locator(".ruler-tools a", { hasText: "Head of line" }).click();

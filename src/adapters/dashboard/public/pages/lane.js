@@ -48,12 +48,14 @@ export const lanePage = {
       head === undefined ? null : callApi(`/tx/${head}`, { signal }),
       head === undefined ? null : callApi(`/tx/${head}/explain`, { signal }),
     ]);
-    return { lane, shown, nonces, newest: newest.items, first, explained };
+    return { lane, nonces, newest: newest.items, first, explained };
   },
 
   everyMs: ({ lane }) => (lane.pending + lane.stuck > 0 ? MOVING_MS : null),
 
-  view({ lane, shown, nonces, newest, first, explained }, { route, go, refresh }) {
+  view({ lane, nonces, newest, first, explained }, { route, go, refresh }) {
+    // By the address, not by what was read last: a key that is held moves on from where the window is.
+    const shown = windowOf(route.query, lane);
     const { chainId, signer } = lane;
     const baseFee = chainOf(chainId)?.baseFee ?? null;
     return [
