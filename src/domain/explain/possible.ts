@@ -3,7 +3,7 @@
  * out (application/operations/transaction-actions.ts, application/detours/change-payload.ts), on the side of caution: what
  * may stand in a pool is taken to stand there.
  */
-import { attemptToSend, isSendable, repricedKind } from "../attempts.ts";
+import { attemptToSend, isHashAlone, isSendable, repricedKind } from "../attempts.ts";
 import { repricingLimit } from "../ceilings.ts";
 import { feeCap } from "../fees.ts";
 import { leastReplacement } from "../replacement.ts";
@@ -42,6 +42,9 @@ const RULES: Partial<Readonly<Record<HelpCode, (situation: Situation) => boolean
     hole === null ? attemptToSend(attempts)?.nodeSigned === true : hole.filling.by === "chainNode",
   RAISE_LIMIT: ({ transaction, lane: { hole } }) =>
     hole === null || hole.forbidden !== null || transaction.forbidden !== null,
+  // An endpoint that answers has nothing to do with a hash that its caller never sent.
+  CHECK_RPC: ({ transaction: { state, attempts }, chain }) =>
+    state !== "STUCK" || !isHashAlone(attempts) || !chain.reachable || chain.doubted !== null,
   CHECK_SIGNER: ({ lane }) => lane.signerAway !== null,
 };
 

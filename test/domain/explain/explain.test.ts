@@ -343,11 +343,7 @@ describe("an explanation", () => {
     ["funds that pay for a cancel", funds(21_000n * 23n * GWEI), ["FUND_SIGNER", "CANCEL"]],
     ["funds that do not", funds(1n), ["FUND_SIGNER"]],
     ["a cancel is priced, not cancelled", { transaction: cancelling, chain: dear }, ["REPRICE"]],
-    [
-      "a hash alone is cancelled",
-      { transaction: { ...stuck, ...hashAlone }, chain: { pooled: null } },
-      ["CHECK_RPC", "CANCEL"],
-    ],
+    ["a hash alone is cancelled", { transaction: { ...stuck, ...hashAlone }, chain: { pooled: null } }, ["CANCEL"]],
     ["a node's own key", { transaction: nodeSigned, chain: dear }, ["USE_NONCE_ELSEWHERE"]],
     ["a nonce that the chain is past", { transaction: stuck, chain: { minedCount: 8 } }, ["WAIT"]],
     ["a suspended lane is resumed first", { transaction: stuck, lane: { suspended: true } }, ["RESUME_LANE"]],
