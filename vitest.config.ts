@@ -14,11 +14,21 @@ const ON_DATABASE = [
 /** Each starts a process that plays its share of a thousand seeds, all of them from one bundle. */
 const SIMULATION = ["test/simulation/*.test.ts"];
 
+const PROCESSES = [
+  "test/adapters/postgres/pooled.test.ts",
+  "test/integration/{burst,chains,dev-command,kms-guide,peers,wake-ups,wire,workers}.test.ts",
+  "test/main/dev/embedded/{postgres-places,postgres-recovery}.test.ts",
+];
+
 /** Said to each project by hand: inherited from the run, its number of workers would be theirs too, whatever a caller says. */
 const EACH = {
   exclude: [
     // Minutes of real processes that are killed, frozen and cut off: `npm run test:cluster`.
-    ...(process.env.FENCEPOST_CLUSTER_LONG === undefined ? ["test/cluster/long/**"] : []),
+    ...(process.env.FENCEPOST_CLUSTER_LONG === undefined
+      ? ["test/cluster/long/**", "test/cluster/{lane-fights,routing,standing-back}.test.ts"]
+      : []),
+    // Real processes on real servers, at what others try on every change in memory or more briefly: `npm run test:processes`.
+    ...(process.env.FENCEPOST_PROCESSES_LONG === undefined ? PROCESSES : []),
     // Stacks of other people's tests, and what the documents say, on real nodes: `npm run test:pack`.
     ...(process.env.FENCEPOST_PACK_LONG === undefined
       ? ["test/integration/snippets.test.ts", "test/integration/testing-stack.test.ts"]

@@ -229,7 +229,7 @@ describe("two replicas that accept one request id for an owner that is silent", 
       for (const txId of ids) {
         expect(await world.settle(node.api.transaction(txId))).toMatchObject({ txId: row?.txId, nonce: 0 });
         expect(await world.settle(node.api.explain(txId))).toMatchObject({
-          summary: expect.stringContaining("at nonce 0"),
+          summary: expect.stringContaining("Nonce 0"),
         });
         const within = { withinMs: 1_000, signal: new AbortController().signal };
         expect(await world.settle(node.api.firstHash(txId, within))).toBe(row?.attempts[0]?.txHash);

@@ -12,6 +12,8 @@ const NOT_BY_CHANCE = new Set([
   "getTransactionByRequest",
   // Takes bytes that the signer's own key has signed.
   "submitReserved",
+  // Takes a transaction that is out and not mined: here a block comes before the next request.
+  "repriceTransaction",
   // Take a policy by which a transaction waits for approval, and the key of a second person.
   ...["approveTransaction", "rejectTransaction"],
 ]);

@@ -176,7 +176,7 @@ describe("a takeover in the middle of a cancel", () => {
     async (failpoint, { held, nodes, database }) => {
       const doomed = nodes.crashing(failpoint, held.url, SHORT_LEASE);
       const { url } = await doomed.ready;
-      const client = createClient({ url });
+      const client = createClient({ url, repeat: false });
       const { txId } = await client.send(pricedTransfer(0));
       await waitUntil(async () => (await client.get(txId)).subState === "BROADCAST", "it is with a node");
       await expect(client.cancel(txId, { reason: "r" })).rejects.toMatchObject({ code: "UNREACHABLE" });

@@ -167,7 +167,7 @@ describe("replicas that embed the library", () => {
       });
       for (const face of [here, beside]) {
         expect(await face.get(answered)).toMatchObject({ txId });
-        expect((await face.explain(answered)).summary).toContain("CONFIRMED");
+        expect((await face.explain(answered)).summary).toContain("and final");
         const late = face.cancel(answered, { reason: "too late" });
         await expect(late).rejects.toMatchObject({ code: "CONFLICT", txId });
       }

@@ -40,7 +40,12 @@ describe("sending inside the caller's transaction", () => {
     const accepting = store.accept([intent.txId]);
     const waits =
       "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%SET unanswered = false%'";
-    await waitUntil(async () => ((await caller.query(waits)).rowCount ?? 0) > 0, "the sender waits for the owner");
+    const isWaiting = async () => {
+      // Within a transaction the server shows what it showed at the first look.
+      await caller.query("SELECT pg_stat_clear_snapshot()");
+      return ((await caller.query(waits)).rowCount ?? 0) > 0;
+    };
+    await waitUntil(isWaiting, "the sender waits for the owner");
     await caller.query("DELETE FROM fencepost.intake WHERE intake_id = $1", [row?.intakeId]);
     await caller.query("COMMIT");
     expect(await accepting).toEqual([]);

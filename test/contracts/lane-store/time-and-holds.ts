@@ -197,6 +197,27 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       }
     });
 
+    it("is over with the outcome also where a reorg comes in the same commit", async () => {
+      const fence = await lane();
+      const { txId, ...intent } = anIntent(fence.lane);
+      await allocate(context.store, fence, [{ txId, ...intent }], 0);
+      const attempt = anAttempt();
+      const completion = { subState: null, txHash: attempt.txHash } as const;
+      await apply(context.store, fence, [
+        step(txId, AT.allocated, "sign", { attempt, claim }),
+        step(txId, AT.pending, "mine", { receipt: aReceipt(attempt.txHash) }),
+        step(txId, AT.mined, "hold", { decision }),
+      ]);
+      const confirmed = { state: "CONFIRMED", settled: true, ...completion } as const;
+      const reorged = { state: "REORGED", settled: false, ...completion } as const;
+      const outcomes = await apply(context.store, fence, [
+        step(txId, AT.mined, "confirm", { completion: confirmed }),
+        step(txId, AT.confirmed, "reorg", { receipt: null, completion: reorged }),
+      ]);
+      expect(outcomes).toEqual(["applied", "applied"]);
+      expect(await context.store.transaction(txId)).not.toHaveProperty("heldSince");
+    });
+
     it("keeps an intake row from its nonce and from its end, counts every step, and lets it be called off", async () => {
       const fence = await lane();
       const [intent, other] = [await timed(fence, -1), anIntent(fence.lane)];

@@ -2,6 +2,7 @@
 import type { Hash } from "../../../domain/lane.ts";
 import type { Moved, QueuedChange } from "../../../domain/ledger/index.ts";
 import type { Receipt, SignedAttempt } from "../../../domain/transaction.ts";
+import { isSettled } from "../../../domain/transitions.ts";
 import type { HistoryRow } from "../statements/history.ts";
 import type { CurrentRow } from "../statements/transaction.ts";
 import type { LanePlan } from "./plan.ts";
@@ -55,6 +56,8 @@ export class Move {
 
   add(moved: Moved): void {
     const { item } = moved;
+    // A hold is over with the outcome, also where that is taken back in the same commit.
+    if (this.steps.length > 0 && isSettled(this.after.item.to)) this.holds = false;
     this.after = moved;
     this.record(moved);
     if (item.attempt !== undefined) this.attempts = [...this.attempts, { attempt: item.attempt, claimed: false }];
