@@ -10,19 +10,16 @@
 import { DatabaseSilent, type FencepostError, outcomeUnknown, queueFull, unavailable } from "../../domain/errors.ts";
 import { type Lane, laneKey } from "../../domain/lane.ts";
 import { errorFrom } from "../../domain/refusal.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import { OutcomeUnknown } from "../../ports/lane-store.ts";
 import type { LeftRequestStore, LeftStanding } from "../../ports/left-request-store.ts";
 import type { LaneAnswer, LaneRequest } from "../../ports/peers.ts";
-import type { WakeUps } from "../../ports/wake-ups.ts";
 import type { Fate } from "./journey.ts";
+import { Lookout, type LookoutPorts } from "./lookout.ts";
 
-export interface ThroughDatabasePorts {
+export interface ThroughDatabasePorts extends LookoutPorts {
   readonly store: Pick<LeftRequestStore, "leaveRequest" | "leftStanding" | "withdrawRequest">;
-  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly entropy: Pick<Entropy, "uuid">;
-  readonly wakeUps: Pick<WakeUps, "hears">;
   /** How many may wait for one lane's owner. */
   readonly perLane: number;
   /** There are rows for owners to take up. */
@@ -41,8 +38,6 @@ interface Waiting {
 const BEGUN_WITHIN_MS = 4_000;
 /** A request that was begun may wait for a send that is out, or for a transaction to stand still. */
 const ANSWERED_WITHIN_MS = 8_000;
-/** Between two looks. Who hears of answers looks then, and else only for hints that were lost. */
-const LOOK_EVERY_MS = { hearing: 250, deaf: 25 };
 
 const UNHEARD =
   "the process that acts for this signer did not say whether this was done; look whether it was before you repeat it";
@@ -52,12 +47,12 @@ const NOT_BEGUN =
 export class ThroughDatabase {
   private readonly ports: ThroughDatabasePorts;
   private readonly waiting = new Map<string, Waiting>();
-  private isWatching = false;
-  private isHurried = false;
-  private pause = new AbortController();
+  private readonly lookout: Lookout;
 
   constructor(ports: ThroughDatabasePorts) {
     this.ports = ports;
+    const look = () => this.lookOnce();
+    this.lookout = new Lookout(ports, { isAwaited: () => this.waiting.size > 0, look });
   }
 
   async ask(lane: Lane, request: LaneRequest): Promise<Fate<LaneAnswer>> {
@@ -74,7 +69,7 @@ export class ThroughDatabase {
       store.leaveRequest(left, BEGUN_WITHIN_MS).then(
         () => {
           onLeft();
-          void this.watch();
+          void this.lookout.watch();
         },
         (error) => this.answer(leftId, notLeft(error)),
       );
@@ -83,38 +78,26 @@ export class ThroughDatabase {
 
   /** An owner has answered something. */
   look(): void {
-    this.pause.abort();
+    this.lookout.lookNow();
   }
 
   /** This process ends: what nobody has begun is withdrawn now, and the rest is unknown. */
   hurry(): void {
-    this.isHurried = true;
-    this.look();
+    this.lookout.hurry();
   }
 
-  private async watch(): Promise<void> {
-    if (this.isWatching) return;
-    this.isWatching = true;
-    const { clock, wakeUps } = this.ports;
-    while (this.waiting.size > 0) {
-      if (!this.isHurried) {
-        const pauseMs = wakeUps.hears ? LOOK_EVERY_MS.hearing : LOOK_EVERY_MS.deaf;
-        await clock.sleep(pauseMs, this.pause.signal).catch(() => undefined);
-      }
-      this.pause = new AbortController();
-      // A database that is away says nothing about them; past their time they are told so.
-      await this.lookOnce([...this.waiting]).catch(() => undefined);
-      this.giveUp();
-    }
-    this.isWatching = false;
+  private async lookOnce(): Promise<void> {
+    // A database that is away says nothing about them; past their time they are told so.
+    await this.lookFor([...this.waiting]).catch(() => undefined);
+    this.giveUp();
   }
 
-  private async lookOnce(all: readonly (readonly [string, Waiting])[]): Promise<void> {
+  private async lookFor(all: readonly (readonly [string, Waiting])[]): Promise<void> {
     const { store, clock } = this.ports;
     for (const standing of await store.leftStanding(all.map(([leftId]) => leftId))) this.hear(standing);
     const nowMs = clock.monotonicMs();
     const late = all.filter(([leftId, { beginByMs }]) => {
-      return this.waiting.has(leftId) && (this.isHurried || nowMs >= beginByMs);
+      return this.waiting.has(leftId) && (this.lookout.isHurried || nowMs >= beginByMs);
     });
     for (const [leftId] of late) {
       if (await store.withdrawRequest(leftId)) this.answer(leftId, unavailable(NOT_BEGUN));
@@ -128,7 +111,7 @@ export class ThroughDatabase {
   private giveUp(): void {
     const nowMs = this.ports.clock.monotonicMs();
     for (const [leftId, { answerByMs }] of this.waiting) {
-      if (this.isHurried || nowMs >= answerByMs) this.answer(leftId, outcomeUnknown(UNHEARD));
+      if (this.lookout.isHurried || nowMs >= answerByMs) this.answer(leftId, outcomeUnknown(UNHEARD));
     }
   }
 

@@ -11,18 +11,15 @@ import { FencepostError, queueFull, unavailable } from "../../domain/errors.ts";
 import { type LaneKey, laneKey } from "../../domain/lane.ts";
 import { errorFrom } from "../../domain/refusal.ts";
 import type { Intent } from "../../domain/transaction.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { Became, IntakeStore } from "../../ports/intake-store.ts";
 import { BatchRefused } from "../../ports/lane-store.ts";
 import type { ForwardedAnswer } from "../../ports/peers.ts";
-import type { WakeUps } from "../../ports/wake-ups.ts";
 import { failureOf, untold } from "../requests/unanswered.ts";
 import type { Fate } from "./journey.ts";
+import { Lookout, type LookoutPorts } from "./lookout.ts";
 
-export interface ThroughIntakePorts {
+export interface ThroughIntakePorts extends LookoutPorts {
   readonly store: IntakeStore;
-  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
-  readonly wakeUps: Pick<WakeUps, "hears">;
   /** How many may wait for one lane's owner. */
   readonly perLane: number;
   /** There are rows for owners to take up. */
@@ -43,8 +40,6 @@ interface Unsent {
 
 /** As long as a create that is forwarded has patience for: a lane of a dead owner changes hands within it, mostly. */
 const PATIENCE_MS = 4_000;
-/** Between two looks. Who hears of what was taken up looks then, and else only for hints that were lost. */
-const LOOK_EVERY_MS = { hearing: 250, deaf: 25 };
 const MOST_AT_ONCE = 200;
 
 export class ThroughIntake {
@@ -55,12 +50,12 @@ export class ThroughIntake {
   private readonly ofKeys = new Map<string, number>();
   private unsent: Unsent[] = [];
   private isSending = false;
-  private isWatching = false;
-  private isHurried = false;
-  private pause = new AbortController();
+  private readonly lookout: Lookout;
 
   constructor(ports: ThroughIntakePorts) {
     this.ports = ports;
+    const look = () => this.lookOnce();
+    this.lookout = new Lookout(ports, { isAwaited: () => this.waiting.size > 0, look });
   }
 
   /** One fate for each, in order. */
@@ -75,13 +70,12 @@ export class ThroughIntake {
 
   /** An owner has taken something up, or declined it. */
   look(): void {
-    this.pause.abort();
+    this.lookout.lookNow();
   }
 
   /** This process ends: whatever waits is accepted now, and taken up by whoever is the owner then. */
   hurry(): void {
-    this.isHurried = true;
-    this.look();
+    this.lookout.hurry();
   }
 
   private async leaveOne(intent: Intent): Promise<Fate<ForwardedAnswer>> {
@@ -137,25 +131,14 @@ export class ThroughIntake {
     return new Promise((resolve) => {
       const untilMs = this.ports.clock.monotonicMs() + PATIENCE_MS;
       this.waiting.set(intent.txId, { intent, untilMs, resolve });
-      void this.watch();
+      void this.lookout.watch();
     });
   }
 
-  private async watch(): Promise<void> {
-    if (this.isWatching) return;
-    this.isWatching = true;
-    const { clock, wakeUps } = this.ports;
-    while (this.waiting.size > 0) {
-      if (!this.isHurried) {
-        const pauseMs = wakeUps.hears ? LOOK_EVERY_MS.hearing : LOOK_EVERY_MS.deaf;
-        await clock.sleep(pauseMs, this.pause.signal).catch(() => undefined);
-      }
-      this.pause = new AbortController();
-      // A database that is away says nothing about them; past their time they are told so.
-      await this.lookFor([...this.waiting.keys()]).catch(() => undefined);
-      await this.acceptOverdue();
-    }
-    this.isWatching = false;
+  private async lookOnce(): Promise<void> {
+    // A database that is away says nothing about them; past their time they are told so.
+    await this.lookFor([...this.waiting.keys()]).catch(() => undefined);
+    await this.acceptOverdue();
   }
 
   private async lookFor(txIds: readonly string[]): Promise<void> {
@@ -169,7 +152,7 @@ export class ThroughIntake {
   /** Whoever comes first: the owner declines nothing that was accepted, and what it declined is not accepted any more. */
   private async acceptOverdue(): Promise<void> {
     const nowMs = this.ports.clock.monotonicMs();
-    const overdue = [...this.waiting.values()].filter(({ untilMs }) => this.isHurried || nowMs >= untilMs);
+    const overdue = [...this.waiting.values()].filter(({ untilMs }) => this.lookout.isHurried || nowMs >= untilMs);
     if (overdue.length === 0) return;
     const ids = overdue.map(({ intent }) => intent.txId);
     try {
