@@ -3,7 +3,6 @@
  * transactions the sentence and the actions are those of their explanation, drawn from what the loops were last told.
  */
 import { ofAwaiting, ofHeld, ofKill, ofLane, ofNode } from "../../domain/attention/from-database.ts";
-import { offersFor } from "../../domain/attention/offers.ts";
 import { revisionOf } from "../../domain/attention/revision.ts";
 import { behind, once, type Trouble } from "../../domain/attention/troubles.ts";
 import type { Explanation } from "../../domain/explain/situation.ts";
@@ -102,12 +101,10 @@ export class AttentionDesk {
   }
 
   private inItsWords(trouble: Trouble): Trouble {
-    const { txId, chainId, signer, waiting } = trouble;
+    const { txId, waiting } = trouble;
     const { explanation } = (isOfTransaction(trouble) && this.explained.get(txId ?? "")) || {};
     const cause = explanation?.causes[0];
-    if (explanation === undefined || cause === undefined || txId === null || chainId === null || signer === null)
-      return trouble;
-    const codes = explanation.help.map(({ code }) => code);
+    if (explanation === undefined || cause === undefined) return trouble;
     const summary = /[.!?]$/.test(explanation.summary) ? explanation.summary : `${explanation.summary}.`;
     return {
       ...trouble,
@@ -115,7 +112,7 @@ export class AttentionDesk {
       // One that says itself what it holds up need not be told.
       sentence: summary.includes("behind it") ? summary : `${summary}${behind(waiting)}`,
       since: trouble.since ?? cause.since ?? null,
-      actions: offersFor({ txId, lane: { chainId, signer } }, codes),
+      actions: explanation.actions.map(({ code: _, scope: __, ...request }) => request),
     };
   }
 }

@@ -47,7 +47,7 @@ function openHole({ lane, hole, head, open }: TroubledLane, now: Date): Trouble 
     ...{ id: `hole:${laneKey(lane)}:${hole.nonce}`, severity: "ERROR", code: "HOLE_BELOW" },
     sentence: `Nothing holds nonce ${hole.nonce} (${hole.detail}), and the chain takes no later one before it.${behind(open)}`,
     ...{ since: hole.since, nonce: hole.nonce, txId: head.txId, waiting: open },
-    actions: [fillHole(head.txId)],
+    actions: [fillHole(head.txId, hole.nonce)],
   };
 }
 

@@ -26,7 +26,6 @@ const OFFERS: Readonly<Partial<Record<HelpCode, Offer>>> = {
   ],
   RESUBMIT: onTransaction("resubmit", "Send again"),
   CANCEL: onTransaction("cancel", "Cancel"),
-  FILL_HOLE: ({ txId }) => [fillHole(txId)],
 };
 
 export function offersFor(
@@ -40,8 +39,10 @@ export function resumeLane({ chainId, signer }: Lane): OfferedAction {
   return post("resumeLane", "Resume the lane", `/signers/${signer}/resume`, { chainId });
 }
 
-export function fillHole(headTxId: string): OfferedAction {
-  return post("resolve", "Fill it with an empty transaction", `/tx/${headTxId}/resolve`, { action: "PLACEHOLDER" });
+/** With the nonce: filled meanwhile, the same order about the transaction above would give up its payload. */
+export function fillHole(headTxId: string, nonce: number): OfferedAction {
+  const body = { action: "PLACEHOLDER", nonce };
+  return post("resolve", "Fill it with an empty transaction", `/tx/${headTxId}/resolve`, body);
 }
 
 export function endKill(signer: Address | null): OfferedAction {

@@ -85,7 +85,7 @@ describe("what needs a person", () => {
       ["STUCK", "POST", `/api/v1/tx/${txId}/resubmit`, {}],
       ["STUCK", "POST", `/api/v1/tx/${txId}/reprice`, {}],
       ["STUCK", "POST", `/api/v1/tx/${txId}/cancel`, {}],
-      ["HOLE_BELOW", "POST", `/api/v1/tx/${txId}/resolve`, { action: "PLACEHOLDER" }],
+      ["HOLE_BELOW", "POST", `/api/v1/tx/${txId}/resolve`, { action: "PLACEHOLDER", nonce: 6 }],
       ["NODE_LOST", "GET", "/api/v1/nodes", null],
       ["LANE_SUSPENDED", "POST", `/api/v1/signers/${SIGNER}/resume`, { chainId: 5 }],
       ["HELD", "POST", "/api/v1/tx/held/resume", {}],

@@ -108,7 +108,7 @@ const HELPING = {
 
 export function ordersOfHelp({ help, blockedBy }, { txId, chainId, signer }) {
   return help.flatMap(({ code }) => {
-    if (code === "FILL_HOLE") return fillHole(blockedBy?.txId ?? txId);
+    if (code === "FILL_HOLE") return fillHole(blockedBy?.txId ?? txId, blockedBy?.nonce);
     if (code === "RESUME_LANE") return laneOrder("resumeLane", { chainId, signer });
     if (code === "END_KILL") return orderOf("endKill", `/signers/${signer}/kill`, {}, "DELETE");
     const word = HELPING[code];
@@ -116,8 +116,9 @@ export function ordersOfHelp({ help, blockedBy }, { txId, chainId, signer }) {
   });
 }
 
-function fillHole(txId) {
-  return orderOf("placeholder", `/tx/${txId}/resolve`, { action: "PLACEHOLDER" });
+/** With the nonce: filled meanwhile, the same order about the transaction above would give up its payload. */
+function fillHole(txId, nonce) {
+  return orderOf("placeholder", `/tx/${txId}/resolve`, { action: "PLACEHOLDER", nonce });
 }
 
 const LANE_PATHS = { suspendLane: "suspend", resumeLane: "resume", realign: "realign" };
