@@ -1,29 +1,18 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { TransactionAction } from "../../src/application/api.ts";
 import { FencepostError } from "../../src/domain/errors.ts";
-import type { Address } from "../../src/domain/lane.ts";
+import { type EmbeddedPair, startPair } from "../support/embedded-pair.ts";
 import { checkInvariants } from "../support/invariants.ts";
-import { SIGNERS, transfer, World, type WorldNode, type WorldOptions } from "../support/world.ts";
+import { SIGNERS, transfer, World, type WorldOptions } from "../support/world.ts";
 
 /** What only a lane's owner can do, asked of a node that cannot ask the owner: left in the database, and heard of there. */
 
 let world: World;
 afterEach(() => world.close());
 
-interface Pair {
-  readonly owner: WorldNode;
-  readonly other: WorldNode;
-  /** A signer whose lane is the owner's. */
-  readonly signer: Address;
-}
-
-async function pair(options: WorldOptions = {}): Promise<Pair> {
+function pair(options: WorldOptions = {}): Promise<EmbeddedPair> {
   world = new World(options);
-  const nodes = [await world.startNode({ embedded: true }), await world.startNode({ embedded: true })] as const;
-  await world.until(() => nodes.every(({ node }) => node.gauges().lanesHeld > 0), 30_000);
-  const signer = SIGNERS.find((each) => world.ownerOf(each) === "node-1");
-  if (signer === undefined) throw new Error("the first node owns no lane");
-  return { owner: nodes[0], other: nodes[1], signer };
+  return startPair(world);
 }
 
 const actor = "operator:me";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { CreateRequest } from "../../src/application/api.ts";
 import { FencepostError } from "../../src/domain/errors.ts";
-import type { Address } from "../../src/domain/lane.ts";
+import { type EmbeddedPair, startPair } from "../support/embedded-pair.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { SIGNERS, TO, transfer, World, type WorldNode, type WorldOptions } from "../support/world.ts";
 
@@ -10,20 +10,9 @@ import { SIGNERS, TO, transfer, World, type WorldNode, type WorldOptions } from 
 let world: World;
 afterEach(() => world.close());
 
-interface Pair {
-  readonly owner: WorldNode;
-  readonly other: WorldNode;
-  /** A signer whose lane is the owner's. */
-  readonly signer: Address;
-}
-
-async function pair(options: WorldOptions = {}): Promise<Pair> {
+function pair(options: WorldOptions = {}): Promise<EmbeddedPair> {
   world = new World(options);
-  const nodes = [await world.startNode({ embedded: true }), await world.startNode({ embedded: true })] as const;
-  await world.until(() => nodes.every(({ node }) => node.gauges().lanesHeld > 0), 30_000);
-  const signer = SIGNERS.find((each) => world.ownerOf(each) === "node-1");
-  if (signer === undefined) throw new Error("the first node owns no lane");
-  return { owner: nodes[0], other: nodes[1], signer };
+  return startPair(world);
 }
 
 const send = ({ node }: WorldNode, request: CreateRequest) => node.api.create(request);
