@@ -75,6 +75,20 @@ describe("what pages name", () => {
     expect(() => execFileSync("bash", ["-n"], { input: script, stdio: "pipe" })).not.toThrow();
   });
 
+  it("is run by a test wherever it is a shell's", () => {
+    const tests = listFiles("test")
+      .filter((path) => /\.test\.ts$/.test(path) && !path.startsWith("test/architecture/"))
+      .map(readText)
+      .join("\n");
+    const unrun = pages.filter((path) => blocksOf(readText(path), "sh").length > 0 && !tests.includes(path));
+    expect(unrun).toEqual([]);
+  });
+
+  it("says in what language each block is", () => {
+    const openings = (text: string) => (text.match(/^```.*$/gm) ?? []).filter((_, at) => at % 2 === 0);
+    expect(pages.filter((path) => openings(readText(path)).includes("```"))).toEqual([]);
+  });
+
   it.each([
     ["`POST /api/v1/gone`"],
     ["`DELETE /tx`"],

@@ -6,6 +6,7 @@ interface Target {
 }
 
 export interface Package {
+  readonly version: string;
   readonly files: readonly string[];
   readonly scripts: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, Target | string>>;

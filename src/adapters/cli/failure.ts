@@ -29,6 +29,9 @@ const ADVICE: Readonly<Record<string, string>> = {
     "the database user lacks a right: let it create the schema fencepost, or run `fencepost migrate --grant` with its name as the schema's owner",
 };
 
+/** The driver's words where the server asks for a password and it has none; without a code. */
+const NO_PASSWORD = /client password must be a string/;
+
 /** One readable line. */
 export function describeFailure(error: unknown): string {
   // A connection that tried several addresses fails with an AggregateError whose own message is empty.
@@ -36,6 +39,7 @@ export function describeFailure(error: unknown): string {
   const cause: unknown = isEmpty ? (error.errors[0] ?? error) : error;
   const words = cause instanceof Error ? cause.message || cause.name : String(cause);
   const message = words.replace(/\p{Cc}+/gu, " ").trim();
+  if (NO_PASSWORD.test(message)) return "the database asks for a password, and FENCEPOST_DATABASE_URL has none";
   const advice = cause instanceof Error && "code" in cause ? ADVICE[String(cause.code)] : undefined;
   return advice === undefined ? message : `${message} (${advice})`;
 }

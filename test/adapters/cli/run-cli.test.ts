@@ -179,6 +179,10 @@ describe("failures", () => {
     expect((await run(["migrate"], throwing(taken))).stderr).toContain("--port");
     const password = Object.assign(new Error("password authentication failed"), { code: "28P01" });
     expect((await run(["migrate"], throwing(password))).stderr).toContain("FENCEPOST_DATABASE_URL");
+    const none = new Error("SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string");
+    expect((await run(["migrate"], throwing(none))).stderr).toBe(
+      "fencepost: the database asks for a password, and FENCEPOST_DATABASE_URL has none\n",
+    );
   });
 
   it("look into what failed on several addresses at once", async () => {

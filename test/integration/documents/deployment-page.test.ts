@@ -1,0 +1,31 @@
+/** What docs/deployment.md has somebody type on a machine with systemd, as root of a tree of its own: `npm run test:docs`. */
+import { mkdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { readPackage } from "../../architecture/package.ts";
+import { ROOT, readText } from "../../architecture/tree.ts";
+import { pack } from "../../support/packed.ts";
+import { runPrinted, shellBlocks } from "../../support/printed-shell.ts";
+import { makeTemporaryDirectory } from "../../support/temporary-directory.ts";
+
+it("docs/deployment.md installs what its systemd unit starts, with the files that it reads", {
+  timeout: 300_000,
+}, async () => {
+  const { path, remove } = await makeTemporaryDirectory();
+  onTestFinished(remove);
+  for (const folder of ["opt", "etc/systemd/system"]) mkdirSync(join(path, folder), { recursive: true });
+  const install = shellBlocks("docs/deployment.md").find((block) => block.startsWith("npm install")) ?? "";
+  await runPrinted(install, {
+    instead: {
+      [`fencepost@${readPackage().version}`]: pack(path),
+      "/opt/": join(path, "opt/"),
+      "/etc/": join(path, "etc/"),
+      " deploy/": ` ${join(ROOT, "deploy/")}`,
+    },
+  });
+  const unit = readText("deploy/systemd/fencepost.service");
+  const [, program = ""] = /^ExecStart=.*?(\/opt\/\S+\.js)/m.exec(unit) ?? [];
+  expect(await runPrinted(`node ${join(path, program)} --version`, {})).toBe(`${readPackage().version}\n`);
+  expect(statSync(join(path, "etc/fencepost/secrets")).mode & 0o777).toBe(0o700);
+  expect(statSync(join(path, "etc/systemd/system/fencepost.service")).isFile()).toBe(true);
+});

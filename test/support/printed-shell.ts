@@ -1,0 +1,60 @@
+/** Runs the shell blocks of a page as they are printed, with what they name in its place. */
+import { chmodSync, writeFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished } from "vitest";
+import { blocksOf } from "../architecture/rules/vocabulary.ts";
+import { readText } from "../architecture/tree.ts";
+import { type FencepostProcess, spawnProgram, type Variables } from "./node-process.ts";
+import { makeTemporaryDirectory } from "./temporary-directory.ts";
+
+export const shellBlocks = (page: string): readonly string[] => blocksOf(readText(page), "sh");
+
+const LAUNCHER = fileURLToPath(new URL("../../bin/fencepost.js", import.meta.url));
+/** Programs that come before all others. A refusal by the node is a failure of the page. */
+const STAND_INS = {
+  npx: `shift\nexec "${process.execPath}" "${LAUNCHER}" "$@"`,
+  fencepost: `exec "${process.execPath}" "${LAUNCHER}" "$@"`,
+  curl: 'exec /usr/bin/curl --fail-with-body "$@"',
+};
+
+export interface Place {
+  readonly variables?: Variables;
+  /** What is printed, and what stands for it here. */
+  readonly instead?: Readonly<Record<string, string>>;
+  /** Files that a page takes for granted. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+/** In a directory of its own, which is its home, too. */
+export async function startPrinted(script: string, place: Place): Promise<FencepostProcess> {
+  const { path, remove } = await makeTemporaryDirectory();
+  onTestFinished(remove);
+  await mkdir(join(path, "bin"));
+  for (const [name, text] of Object.entries(STAND_INS)) {
+    writeFileSync(join(path, "bin", name), `#!/bin/sh\n${text}\n`);
+    chmodSync(join(path, "bin", name), 0o755);
+  }
+  for (const [name, text] of Object.entries(place.files ?? {})) {
+    await mkdir(join(path, name, ".."), { recursive: true });
+    writeFileSync(join(path, name), text, { mode: 0o600 });
+  }
+  const local = Object.entries(place.instead ?? {}).reduce(
+    (text, [printed, here]) => text.replaceAll(printed, here),
+    script,
+  );
+  const paths = `${join(path, "bin")}:${place.variables?.PATH ?? process.env.PATH}`;
+  return spawnProgram("bash", ["-euo", "pipefail", "-c", local], {
+    directory: path,
+    variables: { XDG_CONFIG_HOME: path, ...place.variables, PATH: paths },
+  });
+}
+
+/** What it said on standard output; fails where the page does. */
+export async function runPrinted(script: string, place: Place): Promise<string> {
+  const shell = await startPrinted(script, place);
+  const { code } = await shell.exited;
+  expect({ code, said: shell.stderr() }, shell.stdout()).toEqual({ code: 0, said: expect.any(String) });
+  return shell.stdout();
+}
