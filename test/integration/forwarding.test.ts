@@ -46,7 +46,9 @@ describe("two nodes in processes of their own", () => {
       const nonces = (await storedTransactions(database)).filter((row) => row.signer === signer.toLowerCase());
       expect(nonces.length).toBe(25);
     }
-    await Promise.all(created.map(({ txId }, n) => (pair[(n + 1) % 2] as NodeProcess).client.waitFor(txId)));
+    const ids = [...created, ...results].flatMap((each) => ("txId" in each ? [each.txId] : []));
+    expect(ids.length).toBe(50);
+    await Promise.all(ids.map((txId, n) => (pair[(n + 1) % 2] as NodeProcess).client.waitFor(txId)));
     for (const node of owners.values()) expect((await forwards(node)).hit).toBeGreaterThan(0);
     await audit({ database, rpcUrl: edr.url });
   });
