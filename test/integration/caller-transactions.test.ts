@@ -88,7 +88,7 @@ const LIBRARIES: Readonly<Record<string, (url: string) => Opened>> = {
       close: () => db.destroy(),
     };
   },
-  // The shape of its interactive transactions: the package itself brings a download along.
+  // The shape of its interactive transactions. With its own client, which has to be generated: documents/prisma.test.ts.
   Prisma: (url) => {
     const pool = new Pool({ connectionString: url, max: 2 });
     const raw = (client: Pick<Pool, "query">) => ({
