@@ -183,6 +183,7 @@ describe("the configuration by files", () => {
     await expect(reading).rejects.toMatchObject({
       stderr: expect.stringMatching(/EACCES: permission denied.*closed\/database-url/),
     });
+    await chmod(closed, 0o700);
     await directory.remove();
   });
 
