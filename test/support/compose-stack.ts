@@ -6,6 +6,13 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { docker, type Ran, tryDocker } from "./docker.ts";
 
+interface Wishes {
+  readonly project: string;
+  readonly ports: Readonly<Record<string, number>>;
+  readonly nodes: readonly string[];
+  readonly variables: Readonly<Record<string, string>>;
+}
+
 export class ComposeStack {
   private readonly files: readonly string[];
 
@@ -17,17 +24,14 @@ export class ComposeStack {
     this.files = named.flatMap((path) => ["--file", path]);
   }
 
-  /** `checkout`: a copy of this one. Ports: which of a service, by its name. */
-  static async prepare(
-    checkout: string,
-    project: string,
-    ports: Readonly<Record<string, number>>,
-  ): Promise<ComposeStack> {
+  /** `checkout`: a copy of this one. Ports: which of a service, by its name. Variables: of every node, beside those in the file. */
+  static async prepare(checkout: string, { project, ports, nodes, variables }: Wishes): Promise<ComposeStack> {
     const stack = new ComposeStack(checkout, project);
     await promisify(execFile)(join(checkout, "deploy/make-secrets.sh"), ["--dev"]);
-    const services = Object.entries(ports).map(
-      ([name, port]) => `  ${name}: { ports: !override ["127.0.0.1::${port}"] }`,
-    );
+    const services = Object.entries(ports).map(([name, port]) => {
+      const environment = nodes.includes(name) ? `, environment: ${JSON.stringify(variables)}` : "";
+      return `  ${name}: { ports: !override ["127.0.0.1::${port}"]${environment} }`;
+    });
     await writeFile(join(checkout, "deploy/ports.yml"), `services:\n${services.join("\n")}\n`);
     return stack;
   }
