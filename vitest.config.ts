@@ -7,7 +7,7 @@ const ON_DATABASE = [
   "test/{cluster,integration}/**/*.test.ts",
   "test/adapters/postgres/**/*.test.ts",
   "test/application/embedded.test.ts",
-  "test/drills/*.test.ts",
+  "test/{drills,image}/*.test.ts",
   "test/support/database.test.ts",
 ];
 
@@ -39,6 +39,8 @@ const EACH = {
     ...(process.env.FENCEPOST_CHAIN_LONG === undefined ? ["test/integration/long/**"] : []),
     // Backups, restores, upgrades and the image's content, on servers of their own: `npm run test:drills`.
     ...(process.env.FENCEPOST_DRILLS === undefined ? ["test/drills/**"] : []),
+    // The image, built and run by a Docker daemon, and all of compose.yml: `npm run test:image`.
+    ...(process.env.FENCEPOST_IMAGE_LONG === undefined ? ["test/image/**"] : []),
     // Each example as its reader has it, installed by npm: `npm run test:examples`.
     ...(process.env.FENCEPOST_EXAMPLES_LONG === undefined ? ["test/integration/examples/**"] : []),
     // A browser on a real node, and the pictures of the documents: `npm run test:dashboard`.

@@ -1,13 +1,15 @@
 // The configuration of a node whose secrets are files: what Docker, Kubernetes and systemd hand to a process. A secret in a
 // variable is shown by `docker inspect`, and inherited by every child. Whatever is no secret is said by variables, which win
 // over this file (docs/configuration.md). Files that are not there are settings that are not set; `fencepost config` shows
-// what holds.
-import { existsSync, readFileSync } from "node:fs";
+// what holds. A file that is there and cannot be read is an error that names it, and not the same as none.
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 // systemd sets it by itself; the image and the chart say where theirs are mounted.
 const directory = process.env.CREDENTIALS_DIRECTORY ?? "/run/secrets";
-const present = (name) => (existsSync(join(directory, name)) ? join(directory, name) : undefined);
+// `statSync` says nothing of a file that is absent, and throws where it may not look: a folder that is closed to this user.
+const present = (name) =>
+  statSync(join(directory, name), { throwIfNoEntry: false }) ? join(directory, name) : undefined;
 
 function secret(name) {
   const path = present(name);

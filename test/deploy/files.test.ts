@@ -1,7 +1,7 @@
 /** What deploy/ says of variables, paths, ports, commands and times, against the code: a file that nobody runs here goes stale unseen. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { posix } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
@@ -166,6 +166,25 @@ describe("the configuration by files", () => {
       apiKeys: "api-keys as it is",
       privateKeyFiles: posix.join(directory.path, "signer-keys"),
     });
+  });
+
+  it("names a secret that is there and may not be read, and does not take it for absent", async () => {
+    const directory = await makeTemporaryDirectory();
+    const closed = posix.join(directory.path, "closed");
+    await mkdir(closed);
+    await writeFile(posix.join(closed, "database-url"), "as it is\n");
+    await chmod(closed, 0o000);
+    // Root may look everywhere, and so looks as somebody else; the file is read by root, who may.
+    const root = process.getuid?.() === 0;
+    const script = `${root ? "process.setuid(65534);" : ""}await import("data:text/javascript," + encodeURIComponent(process.argv[1]))`;
+    const argv = ["--input-type=module", "--eval", script, CONFIG];
+    const env = { CREDENTIALS_DIRECTORY: closed };
+    const reading = promisify(execFile)(process.execPath, argv, { env });
+    await expect(reading).rejects.toMatchObject({
+      stderr: expect.stringMatching(/EACCES: permission denied.*closed\/database-url/),
+    });
+    await chmod(closed, 0o700);
+    await directory.remove();
   });
 
   it("is what keeps secrets out of the chart's values", () => {

@@ -103,6 +103,13 @@ describe("the dashboard", () => {
     expect(selectors.filter((each) => !each.includes('job=~"$job"'))).toEqual([]);
   });
 
+  it("is put where Grafana takes it: in no folder of its own name", () => {
+    const { title } = JSON.parse(text(DASHBOARD)) as { readonly title: string };
+    const [, folder = ""] =
+      /^ +folder: (.+)$/m.exec(text("deploy/grafana/provisioning/dashboards/fencepost.yml")) ?? [];
+    expect(folder.toLowerCase()).not.toBe(title.toLowerCase());
+  });
+
   it("has no panel twice and none that lies over another", () => {
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>

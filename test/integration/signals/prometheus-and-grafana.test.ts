@@ -9,7 +9,7 @@ import { afterEach, describe, expect } from "vitest";
 import { freePort } from "../../../src/main/dev/embedded/loopback-port.ts";
 import { it } from "../../support/integration.ts";
 import { installed, OtherProgram } from "../../support/other-program.ts";
-
+import { askPrometheus, queryPrometheus } from "../../support/prometheus-api.ts";
 import { transfer } from "../../support/transfers.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
@@ -53,23 +53,6 @@ async function startPrometheus(program: readonly string[], nodeUrl: string): Pro
   return url;
 }
 
-interface Sample {
-  readonly metric: Readonly<Record<string, string>>;
-  readonly value: readonly [number, string];
-}
-
-async function ask(url: string, path: string): Promise<unknown> {
-  const answer = await fetch(`${url}/api/v1/${path}`);
-  const { status, data, error } = (await answer.json()) as { status: string; data: unknown; error?: string };
-  expect(status, `${path}: ${error}`).toBe("success");
-  return data;
-}
-
-async function query(url: string, expr: string): Promise<readonly Sample[]> {
-  const { result } = (await ask(url, `query?query=${encodeURIComponent(expr)}`)) as { result: readonly Sample[] };
-  return result;
-}
-
 /** As Grafana fills in what its menus hold. */
 function filledIn(expr: string): string {
   return expr.replaceAll("$__rate_interval", "1m").replaceAll("$job", "fencepost");
@@ -86,27 +69,29 @@ describe("a real Prometheus", () => {
     const sent = await node.client.send(transfer(0));
     await sent.final();
     const isUp = async (): Promise<boolean> =>
-      (await query(url, 'fencepost_tx_state{state="CONFIRMED"} > 0')).length > 0;
+      (await queryPrometheus(url, 'fencepost_tx_state{state="CONFIRMED"} > 0')).length > 0;
     await waitUntil(isUp, "the outcome is scraped", { giveUpMs: 30_000 });
-    const { groups } = (await ask(url, "rules")) as { groups: { rules: { name: string; lastError?: string }[] }[] };
+    const { groups } = (await askPrometheus(url, "rules")) as {
+      groups: { rules: { name: string; lastError?: string }[] }[];
+    };
     const rules = groups.flatMap((group) => group.rules);
     expect(rules.length).toBeGreaterThan(20);
     expect(rules.filter(({ lastError = "" }) => lastError !== "")).toEqual([]);
     const exprs = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => filledIn(expr)));
-    for (const expr of exprs) await query(url, expr);
+    for (const expr of exprs) await queryPrometheus(url, expr);
     for (const name of [
       "fencepost_tx_outcome_total",
       "fencepost_chain_up",
       "fencepost_database_up",
       "fencepost_node_info",
     ]) {
-      expect(await query(url, name), name).not.toEqual([]);
+      expect(await queryPrometheus(url, name), name).not.toEqual([]);
     }
-    expect(await query(url, 'ALERTS{alertstate="firing"}')).toEqual([]);
+    expect(await queryPrometheus(url, 'ALERTS{alertstate="firing"}')).toEqual([]);
     simulated.faults.inject({ kind: "hang" });
     const firing = await waitUntil(
       async () => {
-        const names = (await query(url, 'ALERTS{alertstate="firing"}')).map(({ metric }) => metric.alertname);
+        const names = (await queryPrometheus(url, 'ALERTS{alertstate="firing"}')).map(({ metric }) => metric.alertname);
         return names.includes("FencepostChainDown") ? names : null;
       },
       "the chain is said to be down",

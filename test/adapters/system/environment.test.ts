@@ -1,0 +1,18 @@
+import { homedir } from "node:os";
+import { describe, expect, it } from "vitest";
+import { readEnvironment } from "../../../src/adapters/system/environment.ts";
+
+describe("the environment of the process", () => {
+  it("has the home of its account", () => {
+    expect(readEnvironment()).toMatchObject({ home: homedir(), workingDirectory: process.cwd(), pid: process.pid });
+  });
+
+  it("has / for an account that the machine does not know, and is read all the same", () => {
+    const unknown = () => {
+      throw Object.assign(new Error("A system error occurred: uv_os_homedir returned ENOENT"), {
+        code: "ERR_SYSTEM_ERROR",
+      });
+    };
+    expect(readEnvironment(unknown).home).toBe("/");
+  });
+});

@@ -1,0 +1,69 @@
+/** deploy/compose.yml as it stands, in a copy of its own, with ports that the system chooses. */
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { docker, type Ran, tryDocker } from "./docker.ts";
+
+interface Wishes {
+  readonly project: string;
+  readonly ports: Readonly<Record<string, number>>;
+  readonly nodes: readonly string[];
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+export class ComposeStack {
+  private readonly files: readonly string[];
+
+  private constructor(
+    private readonly checkout: string,
+    private readonly project: string,
+  ) {
+    const named = ["compose.yml", "ports.yml"].map((name) => join(checkout, "deploy", name));
+    this.files = named.flatMap((path) => ["--file", path]);
+  }
+
+  /** `checkout`: a copy of this one. Ports: which of a service, by its name. Variables: of every node, beside those in the file. */
+  static async prepare(checkout: string, { project, ports, nodes, variables }: Wishes): Promise<ComposeStack> {
+    const stack = new ComposeStack(checkout, project);
+    await promisify(execFile)(join(checkout, "deploy/make-secrets.sh"), ["--dev"]);
+    const services = Object.entries(ports).map(([name, port]) => {
+      const environment = nodes.includes(name) ? `, environment: ${JSON.stringify(variables)}` : "";
+      return `  ${name}: { ports: !override ["127.0.0.1::${port}"]${environment} }`;
+    });
+    await writeFile(join(checkout, "deploy/ports.yml"), `services:\n${services.join("\n")}\n`);
+    return stack;
+  }
+
+  secret(name: string): string {
+    return readFileSync(join(this.checkout, "deploy/secrets", name), "utf8").trim();
+  }
+
+  /** Builds, starts, and waits until all of them are healthy. */
+  async up(services: readonly string[]): Promise<void> {
+    await docker(...this.argv("up", "--build", "--wait", "--wait-timeout", "240", ...services));
+  }
+
+  async urlOf(service: string, port: number): Promise<string> {
+    return `http://${await docker(...this.argv("port", service, String(port)))}`;
+  }
+
+  async containerOf(service: string): Promise<string> {
+    return docker(...this.argv("ps", "--all", "--quiet", service));
+  }
+
+  async logs(): Promise<string> {
+    const { stdout, stderr } = await tryDocker(...this.argv("logs", "--no-color", "--tail", "60"));
+    return stdout + stderr;
+  }
+
+  /** With its volumes, and the image that it built. */
+  async down(): Promise<Ran> {
+    return tryDocker(...this.argv("down", "--volumes", "--rmi", "local", "--timeout", "20"));
+  }
+
+  private argv(...words: readonly string[]): readonly string[] {
+    return ["compose", "--project-name", this.project, ...this.files, "--profile", "dev", ...words];
+  }
+}

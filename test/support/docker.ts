@@ -1,0 +1,53 @@
+/** Images and containers of a real Docker daemon, and what is missing for them where there is none. */
+import { execFile } from "node:child_process";
+import { cp, mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { ROOT } from "../architecture/tree.ts";
+
+const execute = promisify(execFile);
+const ROOMY = { maxBuffer: 64 * 1024 * 1024 };
+
+export interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** What it said; rejects with all of that where it fails. */
+export async function docker(...argv: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await tryDocker(...argv);
+  if (code !== 0) throw new Error(`docker ${argv.join(" ")}: exit code ${code}\n${stdout}\n${stderr}`);
+  return stdout.trim();
+}
+
+export async function tryDocker(...argv: readonly string[]): Promise<Ran> {
+  return execute("docker", argv, ROOMY).then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    ({ code, stdout = "", stderr = "", message }: Partial<Ran> & { message: string }) => ({
+      code: typeof code === "number" ? code : -1,
+      stdout,
+      stderr: stderr || message,
+    }),
+  );
+}
+
+/** Why nothing can be tried with these images here; null: they are there, or were fetched. */
+export async function missingFor(images: readonly string[]): Promise<string | null> {
+  const { code, stderr } = await tryDocker("version", "--format", "{{.Server.Version}}");
+  if (code !== 0) return `no Docker daemon answers (${stderr.trim().split("\n")[0]})`;
+  for (const image of images) {
+    const isThere = (await tryDocker("image", "inspect", image)).code === 0;
+    if (!isThere && (await tryDocker("pull", "--quiet", image)).code !== 0) return `${image} cannot be had`;
+  }
+  return null;
+}
+
+/** What git tracks, as it is here and now: a build that needs anything else of this folder fails. */
+export async function copyTrackedFiles(target: string): Promise<void> {
+  const { stdout } = await execute("git", ["ls-files", "-z"], { cwd: ROOT, ...ROOMY });
+  for (const path of stdout.split("\0").filter((name) => name !== "")) {
+    await mkdir(dirname(join(target, path)), { recursive: true });
+    await cp(join(ROOT, path), join(target, path));
+  }
+}

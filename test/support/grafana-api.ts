@@ -1,0 +1,69 @@
+import { readFileSync } from "node:fs";
+
+interface Target {
+  readonly refId: string;
+  readonly expr: string;
+  readonly instant?: boolean;
+}
+
+export interface Panel {
+  readonly title: string;
+  readonly targets?: readonly Target[];
+}
+
+export interface Dashboard {
+  readonly uid: string;
+  readonly title: string;
+  readonly panels: readonly Panel[];
+}
+
+export function readDashboard(): Dashboard {
+  return JSON.parse(readFileSync("deploy/grafana/fencepost.json", "utf8")) as Dashboard;
+}
+
+interface Frames {
+  readonly error?: string;
+  readonly frames?: readonly { readonly data: { readonly values: readonly (readonly unknown[])[] } }[];
+}
+
+export interface Answered {
+  readonly panel: string;
+  readonly expr: string;
+  readonly error: string | null;
+  readonly isEmpty: boolean;
+}
+
+/** A real Grafana by its HTTP interface. `authorization`: null where it lets anybody read. */
+export class Grafana {
+  constructor(
+    private readonly url: string,
+    private readonly authorization: string | null = null,
+  ) {}
+
+  /** null: not yet, or no such thing. */
+  async get<T>(path: string): Promise<T | null> {
+    const answer = await fetch(`${this.url}/api/${path}`, { headers: this.headers() }).catch(() => null);
+    return answer?.ok === true ? ((await answer.json()) as T) : null;
+  }
+
+  /** Every question of a panel, as the page asks it: through Grafana, of its data source. Variables are the page's to fill in. */
+  async ask({ title, targets = [] }: Panel): Promise<readonly Answered[]> {
+    const queries = targets.map(({ refId, expr, instant = false }) => ({
+      ...{ refId, expr: expr.replaceAll("$job", "fencepost"), instant, range: !instant },
+      ...{ datasource: { type: "prometheus", uid: "prometheus" }, intervalMs: 15_000, maxDataPoints: 300 },
+    }));
+    const body = JSON.stringify({ queries, from: "now-5m", to: "now" });
+    const headers = { ...this.headers(), "content-type": "application/json" };
+    const answer = await fetch(`${this.url}/api/ds/query`, { method: "POST", headers, body });
+    const { results = {} } = (await answer.json()) as { results?: Readonly<Record<string, Frames>> };
+    return targets.map(({ refId, expr }) => {
+      const { error, frames = [] } = results[refId] ?? { error: `no answer, HTTP ${answer.status}` };
+      const isEmpty = !frames.some(({ data }) => data.values.some((column) => column.length > 0));
+      return { panel: title, expr, error: error ?? null, isEmpty };
+    });
+  }
+
+  private headers(): Record<string, string> {
+    return this.authorization === null ? {} : { authorization: this.authorization };
+  }
+}
