@@ -68,7 +68,7 @@ export class TakeRequests {
     const { lane, action, body, owner, repeatable, begunBefore } = request;
     if (begunBefore && !repeatable) return told(outcomeUnknown(INTERRUPTED));
     try {
-      const fate = await this.ports.actions.receive(lane, { action, body: JSON.parse(body), owner });
+      const fate = await this.ports.actions.receive(lane, { action, body: JSON.parse(body), owner, again: begunBefore });
       if (!(fate instanceof FencepostError)) return { json: JSON.stringify(fate) };
       if (fate.code !== "NOT_LEADER") return told(fate);
       if (fate.extras.outcome !== "unknown" && !begunBefore) return "nothing done";

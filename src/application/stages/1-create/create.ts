@@ -20,6 +20,7 @@ import { grouped } from "../../../domain/grouped.ts";
 import { laneKey } from "../../../domain/lane.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
 import type { AllocateFate, LaneStore } from "../../../ports/lane-store.ts";
+import type { ForwardedCreate } from "../../../ports/peers.ts";
 import type { QueryStore } from "../../../ports/query-store.ts";
 import type { CreateResultLabel } from "../../../ports/telemetry.ts";
 import type { Created, CreateRequest } from "../../api.ts";
@@ -137,7 +138,8 @@ export class Creates {
 
   private async onOneLane(heard: readonly Heard[], by: Teller): Promise<readonly Fate[]> {
     if (by !== "caller") return createOnLane(this.ports, heard, by.repeat);
-    return leaveUntaken(this.ports, heard, await this.byOwner(heard));
+    const untaken = heard.map((each) => ({ ...each, forwarded: () => forwardedAs(each) }));
+    return leaveUntaken(this.ports, untaken, await this.byOwner(heard));
   }
 
   /** Here, or by the lane's owner. */
@@ -151,14 +153,7 @@ export class Creates {
       repeatable: true,
       locally: (which, repeat) => createOnLane(ports, which.map(heardAt), repeat),
       remotely: (url, which, telling) => {
-        const creates = which.map((at) => {
-          const { intent, request, queueShare } = heardAt(at);
-          // What is the only chain here may be one of several there.
-          const { txId, owner, lane, pool } = intent;
-          const told = { txId, owner, request: { ...request, chainId: lane.chainId } };
-          const chosen = pool === undefined ? {} : { chosen: lane.signer };
-          return { ...told, ...chosen, ...(queueShare === null ? {} : { queueShare }) };
-        });
+        const creates = which.map((at) => forwardedAs(heardAt(at)));
         return ports.outbox.send(url, creates, telling);
       },
       unknown: (at) => unanswered(heardAt(at).intent),
@@ -167,6 +162,14 @@ export class Creates {
 }
 
 type Tell = (at: number, fate: Fate) => void;
+
+/** As another node is told of it. What is the only chain here may be one of several there. */
+function forwardedAs({ intent, request, queueShare }: Heard): ForwardedCreate {
+  const { txId, owner, lane, pool } = intent;
+  const told = { txId, owner, request: { ...request, chainId: lane.chainId } };
+  const chosen = pool === undefined ? {} : { chosen: lane.signer };
+  return { ...told, ...chosen, ...(queueShare === null ? {} : { queueShare }) };
+}
 
 /** Nothing about it has to be asked of the chain. */
 function isComplete({ intent: { payload } }: Heard): boolean {
