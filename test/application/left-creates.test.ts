@@ -128,13 +128,16 @@ describe("a send to a pool, whose lanes are shared by replicas", () => {
 
   it("is one transaction under one request id, asked of both at once and afterwards", async () => {
     const { other, owner } = await pair();
-    const ask = (index: number) => Promise.all([other, owner, other].map((at) => send(at, toPool({ requestId: `p-${index}` }))));
+    const ask = (index: number) =>
+      Promise.all([other, owner, other].map((at) => send(at, toPool({ requestId: `p-${index}` }))));
     const answers = await world.settle(Promise.all(Array.from({ length: 12 }, (_, index) => ask(index))));
     for (const each of answers) {
       expect(new Set(each.map(({ txId, nonce, lane }) => `${txId} ${nonce} ${lane.signer}`)).size).toBe(1);
     }
     const again = await world.settle(ask(3));
-    expect(again.map(({ txId, outcome }) => [txId, outcome])).toEqual(again.map(() => [answers[3]?.[0]?.txId, "existing"]));
+    expect(again.map(({ txId, outcome }) => [txId, outcome])).toEqual(
+      again.map(() => [answers[3]?.[0]?.txId, "existing"]),
+    );
     await world.allSettled(12);
     expect(world.rows()).toHaveLength(12);
     checkInvariants(world);

@@ -13,9 +13,6 @@ export const leaveRequest = statement("leave-request")`
   INSERT INTO fencepost.left_request (left_id, chain_id, signer, action, body, owner, repeatable, until)
   VALUES ($1, $2, $3, $4, $5, $6, $7, now() + $8 * interval '1 millisecond')`;
 
-export const hasLeftRequests = statement<{ readonly waits: boolean }>("has-left-requests")`
-  SELECT EXISTS (SELECT 1 FROM fencepost.left_request WHERE answer IS NULL AND until > now()) AS waits`;
-
 /**
  * $1: chain and signer of each lane. One that another statement has locked is passed over: its sender withdraws it, or
  * the next look finds it.

@@ -91,7 +91,9 @@ export class LeaveCreates {
 
   /** Resolves once the row stands there, or it is known that it will not; its creates are told when the owner has answered. */
   private write(lane: Lane, parcel: readonly Unsent[]): Promise<void> {
-    const body = { creates: parcel.map(({ create: { owner, ...rest } }) => (owner === null ? rest : { ...rest, owner })) };
+    const body = {
+      creates: parcel.map(({ create: { owner, ...rest } }) => (owner === null ? rest : { ...rest, owner })),
+    };
     return new Promise((resolve) => {
       const request = { action: CREATES_LEFT, body, owner: null, repeatable: true };
       const asking = this.ports.throughDatabase.ask(lane, request, resolve);

@@ -40,5 +40,7 @@ function refuseLost(fates: readonly Fate[]): void {
   const [first] = lost;
   if (first === undefined) return;
   const isNothingDone = lost.length === fates.length && lost.every(({ extras }) => extras.outcome === undefined);
-  throw isNothingDone ? first : new FencepostError("NOT_LEADER", first.message, { ...first.extras, outcome: "unknown" });
+  throw isNothingDone
+    ? first
+    : new FencepostError("NOT_LEADER", first.message, { ...first.extras, outcome: "unknown" });
 }

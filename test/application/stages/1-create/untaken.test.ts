@@ -21,7 +21,9 @@ const entering = [{ intent, queueShare: null, forwarded }];
 
 async function afterwards(fate: Fate, isEmbedded = true) {
   const unasked = (each: unknown) => isUnasked(each, isEmbedded);
-  return (await leaveUntaken({ ...shares, requestIds, throughIntake, leaveCreates, isUnasked: unasked }, entering, [fate]))[0];
+  return (
+    await leaveUntaken({ ...shares, requestIds, throughIntake, leaveCreates, isUnasked: unasked }, entering, [fate])
+  )[0];
 }
 
 describe("a create is left for the lane's owner", () => {
@@ -55,7 +57,11 @@ describe("a create is left for the lane's owner", () => {
     ["what it has open, what leaves and what it asks for at once", [{ txId: "a", isMined: false }], 2],
     ["nothing that is mined", [{ txId: "a", isMined: true }], 1],
   ])("up to the share of its API key, which counts %s", async (_, open, others) => {
-    const keyed = Array.from({ length: 4 }, () => ({ intent: anIntent(aLane(), { owner: "shop" }), queueShare: 0.3, forwarded }));
+    const keyed = Array.from({ length: 4 }, () => ({
+      intent: anIntent(aLane(), { owner: "shop" }),
+      queueShare: 0.3,
+      forwarded,
+    }));
     const taken: string[] = [];
     const ports = {
       ...{ requestIds, leaveCreates, isUnasked: () => true, admission: { perLane: 10 } },
