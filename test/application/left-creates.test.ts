@@ -23,8 +23,6 @@ const named = (signer: Address, nonce: number, more: object = {}): CreateRequest
   transfer({ signer, nonce, ...more } as Parameters<typeof transfer>[0]);
 const toPool = (more: object = {}, asked: object = {}): CreateRequest =>
   transfer({ signer: { pool: "payouts", ...asked }, ...more } as Parameters<typeof transfer>[0]);
-const left = () => [...world.database.state.leftRequests.values()];
-const error = (fate: unknown) => fate as FencepostError;
 const noncesOf = (signer: Address) =>
   world
     .rows()

@@ -140,9 +140,20 @@ function notLeft(error: unknown): FencepostError {
   return new DatabaseSilent("nothing was done", error);
 }
 
+/** What cannot be read was done or refused in words of another version. It keeps no other answer from being heard. */
 function readAnswer(text: string): Fate<LaneAnswer> {
-  const said = JSON.parse(text) as { readonly answer?: unknown; readonly problem?: Record<string, unknown> };
+  const said = parsed(text);
+  if (said === null) return outcomeUnknown(UNHEARD);
   if (said.problem === undefined) return { answer: said.answer };
   const newer = "the process that acts for this signer refused this in words that only a newer version knows";
-  return errorFrom(said.problem) ?? unavailable(newer);
+  return errorFrom(Object(said.problem)) ?? unavailable(newer);
+}
+
+function parsed(text: string): { readonly answer?: unknown; readonly problem?: unknown } | null {
+  try {
+    const said: unknown = JSON.parse(text);
+    return typeof said === "object" ? said : null;
+  } catch {
+    return null;
+  }
 }

@@ -277,7 +277,9 @@ export class FencepostNode {
 
   private async takeIntake(): Promise<void> {
     if (this.reception.draining || !this.lease.mayAct()) return;
-    await takeWaiting({ store: this.ports.store, intakes: this.intakes, cluster: this.cluster }, () => this.lanes.all());
+    await takeWaiting({ store: this.ports.store, intakes: this.intakes, cluster: this.cluster }, () =>
+      this.lanes.all(),
+    );
   }
 
   private async balance(): Promise<void> {

@@ -15,7 +15,6 @@ import {
   queueFull,
   unavailable,
 } from "../../../domain/errors.ts";
-import { isFullyPriced } from "../../../domain/fees.ts";
 import { grouped } from "../../../domain/grouped.ts";
 import { laneKey } from "../../../domain/lane.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
@@ -37,7 +36,7 @@ import { allocate } from "../2-allocate/allocate.ts";
 import { answerExisting, answerWith, type Fate, type Item } from "./answer-existing.ts";
 import { Gathering } from "./gather.ts";
 import { withNamedRevert } from "./named-revert.ts";
-import { asksChain, prepare, prepareUnasked } from "./prepare.ts";
+import { asksChain, isComplete, prepare, prepareUnasked } from "./prepare.ts";
 import { type Entering, enterShares, hasShares } from "./queue-shares.ts";
 import { leaveUntaken, type UntakenPorts } from "./untaken.ts";
 
@@ -117,7 +116,7 @@ export class Creates {
     };
     const [single] = told.length === 1 && by === "caller" ? heard : [];
     // A create that must ask the chain may wait for it long: it does not join others, which would wait with it.
-    if (single !== undefined && isComplete(single)) tell(0, await this.gathering.add(single));
+    if (single !== undefined && isComplete(single.intent)) tell(0, await this.gathering.add(single));
     else await this.byLane(heard, tell, by);
     if (by !== "caller") return fates.map((fate) => (fate instanceof BetweenOwners ? fate.toPeer() : fate));
     const durationMs = clock.monotonicMs() - startedMs;
@@ -169,11 +168,6 @@ function forwardedAs({ intent, request, queueShare }: Heard): ForwardedCreate {
   const told = { txId, owner, request: { ...request, chainId: lane.chainId } };
   const chosen = pool === undefined ? {} : { chosen: lane.signer };
   return { ...told, ...chosen, ...(queueShare === null ? {} : { queueShare }) };
-}
-
-/** Nothing about it has to be asked of the chain. */
-function isComplete({ intent: { payload } }: Heard): boolean {
-  return payload.gas !== undefined && isFullyPriced(payload);
 }
 
 /** `repeat`: another node may have created them already, unheard; so they are looked for by their ids first. */

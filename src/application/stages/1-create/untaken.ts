@@ -11,6 +11,7 @@ import type { ThroughIntake } from "../../cluster/through-intake.ts";
 import { failureOf } from "../../requests/unanswered.ts";
 import { answerExisting, type Fate } from "./answer-existing.ts";
 import type { LeaveCreates } from "./leave-creates.ts";
+import { isComplete } from "./prepare.ts";
 import { type Entering, refuseOverShare, type SharePorts } from "./queue-shares.ts";
 import type { RequestIds } from "./request-ids.ts";
 
@@ -62,7 +63,8 @@ function isForOwner({ intent: { pool, exactNonce } }: Item): boolean {
 async function leaveForOwner({ leaveCreates }: UntakenPorts, asked: readonly Item[], settled: Fate[]): Promise<void> {
   const { lane } = (asked[0] as Item).intent;
   const creates = asked.map(({ forwarded }) => forwarded());
-  const left = await leaveCreates.leave(lane, creates);
+  const mayShare = asked.every(({ intent }) => isComplete(intent));
+  const left = await leaveCreates.leave(lane, creates, mayShare);
   asked.forEach(({ index }, at) => {
     settled[index] = left[at] as Fate;
   });
