@@ -34,8 +34,10 @@ const either = (asked: Promise<Created>) => asked.catch((error: FencepostError) 
 const left = () => [...world.database.state.leftRequests.values()];
 const made = (signer: Address) => world.rows().filter(({ lane }) => lane.signer === signer);
 
+type Asking = (signer: Address, requestId?: string) => CreateRequest;
+
 /** Both kinds, for the first nonce of a lane. */
-const KINDS: readonly (readonly [string, (signer: Address, requestId?: string) => CreateRequest])[] = [
+const KINDS: readonly (readonly [string, Asking])[] = [
   ["names its nonce", (signer, requestId = "mine") => named(signer, 0, { requestId })],
   ["is to a pool", (signer, requestId = "mine") => toPool({ requestId }, { stickyKey: keyOf(signer) })],
 ];
@@ -51,6 +53,18 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
     await world.allSettled(1);
     expect(world.rows()).toHaveLength(1);
     checkInvariants(world);
+  });
+
+  it("dies in between where it has no request id: it is known by its own", async () => {
+    const { other, owner, signer } = await pair({ sessionLocks: true });
+    owner.store.answerRequest = HELD_UP;
+    const { requestId: _, ...unnamed } = request(signer);
+    const asked = either(send(other, unnamed));
+    await world.until(() => made(signer).length === 1);
+    world.crash(owner);
+    expect(await world.settle(asked)).toMatchObject({ outcome: "created", nonce: 0, txId: made(signer)[0]?.txId });
+    await world.allSettled(1);
+    expect(world.rows()).toHaveLength(1);
   });
 
   it("dies after it began and before it made anything: the next one makes it", async () => {
