@@ -231,8 +231,6 @@ export interface LaneStore {
   findPooled(asked: readonly AskedOfPool[]): Promise<readonly PooledTransaction[]>;
   /** How these lanes stand; nothing of those that were never used. */
   queues(lanes: readonly Lane[]): Promise<readonly LaneQueue[]>;
-  /** Whether there is anything to do about an intake row of any lane at all, of this node or another: the names of ten thousand lanes are not gone through many times a second to learn that none does. */
-  hasIntake(): Promise<boolean>;
   /** Visible intake rows of these lanes that are not consumed, in call order; not those that wait for approval, unless they have it or their time is over; none that is held back. */
   loadIntake(lanes: readonly Lane[], limit: number): Promise<readonly IntakeRow[]>;
 }

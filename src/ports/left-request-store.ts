@@ -27,6 +27,12 @@ export interface LeftStanding {
   readonly answer: string | null;
 }
 
+/** Whether there is anything to take up: intents of the intake table, requests that were left. */
+export interface WhatWaits {
+  readonly intents: boolean;
+  readonly requests: boolean;
+}
+
 /**
  * Requests by way of the database, for lanes whose owner cannot be asked. No row of a lane is touched here: the owner carries
  * a request out under its fence, as if it had been asked itself.
@@ -34,7 +40,8 @@ export interface LeftStanding {
 export interface LeftRequestStore {
   /** Durable once this resolves. It is begun within `forMs` or never. Throws `StoreUnavailable` (it was not left), `OutcomeUnknown`. */
   leaveRequest(request: LeftRequest, forMs: number): Promise<void>;
-  hasLeftRequests(): Promise<boolean>;
+  /** Of any lane at all, of this node or another: the names of ten thousand lanes are not gone through many times a second to learn that none has anything. */
+  whatWaits(): Promise<WhatWaits>;
   /** Those of these lanes without an answer and in time, oldest first, now begun by this instance; none of `except`. */
   beginRequests(
     lanes: readonly Lane[],

@@ -30,6 +30,8 @@ export interface LaneRequest {
   readonly owner: string | null;
   /** For requests that are left in the database: carried out again after a crash it is still done once. */
   readonly repeatable?: boolean;
+  /** It was begun before, by this owner or the one before it, and nobody heard whether it was done. */
+  readonly again?: boolean;
 }
 
 export interface LaneAnswer {

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { FencepostError } from "../../src/domain/errors.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { SIGNER, SIGNERS, transfer, World, type WorldNode } from "../support/world.ts";
 
@@ -58,21 +57,6 @@ describe("an embedded node beside one that can be reached", () => {
       checkInvariants(world);
     },
   );
-
-  it("is not left what it could not keep: a nonce that was named is refused with what to do", async () => {
-    world = new World();
-    const embedded = await world.startNode({ embedded: true, signers: SIGNERS.slice(0, 1) });
-    const reachable = await world.startNode({ signers: SIGNERS.slice(1) });
-    await world.until(() => lanesOf(embedded) === 1, 30_000);
-    await world.clock.advance(1_000);
-    const request = { ...transfer(), nonce: 0 };
-    const [fate] = await world.settle(reachable.node.create([{ request, owner: null }]));
-    expect(fate).toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: null } });
-    expect((fate as FencepostError).message).toMatch(
-      /^node-1 acts for this signer inside another process.*ask it there/,
-    );
-    expect(world.database.state.intake.size).toBe(0);
-  });
 });
 
 describe("embedded nodes among themselves", () => {

@@ -38,9 +38,9 @@ describe("draining", () => {
     const entry = await world.startNode();
     entry.node.drain();
     const loads: number[] = [];
-    entry.store.hasIntake = async () => {
+    entry.store.whatWaits = async () => {
       loads.push(1);
-      return false;
+      return { intents: false, requests: false };
     };
     await world.clock.advance(1_000);
     expect(loads).toEqual([]);

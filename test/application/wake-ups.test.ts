@@ -62,9 +62,9 @@ describe.each([
     const [owner] = await two();
     await world.clock.advance(11_000);
     let asked = 0;
-    owner.store.hasIntake = async () => {
+    owner.store.whatWaits = async () => {
       asked++;
-      return false;
+      return { intents: false, requests: false };
     };
     await world.clock.advance(10_000);
     expect(asked).toBeLessThanOrEqual(10 * looks);

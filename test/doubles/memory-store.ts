@@ -336,11 +336,6 @@ export class MemoryStore
     return asked.flatMap(({ lane, requestIds }) => queries.findByRequestIds(this.state, lane, requestIds));
   }
 
-  async hasIntake() {
-    await this.reach();
-    return queries.hasIntake(this.state, this.now());
-  }
-
   async loadIntake(lanes: readonly Lane[], limit: number) {
     await this.reach();
     return queries.loadIntake(this.state, lanes, { limit, now: this.now() });
@@ -378,9 +373,10 @@ export class MemoryStore
     await Promise.resolve();
   }
 
-  async hasLeftRequests() {
+  async whatWaits() {
     await this.reach();
-    return left.openRequests(this.state, this.now()).length > 0;
+    const requests = left.openRequests(this.state, this.now()).length > 0;
+    return { intents: queries.hasIntake(this.state, this.now()), requests };
   }
 
   async beginRequests(lanes: readonly Lane[], instanceId: string, except: readonly string[]) {

@@ -89,7 +89,6 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
       loadExpiring: async () => [],
       transaction: async () => null,
       findByRequestIds: async () => rows.existing,
-      hasIntake: async () => rows.intake.length > 0,
       loadIntake: async () => rows.intake,
     },
   };

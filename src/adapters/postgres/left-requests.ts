@@ -1,12 +1,12 @@
 /** LeftRequestStore on PostgreSQL: what nodes leave for the owner of a lane that they cannot ask. */
 import type { LeftRequestStore } from "../../ports/left-request-store.ts";
-import { ask } from "./session/connections.ts";
+import { ask, type Connections } from "./session/connections.ts";
 import { type DurableRuntime, durably } from "./session/durably.ts";
 import { asStoreError } from "./session/errors.ts";
+import { findWhatWaits } from "./statements/intake.ts";
 import {
   answerRequest,
   beginRequests,
-  hasLeftRequests,
   leaveRequest,
   putBackRequest,
   readLeftRequests,
@@ -15,7 +15,7 @@ import {
 import type { Statement } from "./statements/statement.ts";
 
 /** Each statement but the first stands alone, without BEGIN: one whose answer is lost is found out by the next look. */
-export function leftRequestsIn(leasing: DurableRuntime): LeftRequestStore {
+export function leftRequestsIn(reading: Connections, leasing: DurableRuntime): LeftRequestStore {
   const { connections } = leasing;
   const change = <Row>(statement: Statement<Row>, values: readonly unknown[]): Promise<readonly Row[]> =>
     connections.use((session) => session.run(statement, values)).catch((error) => Promise.reject(asStoreError(error)));
@@ -29,7 +29,10 @@ export function leftRequestsIn(leasing: DurableRuntime): LeftRequestStore {
         decide: () => ({ commands: [{ statement: leaveRequest, values }], result: undefined }),
       });
     },
-    hasLeftRequests: async () => (await ask(connections, hasLeftRequests))[0]?.waits === true,
+    async whatWaits() {
+      const [waits] = await ask(reading, findWhatWaits);
+      return waits ?? { intents: false, requests: false };
+    },
     async beginRequests(lanes, instanceId, except) {
       const keys = lanes.map(({ chainId, signer }) => `${chainId} ${signer}`);
       const rows = await change(beginRequests, [keys, instanceId, except]);
@@ -41,7 +44,7 @@ export function leftRequestsIn(leasing: DurableRuntime): LeftRequestStore {
     putBackRequest: async (leftId, instanceId) => {
       await change(putBackRequest, [leftId, instanceId]);
     },
-    leftStanding: (leftIds) => ask(connections, readLeftRequests, [leftIds]),
+    leftStanding: (leftIds) => ask(reading, readLeftRequests, [leftIds]),
     withdrawRequest: async (leftId) => (await change(withdrawRequest, [leftId])).length > 0,
   };
 }

@@ -15,7 +15,7 @@ import { attemptOf, groupByTransaction, holeOf, receiptsOf, timesOf } from "./ro
 import { ask, type Reading } from "./session/connections.ts";
 import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "./statements/attempt.ts";
 import { readHoles } from "./statements/hole.ts";
-import { findAnyIntake, findWaitingRequests, type IntakeIntentRow, loadIntake } from "./statements/intake.ts";
+import { findWaitingRequests, type IntakeIntentRow, loadIntake } from "./statements/intake.ts";
 import { readLane, readQueues } from "./statements/lane.ts";
 import { type PayloadRow, readPayloads, readQueuedChanges } from "./statements/payload.ts";
 import { readCharges } from "./statements/policy.ts";
@@ -162,7 +162,6 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
       const rows = await ask(reading, readQueues, [signers(lanes), chainIds(lanes)]);
       return rows.map(withLane).filter(({ lane }) => wanted.has(laneKey(lane)));
     },
-    hasIntake: async () => (await ask(reading, findAnyIntake)).length > 0,
     async loadIntake(lanes, limit) {
       if (lanes.length === 0) return [];
       const rows = await ask(reading, loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit]);

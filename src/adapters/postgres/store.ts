@@ -133,7 +133,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     ...sightsFrom(reading, leasing),
     ...killsIn(leasing),
     ...leftIntentsIn(reading, leasing),
-    ...leftRequestsIn(leasing),
+    ...leftRequestsIn(reading, leasing),
     commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),
     loadLane: async (fence) => {
       // Not before every earlier commit of this process is over: one that came late would be missing in memory.

@@ -64,7 +64,7 @@ export class Cluster {
   readonly actions: OwnerActions;
   readonly kills: KillSwitch;
   readonly throughIntake: ThroughIntake;
-  private readonly throughDatabase: ThroughDatabase;
+  readonly throughDatabase: ThroughDatabase;
   /** What nodes left for this one's lanes, beside intents. */
   readonly leftRequests: TakeRequests;
   private readonly ports: ClusterPorts;
@@ -164,11 +164,11 @@ export class Cluster {
     return this.isLeftToAnother(lane);
   }
 
-  /** A create for the lane that comes here will find a node that acts for it: this one, or one that it can ask. */
+  /** A create for the lane that comes here will find a node that acts for it: this one, one that it can ask, or one that it leaves it for. */
   reaches(lane: Lane): boolean {
     const favourite = this.membership.favourite(lane);
     if (favourite === null || favourite.instanceId === this.ports.lease().instanceId) return this.canServe(lane);
-    return this.forwards && isReachable(favourite);
+    return this.forwards || !isReachable(favourite) || this.ports.selfUrl === "";
   }
 
   /** Others that are live, take lanes and can be asked. */

@@ -193,7 +193,7 @@ export function unknownSigner(lane: Lane): FencepostError {
   return new FencepostError("UNKNOWN_SIGNER", `no live node holds the key of ${lane.signer}`);
 }
 
-/** What is asked of its lanes is left for it in the database. A caller hears this only of what cannot be left there. */
+/** Whatever is asked of its lanes is left for it in the database (unasked.ts), so that no caller has to do as this says. */
 export class OutOfReach extends FencepostError {
   constructor({ nodeId }: Pick<Member, "nodeId">) {
     const where = `${nodeId} acts for this signer inside another process, and takes no requests from outside`;

@@ -12,7 +12,7 @@ import type { BegunRequest, LeftRequestStore } from "../../ports/left-request-st
 import type { OwnerActions } from "./owner-actions.ts";
 
 export interface TakeRequestsPorts {
-  readonly store: Pick<LeftRequestStore, "hasLeftRequests" | "beginRequests" | "answerRequest" | "putBackRequest">;
+  readonly store: Pick<LeftRequestStore, "beginRequests" | "answerRequest" | "putBackRequest">;
   readonly instanceId: () => string;
   readonly actions: Pick<OwnerActions, "receive">;
   /** Whoever left something may look for its answer. */
@@ -35,13 +35,17 @@ export class TakeRequests {
   /** Begins what is there. A request waits for no other: one may take seconds. */
   async look(lanes: () => readonly { readonly lane: Lane }[]): Promise<void> {
     const { store, instanceId } = this.ports;
-    if (!(await store.hasLeftRequests())) return;
     const own = lanes().map(({ lane }) => lane);
-    if (own.length === 0) return;
-    const begun = await store.beginRequests(own, instanceId(), [...this.underWay.keys()]);
-    for (const request of begun) {
-      const carried = this.carryOut(request).finally(() => this.underWay.delete(request.leftId));
-      this.underWay.set(request.leftId, carried);
+    // What is put back while this look lasts waits for the next one.
+    const seen = new Set(this.underWay.keys());
+    for (let hasMore = own.length > 0; hasMore; ) {
+      const begun = await store.beginRequests(own, instanceId(), [...seen]);
+      for (const request of begun) {
+        seen.add(request.leftId);
+        const carried = this.carryOut(request).finally(() => this.underWay.delete(request.leftId));
+        this.underWay.set(request.leftId, carried);
+      }
+      hasMore = begun.length > 0;
     }
   }
 
@@ -68,7 +72,12 @@ export class TakeRequests {
     const { lane, action, body, owner, repeatable, begunBefore } = request;
     if (begunBefore && !repeatable) return told(outcomeUnknown(INTERRUPTED));
     try {
-      const fate = await this.ports.actions.receive(lane, { action, body: JSON.parse(body), owner });
+      const fate = await this.ports.actions.receive(lane, {
+        action,
+        body: JSON.parse(body),
+        owner,
+        again: begunBefore,
+      });
       if (!(fate instanceof FencepostError)) return { json: JSON.stringify(fate) };
       if (fate.code !== "NOT_LEADER") return told(fate);
       if (fate.extras.outcome !== "unknown" && !begunBefore) return "nothing done";

@@ -8,7 +8,8 @@
  * leaves a request that is carried out unheard, or never begun because its time is over.
  */
 import { DatabaseSilent, type FencepostError, outcomeUnknown, queueFull, unavailable } from "../../domain/errors.ts";
-import { type Lane, laneKey } from "../../domain/lane.ts";
+import { jsonText } from "../../domain/json-text.ts";
+import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { errorFrom } from "../../domain/refusal.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import { OutcomeUnknown } from "../../ports/lane-store.ts";
@@ -27,7 +28,8 @@ export interface ThroughDatabasePorts extends LookoutPorts {
 }
 
 interface Waiting {
-  readonly key: string;
+  readonly key: LaneKey;
+  readonly characters: number;
   /** Withdrawn then, unless it was begun; given up at the later time all the same. */
   readonly beginByMs: number;
   readonly answerByMs: number;
@@ -38,6 +40,9 @@ interface Waiting {
 const BEGUN_WITHIN_MS = 4_000;
 /** A request that was begun may wait for a send that is out, or for a transaction to stand still. */
 const ANSWERED_WITHIN_MS = 8_000;
+
+/** Of all that one process has waiting: rows are read by their owners as a whole, and kept in memory until they are answered. */
+const MOST_CHARACTERS = 64 * 1024 * 1024;
 
 const UNHEARD =
   "the process that acts for this signer did not say whether this was done; look whether it was before you repeat it";
@@ -55,25 +60,34 @@ export class ThroughDatabase {
     this.lookout = new Lookout(ports, { isAwaited: () => this.waiting.size > 0, look });
   }
 
-  async ask(lane: Lane, request: LaneRequest): Promise<Fate<LaneAnswer>> {
-    const { store, clock, entropy, perLane, onLeft } = this.ports;
-    const key = laneKey(lane);
-    if ([...this.waiting.values()].filter((each) => each.key === key).length >= perLane) return queueFull();
+  /** `onStands`: called once it is there for the owner to see; not where that did not come about. */
+  async ask(lane: Lane, request: LaneRequest, onStands?: () => void): Promise<Fate<LaneAnswer>> {
+    const { store, clock, entropy, onLeft } = this.ports;
     const { action, owner, repeatable = false } = request;
+    const body = jsonText(request.body);
+    const key = laneKey(lane);
+    if (!this.hasRoom(key, body.length)) return queueFull();
     const leftId = entropy.uuid();
-    const left = { leftId, lane, action, owner, repeatable, body: JSON.stringify(request.body, bigintAsDigits) };
+    const left = { leftId, lane, action, owner, repeatable, body };
     const nowMs = clock.monotonicMs();
     return new Promise((resolve) => {
       const times = { beginByMs: nowMs + BEGUN_WITHIN_MS, answerByMs: nowMs + ANSWERED_WITHIN_MS };
-      this.waiting.set(leftId, { key, ...times, resolve });
+      this.waiting.set(leftId, { key, characters: body.length, ...times, resolve });
       store.leaveRequest(left, BEGUN_WITHIN_MS).then(
         () => {
           onLeft();
+          onStands?.();
           void this.lookout.watch();
         },
         (error) => this.answer(leftId, notLeft(error)),
       );
     });
+  }
+
+  private hasRoom(key: LaneKey, characters: number): boolean {
+    const waiting = [...this.waiting.values()];
+    const all = waiting.reduce((sum, each) => sum + each.characters, characters);
+    return all <= MOST_CHARACTERS && waiting.filter((each) => each.key === key).length < this.ports.perLane;
   }
 
   /** An owner has answered something. */
@@ -126,14 +140,20 @@ function notLeft(error: unknown): FencepostError {
   return new DatabaseSilent("nothing was done", error);
 }
 
+/** What cannot be read was done or refused in words of another version. It keeps no other answer from being heard. */
 function readAnswer(text: string): Fate<LaneAnswer> {
-  const said = JSON.parse(text) as { readonly answer?: unknown; readonly problem?: Record<string, unknown> };
+  const said = parsed(text);
+  if (said === null) return outcomeUnknown(UNHEARD);
   if (said.problem === undefined) return { answer: said.answer };
   const newer = "the process that acts for this signer refused this in words that only a newer version knows";
-  return errorFrom(said.problem) ?? unavailable(newer);
+  return errorFrom(Object(said.problem)) ?? unavailable(newer);
 }
 
-/** Inside the library a face value may be a bigint; between processes it is its decimal digits, which mean the same. */
-function bigintAsDigits(_: string, value: unknown): unknown {
-  return typeof value === "bigint" ? value.toString() : value;
+function parsed(text: string): { readonly answer?: unknown; readonly problem?: unknown } | null {
+  try {
+    const said: unknown = JSON.parse(text);
+    return typeof said === "object" ? said : null;
+  } catch {
+    return null;
+  }
 }

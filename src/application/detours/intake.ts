@@ -31,7 +31,7 @@ import { prepare, type Standing } from "../stages/1-create/prepare.ts";
 import { allocate } from "../stages/2-allocate/allocate.ts";
 
 export interface IntakePorts extends FeedWriterPorts {
-  readonly store: Pick<LaneStore, "hasIntake" | "loadIntake" | "findByRequestIds">;
+  readonly store: Pick<LaneStore, "loadIntake" | "findByRequestIds">;
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
 
@@ -74,15 +74,19 @@ export class Intake {
     return !isQuiet || beat % (hears ? QUIET_BEATS.hearing : QUIET_BEATS.deaf) === 0;
   }
 
+  /** Others leave things here at this time: more is looked for on every beat for a while. */
+  noteNews(): void {
+    this.lastNewsMs = this.ports.clock.monotonicMs();
+  }
+
   /** Somebody has written a row, and has committed it or will: worth a look now, and on every beat for a while. */
   expectRows(): void {
-    this.lastNewsMs = this.ports.clock.monotonicMs();
+    this.noteNews();
     this.events.onMore();
   }
 
   /** Begins with what is there; those that are busy with an earlier look are passed over. */
   async look(lanes: () => readonly OwnedLane[]): Promise<void> {
-    if (!(await this.ports.store.hasIntake())) return;
     for (const lane of this.underWay.keys()) this.passedOver.add(lane);
     let open = lanes().filter((lane) => !this.underWay.has(lane));
     while (open.length > 0) {

@@ -49,6 +49,7 @@ import { openCreates } from "./open-creates.ts";
 import { DRAINING, Reception } from "./reception.ts";
 import { SettlingIn } from "./settling-in.ts";
 import { StuckWatch } from "./stuck-watch.ts";
+import { takeWaiting } from "./take-waiting.ts";
 import { tendLane } from "./tend.ts";
 import { tracedCreates } from "./traced-creates.ts";
 import { tellingPauses, Wakefulness } from "./wakefulness.ts";
@@ -276,8 +277,9 @@ export class FencepostNode {
 
   private async takeIntake(): Promise<void> {
     if (this.reception.draining || !this.lease.mayAct()) return;
-    await this.intakes.look(() => this.lanes.all().filter((lane) => !lane.heldByHistory));
-    await this.cluster.leftRequests.look(() => this.lanes.all());
+    await takeWaiting({ store: this.ports.store, intakes: this.intakes, cluster: this.cluster }, () =>
+      this.lanes.all(),
+    );
   }
 
   private async balance(): Promise<void> {
@@ -359,9 +361,9 @@ export class FencepostNode {
     const lanes = this.lanes.all();
     for (const lane of lanes) lane.stop();
     await Promise.all(lanes.map((lane) => lane.settled()));
-    const { intake, intakes, claiming, balancing, reconciling, watch } = this;
-    const { leftRequests } = this.cluster;
-    for (const each of [intake, intakes, leftRequests, claiming, balancing, reconciling, watch]) await each.settled();
+    const { intake, intakes, claiming, balancing, reconciling, watch, cluster } = this;
+    const all = [intake, intakes, cluster.leftRequests, claiming, balancing, reconciling, watch];
+    for (const each of all) await each.settled();
   }
 
   private makeApi(operationPorts: OperationPorts & PolicyPorts): FencepostApi {

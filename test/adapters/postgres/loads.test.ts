@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { leftRequestsIn } from "../../../src/adapters/postgres/left-requests.ts";
 import { loadsFrom } from "../../../src/adapters/postgres/loads.ts";
 import type { Connections, Run } from "../../../src/adapters/postgres/session/connections.ts";
+import type { DurableRuntime } from "../../../src/adapters/postgres/session/durably.ts";
 import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
 import { aLane } from "../../support/lane-samples.ts";
 
@@ -18,16 +20,18 @@ function emptyDatabase() {
       return find(run);
     },
   } as Connections;
-  return { loads: loadsFrom(connections), sent, transactions: () => transactions };
+  return { connections, loads: loadsFrom(connections), sent, transactions: () => transactions };
 }
 
 describe("with ten thousand lanes", () => {
   const lanes = Array.from({ length: 10_000 }, () => aLane());
 
-  it("a look at an empty intake table names none of them", async () => {
-    const { loads, sent } = emptyDatabase();
-    expect(await loads.hasIntake()).toBe(false);
-    expect(sent).toEqual([{ name: "find-any-intake", bytes: 2 }]);
+  it("a look for anything that was left for one of them names none, and is one question", async () => {
+    const { connections, sent, transactions } = emptyDatabase();
+    const { whatWaits } = leftRequestsIn(connections, { connections } as DurableRuntime);
+    expect(await whatWaits()).toEqual({ intents: false, requests: false });
+    expect(sent).toEqual([{ name: "find-what-waits", bytes: 2 }]);
+    expect(transactions()).toBe(1);
   });
 
   it("request ids of all of them are looked up in one transaction", async () => {

@@ -67,8 +67,8 @@ describe("schemas of another name", () => {
     expect(nonces(await allocate(treasury, other, [anIntent(fence.lane)], 9))).toEqual([9]);
     const intent = anIntent(fence.lane);
     await insertIntake(client, intent, "payments");
-    expect(await payments.hasIntake()).toBe(true);
-    expect(await treasury.hasIntake()).toBe(false);
+    expect(await payments.whatWaits()).toMatchObject({ intents: true });
+    expect(await treasury.whatWaits()).toMatchObject({ intents: false });
   });
 
   it("have session locks of their own", async () => {

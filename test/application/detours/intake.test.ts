@@ -240,26 +240,6 @@ describe("a full page", () => {
 });
 
 describe("how often the table is looked at", () => {
-  it("no lane is gone through, nor asked for, while the table is empty", async () => {
-    const bench = await ready();
-    let named = 0;
-    const intake = new Intake(bench.ports, {
-      onMore: () => undefined,
-      onFailed: () => undefined,
-      onTaken: () => undefined,
-    });
-    const lanes = () => {
-      named += 1;
-      return [bench.lane];
-    };
-    await intake.look(lanes);
-    expect(named).toBe(0);
-    bench.rows.intake = [row(1)];
-    await intake.look(lanes);
-    expect(named).toBe(1);
-    await intake.settled();
-  });
-
   it("on every beat for ten seconds after a row came, else on every tenth, or on every third where no hints are heard", async () => {
     const bench = await ready();
     const intake = new Intake(

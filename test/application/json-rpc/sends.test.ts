@@ -53,7 +53,11 @@ describe("eth_sendTransaction", () => {
     world.clock.after(4_500, () => embedded.store.resume());
     const { result } = await rpc.send({ value: "0x2" });
     expect(result).toBe(world.rows()[1]?.attempts[0]?.txHash);
-    await world.allSettled(2);
+    const named = await rpc.send({ nonce: "0x2", value: "0x3" });
+    expect(named.result).toBe(world.rows()[2]?.attempts[0]?.txHash);
+    const refused = await rpc.send({ nonce: "0x9", value: "0x4" });
+    expect(refused.error).toMatchObject({ code: -32003, data: { nextNonce: 3 } });
+    await world.allSettled(3);
     checkInvariants(world);
   });
 

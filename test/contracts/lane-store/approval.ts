@@ -139,7 +139,7 @@ export function approvalContract(context: LaneStoreContext): void {
       const { intakeId } = await waitingOf(store, intent.txId);
       await decide(store, fence, intakeId, "approve", "reject", "approve");
       expect(await store.transaction(intent.txId)).toMatchObject({ state: "CREATED", subState: null });
-      expect(await store.hasIntake()).toBe(true);
+      expect(await store.whatWaits()).toMatchObject({ intents: true });
       expect(await takeUp(store, fence)).toMatchObject([{ fate: "created", nonce: 0 }]);
       await decide(store, fence, intakeId, "reject", "callOff");
       expect(await store.transaction(intent.txId)).toMatchObject({ state: "ALLOCATED", nonce: 0, requestId: "yes" });

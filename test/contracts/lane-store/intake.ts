@@ -21,9 +21,9 @@ export function intakeContract(context: LaneStoreContext): void {
       anIntent(three),
       anIntent(one),
     ];
-    expect(await context.store.hasIntake()).toBe(false);
+    expect(await context.store.whatWaits()).toMatchObject({ intents: false });
     await context.subject.intake(...intents);
-    expect(await context.store.hasIntake()).toBe(true);
+    expect(await context.store.whatWaits()).toMatchObject({ intents: true });
     const rows = await context.store.loadIntake([one, two], 100);
     expect(rows.map(({ intent }) => intent.txId)).toEqual([intents[0], intents[1], intents[3]].map((i) => i?.txId));
     expect(rows[1]?.intent).toMatchObject(asIntent(intents[1]));

@@ -26,7 +26,7 @@ export function leftRequestsContract(context: LaneStoreContext): void {
       await context.store.leaveRequest(request, LONG_MS);
       await context.subject.tick();
     }
-    expect(await context.store.hasLeftRequests()).toBe(true);
+    expect(await context.store.whatWaits()).toMatchObject({ requests: true });
     const begun = requests.slice(0, 2).map((request) => ({ ...request, begunBefore: false }));
     expect(await begin(lane)).toEqual(begun);
     expect(await Promise.all(requests.map(standing))).toMatchObject([

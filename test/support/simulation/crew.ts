@@ -60,7 +60,7 @@ const READS = [
   "findByRequestIds",
   "findPooled",
   "queues",
-  "hasIntake",
+  "whatWaits",
   "loadIntake",
   "instances",
   "signersOf",

@@ -4,14 +4,13 @@
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created } from "../../../application/api.ts";
+import { readForwardedCreate, readOwner } from "../../../application/requests/forwarded-create.ts";
 import { BATCH_ITEMS_LIMIT } from "../../../contract/create.ts";
 import * as wire from "../../../contract/peer-wire.ts";
-import { defined } from "../../../domain/defined.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import type { Kill } from "../../../domain/kills.ts";
 import type { Address } from "../../../domain/lane.ts";
 import type { Mask } from "../../../domain/mask.ts";
-import { isQueueShare } from "../../../domain/principal.ts";
 import type { ForwardedCreate, LaneRequest } from "../../../ports/peers.ts";
 import { asObject } from "../json-body.ts";
 import type { PeerReceiver } from "../options.ts";
@@ -72,12 +71,6 @@ function readAction(value: unknown): LaneRequest & Pick<wire.PeerAction, "lane">
   return { ...named, body: asObject(body, "body") };
 }
 
-function readOwner(value: unknown, path: string): string | null {
-  if (value === undefined) return null;
-  if (typeof value !== "string" || value === "") throw invalid(path, "must be the name of an API key");
-  return value;
-}
-
 function readKill(value: unknown): Kill {
   const { killId, signer, actor, reason } = asObject(value);
   if (typeof killId !== "string" || !UUID.test(killId)) throw invalid("killId", "must be a UUID");
@@ -92,21 +85,7 @@ function readCreates(body: unknown): { readonly creates: readonly ForwardedCreat
   if (typeof repeat !== "boolean") throw invalid("repeat", "must be true or false");
   if (!Array.isArray(creates)) throw invalid("creates", "must be an array");
   if (creates.length > BATCH_ITEMS_LIMIT) throw invalid("creates", `holds more than ${BATCH_ITEMS_LIMIT}`);
-  return { creates: creates.map(readCreate), repeat };
-}
-
-function readCreate(item: unknown, index: number): ForwardedCreate {
-  const { txId, owner, queueShare, chosen, request } = asObject(item, `creates.${index}`);
-  if (typeof txId !== "string" || !UUID.test(txId)) throw invalid(`creates.${index}.txId`, "must be a UUID");
-  const told = asObject(request, `creates.${index}.request`);
-  if (queueShare !== undefined && !isQueueShare(queueShare)) {
-    throw invalid(`creates.${index}.queueShare`, "must be a part of one");
-  }
-  if (chosen !== undefined && !(typeof chosen === "string" && ADDRESS.test(chosen))) {
-    throw invalid(`creates.${index}.chosen`, "must be an address");
-  }
-  const said = defined({ queueShare, chosen: chosen as Address | undefined });
-  return { txId, owner: readOwner(owner, `creates.${index}.owner`), ...said, request: told };
+  return { creates: creates.map((each, index) => readForwardedCreate(each, `creates.${index}`)), repeat };
 }
 
 function resultView(fate: Created | FencepostError, mask: Mask): wire.PeerResults["results"][number] {

@@ -1,5 +1,6 @@
 import type { Intent } from "../../../domain/transaction.ts";
 import type { ExistingTransaction } from "../../../ports/lane-store.ts";
+import type { WhatWaits } from "../../../ports/left-request-store.ts";
 import { type Flat, names, type PayloadColumns, payloadOf } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
 import type { RecordRow } from "./transaction.ts";
@@ -49,13 +50,13 @@ function isDue(row: "i" | "w"): string {
 }
 
 /**
- * Whether anything waits in the intake table, of any lane. The condition on the signer holds for all; with it the planner
- * begins in the index of what waits, and does not walk the ids past every alias.
+ * Whether anything waits for its lane's owner, of any lane. The condition on the signer holds for all; with it the planner
+ * begins in the index of what waits, and does not walk the ids of intents past every alias.
  */
-export const findAnyIntake = statement<{ readonly waiting: number }>("find-any-intake")`
-  SELECT 1 AS waiting FROM fencepost.intake AS i
-  WHERE i.alias_of IS NULL AND i.signer >= '' AND ${isDue("i")}
-  LIMIT 1`;
+export const findWhatWaits = statement<WhatWaits>("find-what-waits")`
+  SELECT
+    EXISTS (SELECT 1 FROM fencepost.intake AS i WHERE i.alias_of IS NULL AND i.signer >= '' AND ${isDue("i")}) AS intents,
+    EXISTS (SELECT 1 FROM fencepost.left_request AS r WHERE r.answer IS NULL AND r.until > now()) AS requests`;
 
 /**
  * What waits in the intake table for these lanes, in call order: everything that is visible and not settled, never by a

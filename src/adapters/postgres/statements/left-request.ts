@@ -8,13 +8,10 @@ const AT_ONCE = 50;
 /** $1 to $8: its values, and how long it may be begun, in milliseconds. What nobody came to read is thrown away on the way. */
 export const leaveRequest = statement("leave-request")`
   WITH old AS (
-    DELETE FROM fencepost.left_request WHERE until < now() - interval '10 minutes'
+    DELETE FROM fencepost.left_request WHERE until < now() - interval '1 minute'
   )
   INSERT INTO fencepost.left_request (left_id, chain_id, signer, action, body, owner, repeatable, until)
   VALUES ($1, $2, $3, $4, $5, $6, $7, now() + $8 * interval '1 millisecond')`;
-
-export const hasLeftRequests = statement<{ readonly waits: boolean }>("has-left-requests")`
-  SELECT EXISTS (SELECT 1 FROM fencepost.left_request WHERE answer IS NULL AND until > now()) AS waits`;
 
 /**
  * $1: chain and signer of each lane. One that another statement has locked is passed over: its sender withdraws it, or

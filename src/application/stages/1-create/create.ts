@@ -15,11 +15,11 @@ import {
   queueFull,
   unavailable,
 } from "../../../domain/errors.ts";
-import { isFullyPriced } from "../../../domain/fees.ts";
 import { grouped } from "../../../domain/grouped.ts";
 import { laneKey } from "../../../domain/lane.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
 import type { AllocateFate, LaneStore } from "../../../ports/lane-store.ts";
+import type { ForwardedCreate } from "../../../ports/peers.ts";
 import type { QueryStore } from "../../../ports/query-store.ts";
 import type { CreateResultLabel } from "../../../ports/telemetry.ts";
 import type { Created, CreateRequest } from "../../api.ts";
@@ -36,7 +36,7 @@ import { allocate } from "../2-allocate/allocate.ts";
 import { answerExisting, answerWith, type Fate, type Item } from "./answer-existing.ts";
 import { Gathering } from "./gather.ts";
 import { withNamedRevert } from "./named-revert.ts";
-import { asksChain, prepare, prepareUnasked } from "./prepare.ts";
+import { asksChain, isComplete, prepare, prepareUnasked } from "./prepare.ts";
 import { type Entering, enterShares, hasShares } from "./queue-shares.ts";
 import { leaveUntaken, type UntakenPorts } from "./untaken.ts";
 
@@ -116,7 +116,7 @@ export class Creates {
     };
     const [single] = told.length === 1 && by === "caller" ? heard : [];
     // A create that must ask the chain may wait for it long: it does not join others, which would wait with it.
-    if (single !== undefined && isComplete(single)) tell(0, await this.gathering.add(single));
+    if (single !== undefined && isComplete(single.intent)) tell(0, await this.gathering.add(single));
     else await this.byLane(heard, tell, by);
     if (by !== "caller") return fates.map((fate) => (fate instanceof BetweenOwners ? fate.toPeer() : fate));
     const durationMs = clock.monotonicMs() - startedMs;
@@ -137,7 +137,8 @@ export class Creates {
 
   private async onOneLane(heard: readonly Heard[], by: Teller): Promise<readonly Fate[]> {
     if (by !== "caller") return createOnLane(this.ports, heard, by.repeat);
-    return leaveUntaken(this.ports, heard, await this.byOwner(heard));
+    const untaken = heard.map((each) => ({ ...each, forwarded: () => forwardedAs(each) }));
+    return leaveUntaken(this.ports, untaken, await this.byOwner(heard));
   }
 
   /** Here, or by the lane's owner. */
@@ -151,14 +152,7 @@ export class Creates {
       repeatable: true,
       locally: (which, repeat) => createOnLane(ports, which.map(heardAt), repeat),
       remotely: (url, which, telling) => {
-        const creates = which.map((at) => {
-          const { intent, request, queueShare } = heardAt(at);
-          // What is the only chain here may be one of several there.
-          const { txId, owner, lane, pool } = intent;
-          const told = { txId, owner, request: { ...request, chainId: lane.chainId } };
-          const chosen = pool === undefined ? {} : { chosen: lane.signer };
-          return { ...told, ...chosen, ...(queueShare === null ? {} : { queueShare }) };
-        });
+        const creates = which.map((at) => forwardedAs(heardAt(at)));
         return ports.outbox.send(url, creates, telling);
       },
       unknown: (at) => unanswered(heardAt(at).intent),
@@ -168,9 +162,12 @@ export class Creates {
 
 type Tell = (at: number, fate: Fate) => void;
 
-/** Nothing about it has to be asked of the chain. */
-function isComplete({ intent: { payload } }: Heard): boolean {
-  return payload.gas !== undefined && isFullyPriced(payload);
+/** As another node is told of it. What is the only chain here may be one of several there. */
+function forwardedAs({ intent, request, queueShare }: Heard): ForwardedCreate {
+  const { txId, owner, lane, pool } = intent;
+  const told = { txId, owner, request: { ...request, chainId: lane.chainId } };
+  const chosen = pool === undefined ? {} : { chosen: lane.signer };
+  return { ...told, ...chosen, ...(queueShare === null ? {} : { queueShare }) };
 }
 
 /** `repeat`: another node may have created them already, unheard; so they are looked for by their ids first. */

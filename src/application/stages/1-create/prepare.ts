@@ -42,6 +42,11 @@ export function asksChain({ payload }: Intent, { behindPending }: Pick<Standing,
   return payload.gas === undefined || !behindPending;
 }
 
+/** Nothing about it has to be asked of the chain, wherever it stands in its lane but at the head. */
+export function isComplete({ payload }: Intent): boolean {
+  return payload.gas !== undefined && isFullyPriced(payload);
+}
+
 /** Where the chain has nothing to say about it; null where it has to be asked. */
 export function prepareUnasked(
   context: ChainContext,

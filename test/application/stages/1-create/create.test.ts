@@ -41,6 +41,7 @@ function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
     lanes: { own },
     router: null,
     throughIntake: { leave: () => Promise.reject(new Error("nothing is left here")), leaving: () => 0 },
+    leaveCreates: { leave: () => Promise.reject(new Error("nothing is left here")) },
     isUnasked: () => false,
     outbox: { send: () => Promise.reject(new Error("nothing is forwarded here")) },
     admission: { perLane: limits.perLane ?? 100, perNode: limits.perNode ?? 400, underWay: 0 },

@@ -14,12 +14,16 @@ const requestIds = { find: async () => new Map() } as unknown as RequestIds;
 const LEFT: Fate = { outcome: "created", ...intent, nonce: 1, state: "ALLOCATED" };
 
 const throughIntake = { leave: async () => [LEFT], leaving: () => 0 };
+const leaveCreates = { leave: () => Promise.reject(new Error("nothing of this is for the owner alone")) };
+const forwarded = () => ({ txId: intent.txId, owner: null, request: {} });
 const shares = { store: { openOf: async () => [] }, admission: { perLane: 10 } };
-const entering = [{ intent, queueShare: null }];
+const entering = [{ intent, queueShare: null, forwarded }];
 
 async function afterwards(fate: Fate, isEmbedded = true) {
   const unasked = (each: unknown) => isUnasked(each, isEmbedded);
-  return (await leaveUntaken({ ...shares, requestIds, throughIntake, isUnasked: unasked }, entering, [fate]))[0];
+  return (
+    await leaveUntaken({ ...shares, requestIds, throughIntake, leaveCreates, isUnasked: unasked }, entering, [fate])
+  )[0];
 }
 
 describe("a create is left for the lane's owner", () => {
@@ -53,10 +57,14 @@ describe("a create is left for the lane's owner", () => {
     ["what it has open, what leaves and what it asks for at once", [{ txId: "a", isMined: false }], 2],
     ["nothing that is mined", [{ txId: "a", isMined: true }], 1],
   ])("up to the share of its API key, which counts %s", async (_, open, others) => {
-    const keyed = Array.from({ length: 4 }, () => ({ intent: anIntent(aLane(), { owner: "shop" }), queueShare: 0.3 }));
+    const keyed = Array.from({ length: 4 }, () => ({
+      intent: anIntent(aLane(), { owner: "shop" }),
+      queueShare: 0.3,
+      forwarded,
+    }));
     const taken: string[] = [];
     const ports = {
-      ...{ requestIds, isUnasked: () => true, admission: { perLane: 10 } },
+      ...{ requestIds, leaveCreates, isUnasked: () => true, admission: { perLane: 10 } },
       store: { openOf: async () => open },
       throughIntake: {
         leaving: () => others - 1,
@@ -79,8 +87,8 @@ describe("a create is left for the lane's owner", () => {
     const named = anIntent(aLane(), { requestId: "named" });
     const away = { find: () => Promise.reject(new Error("away")) } as unknown as RequestIds;
     const [fate] = await leaveUntaken(
-      { ...shares, requestIds: away, throughIntake, isUnasked: () => true },
-      [{ intent: named, queueShare: null }],
+      { ...shares, requestIds: away, throughIntake, leaveCreates, isUnasked: () => true },
+      [{ intent: named, queueShare: null, forwarded }],
       [notLeader("no")],
     );
     expect(fate).toMatchObject({ code: "UNAVAILABLE" });

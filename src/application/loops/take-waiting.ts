@@ -1,0 +1,22 @@
+import type { LeftRequestStore } from "../../ports/left-request-store.ts";
+import type { TakeRequests } from "../cluster/take-requests.ts";
+import type { Intake } from "../detours/intake.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+
+export interface TakeWaitingParts {
+  readonly store: Pick<LeftRequestStore, "whatWaits">;
+  readonly intakes: Pick<Intake, "look" | "noteNews">;
+  readonly cluster: { readonly leftRequests: Pick<TakeRequests, "look"> };
+}
+
+/** Takes up what others left for this node's lanes. One question to the database where nothing was: a node at rest asks it every second. */
+export async function takeWaiting(
+  { store, intakes, cluster }: TakeWaitingParts,
+  lanes: () => readonly OwnedLane[],
+): Promise<void> {
+  const waits = await store.whatWaits();
+  if (waits.intents) await intakes.look(() => lanes().filter((lane) => !lane.heldByHistory));
+  if (!waits.requests) return;
+  intakes.noteNews();
+  await cluster.leftRequests.look(lanes);
+}

@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
+import { takeWaiting } from "../../../src/application/loops/take-waiting.ts";
+import type { WhatWaits } from "../../../src/ports/left-request-store.ts";
+
+interface Look {
+  readonly asked: readonly string[];
+  readonly lanes: readonly (readonly OwnedLane[])[];
+}
+
+const open = { heldByHistory: false } as OwnedLane;
+const held = { heldByHistory: true } as OwnedLane;
+
+async function look(waits: WhatWaits): Promise<Look> {
+  const asked: string[] = [];
+  const lanes: (readonly OwnedLane[])[] = [];
+  const taker = (name: string) => async (own: () => readonly OwnedLane[]) => {
+    asked.push(name);
+    lanes.push(own());
+  };
+  const parts = {
+    store: {
+      whatWaits: async () => {
+        asked.push("the database");
+        return waits;
+      },
+    },
+    intakes: { look: taker("intents"), noteNews: () => void asked.push("news") },
+    cluster: { leftRequests: { look: taker("requests") } },
+  };
+  await takeWaiting(parts, () => [open, held]);
+  return { asked, lanes };
+}
+
+describe("what others left for a node's lanes", () => {
+  it("is one question to the database where nothing was, and no lane is gone through", async () => {
+    expect(await look({ intents: false, requests: false })).toEqual({ asked: ["the database"], lanes: [] });
+  });
+
+  it("is taken up as intents and as requests, these also of lanes that give no nonce for now", async () => {
+    const both = await look({ intents: true, requests: true });
+    expect(both).toEqual({ asked: ["the database", "intents", "news", "requests"], lanes: [[open], [open, held]] });
+    expect((await look({ intents: true, requests: false })).asked).toEqual(["the database", "intents"]);
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";
+import type { Fate } from "../../../../src/application/stages/1-create/answer-existing.ts";
+import type { Teller, Told } from "../../../../src/application/stages/1-create/create.ts";
+import { takeCreates } from "../../../../src/application/stages/1-create/take-creates.ts";
+import { type FencepostError, notLeader, otherNonce } from "../../../../src/domain/errors.ts";
+import { aLane } from "../../../support/lane-samples.ts";
+
+const LANE = aLane();
+const [FIRST, SECOND] = ["0b0e7a2e-9c1d-4b7e-8d43-0a9f5a4f2a11", "0b0e7a2e-9c1d-4b7e-8d43-0a9f5a4f2a12"] as const;
+const MADE: Fate = { outcome: "created", txId: FIRST, lane: LANE, requestId: null, nonce: 4, state: "ALLOCATED" };
+const request = { chainId: LANE.chainId, signer: LANE.signer, payload: {} };
+
+async function take(fates: readonly Fate[], body: Readonly<Record<string, unknown>>, again = false) {
+  const heard: { readonly told: readonly Told[]; readonly by: Teller | undefined }[] = [];
+  const create = async (told: readonly Told[], by?: Teller) => {
+    heard.push({ told, by });
+    return fates;
+  };
+  const asked = { action: "create", body, owner: null, again };
+  const answer = takeCreates({ create })({ lane: LANE } as OwnedLane, asked);
+  return { heard, answer: await answer.catch((error: FencepostError) => error) };
+}
+
+const two = {
+  creates: [
+    { txId: FIRST, owner: "shop", request },
+    { txId: SECOND, request },
+  ],
+};
+
+describe("creates that were left for a lane's owner", () => {
+  it("are made as another node's, each with the key that was shown there", async () => {
+    const { heard, answer } = await take([MADE, otherNonce(3, 5)], two);
+    const told = [
+      { txId: FIRST, owner: "shop", request },
+      { txId: SECOND, owner: null, request },
+    ];
+    expect(heard).toEqual([{ told, by: { repeat: false } }]);
+    expect(answer).toMatchObject({ results: [MADE, { code: "CONFLICT", nextNonce: 5 }] });
+  });
+
+  it("are looked for by their ids first where they were begun before", async () => {
+    const { heard } = await take([MADE, MADE], two, true);
+    expect(heard).toMatchObject([{ by: { repeat: true } }]);
+  });
+
+  it("are put back where the lane was lost before any was made", async () => {
+    const { answer } = await take([notLeader("lost"), notLeader("lost")], two);
+    expect(answer).toMatchObject({ code: "NOT_LEADER" });
+    expect((answer as FencepostError).extras.outcome).toBeUndefined();
+  });
+
+  it("are in doubt where it was lost in their midst: the next owner finds what was made", async () => {
+    for (const fates of [
+      [MADE, notLeader("lost")],
+      [otherNonce(3, 5), notLeader("lost")],
+    ]) {
+      expect((await take(fates, two)).answer).toMatchObject({ code: "NOT_LEADER", extras: { outcome: "unknown" } });
+    }
+  });
+
+  it.each([
+    ["no list", { creates: "all" }],
+    ["no id", { creates: [{ txId: "x", request }] }],
+    ["another signer", { creates: [{ txId: FIRST, request: { ...request, signer: aLane().signer } }] }],
+    [
+      "another signer of its pool",
+      { creates: [{ txId: FIRST, chosen: aLane().signer, request: { ...request, signer: { pool: "p" } } }] },
+    ],
+    ["another chain", { creates: [{ txId: FIRST, request: { ...request, chainId: LANE.chainId + 1 } }] }],
+    ["a key without a name", { creates: [{ txId: FIRST, owner: "", request }] }],
+  ])("are refused whole, and none is made, where they have %s", async (_, body) => {
+    const { heard, answer } = await take([MADE], body);
+    expect([heard, answer]).toMatchObject([[], { code: "INVALID_REQUEST" }]);
+  });
+});
