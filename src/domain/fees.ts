@@ -48,7 +48,15 @@ export function median(values: readonly bigint[]): bigint {
  */
 export function sanityLimit(baseFees: readonly bigint[]): bigint | null {
   const usual = median(baseFees);
-  return usual === 0n ? null : usual * SANITY_FACTOR + FALLBACK_TIP;
+  return usual === 0n ? null : usualMost(baseFees);
+}
+
+/**
+ * What a payload may offer by the blocks that were followed, whatever one answer says: ten times what most of the last
+ * hundred cost, and a tip. A base fee that stays is reached once more than half of them had it. Null: they show no base fee.
+ */
+export function usualMost(seenBaseFees: readonly bigint[]): bigint | null {
+  return seenBaseFees.length === 0 ? null : median(seenBaseFees) * SANITY_FACTOR + FALLBACK_TIP;
 }
 
 /**
@@ -63,7 +71,7 @@ export function priceFirstAttempt(market: FeeMarket, wishes: FeeWishes, ceiling:
     return { type, gasPrice };
   }
   const baseFee = market.baseFees.at(-1) ?? 0n;
-  const usualTip = market.offer?.maxPriorityFeePerGas ?? digest(market).tip;
+  const usualTip = market.offer?.maxPriorityFeePerGas ?? tipFor(market);
   const tip = wishes.maxPriorityFeePerGas ?? capped(usualTip, wishes.maxFeePerGas ?? null);
   const maxFeePerGas = wishes.maxFeePerGas ?? sane(market, market.offer?.maxFeePerGas ?? baseFee * 2n + tip, ceiling);
   const maxPriorityFeePerGas = wishes.maxPriorityFeePerGas ?? smaller(tip, maxFeePerGas);
@@ -126,6 +134,11 @@ function digest(market: FeeMarket): Digest {
   };
   digests.set(market, fresh);
   return fresh;
+}
+
+/** What a payload without a wish tips. */
+export function tipFor(market: FeeMarket): bigint {
+  return digest(market).tip;
 }
 
 /** One answer may be false, of a chain or of an oracle. What the operator fixed is not an answer. */

@@ -137,7 +137,8 @@ function asAdvised(market: FeeMarket, { maxFeePerGas, maxPriorityFeePerGas = tip
   return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: smaller(maxPriorityFeePerGas, maxFeePerGas) };
 }
 
-function tipTaken({ priorityFees }: FeeMarket): bigint {
+/** By the last blocks. */
+export function tipTaken({ priorityFees }: FeeMarket): bigint {
   return median(priorityFees.slice(-LAST_BLOCKS));
 }
 
@@ -146,7 +147,8 @@ function scale(fees: Fees, percent: bigint): Fees {
   return mapFees(fees, (value) => larger((value * percent + 99n) / 100n, value + 1n));
 }
 
-function higher(a: Fees, b: Fees): Fees {
+/** Field by field the higher of two, in the envelope of the first. */
+export function higher(a: Fees, b: Fees): Fees {
   if (a.type !== "eip1559") return { type: a.type, gasPrice: larger(a.gasPrice, feeCap(b)) };
   const maxFeePerGas = larger(a.maxFeePerGas, feeCap(b));
   return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: larger(a.maxPriorityFeePerGas, tipOf(b)) };
@@ -158,6 +160,6 @@ function sameKind(like: Fees, fees: Fees): Fees {
   return { type: "eip1559", maxFeePerGas: feeCap(fees), maxPriorityFeePerGas: tipOf(fees) };
 }
 
-function tipOf(fees: Fees): bigint {
+export function tipOf(fees: Fees): bigint {
   return fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
 }
