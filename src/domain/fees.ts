@@ -78,6 +78,15 @@ export function priceFirstAttempt(market: FeeMarket, wishes: FeeWishes, ceiling:
   return { type: "eip1559", maxFeePerGas: larger(maxFeePerGas, maxPriorityFeePerGas), maxPriorityFeePerGas };
 }
 
+/**
+ * What gas costs now: the dearer of the newest block and of the next, which is only foretold: a chain with a floor under its
+ * base fee, or an operator that sets it, may not let it fall. Undefined on chains without base fees.
+ */
+export function baseFeeNow({ baseFees }: FeeMarket): bigint | undefined {
+  const [a, b = a] = baseFees.slice(-2);
+  return a === undefined || b === undefined ? undefined : larger(a, b);
+}
+
 /** Stands for the market where the caller named every fee: none of its figures is read. */
 export const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
 

@@ -6,7 +6,7 @@
  * the ceilings (`absolute`), the newest block that was followed must have cost half as much at least: another answer, given at
  * another time. Tips stand in no header, and stay under `relative`.
  */
-import { type FeeMarket, type Fees, feeCap, larger, smaller, tipFor, under } from "./fees.ts";
+import { baseFeeNow, type FeeMarket, type Fees, feeCap, larger, smaller, tipFor, under } from "./fees.ts";
 import { leastReplacement } from "./replacement.ts";
 import { covers, higher, isBelowMarket, tipOf, tipTaken } from "./repricing.ts";
 
@@ -50,8 +50,8 @@ export function orderedPrice(order: Order, { relative, absolute }: OrderLimits):
 }
 
 /** A block doubles a base fee in six steps at most (EIP-1559): what the newest one had says what the next may have. */
-function isConfirmed({ baseFees }: FeeMarket, seenBaseFees: readonly bigint[]): boolean {
-  const [now, newest] = [baseFees.at(-1), seenBaseFees.at(-1)];
+function isConfirmed(market: FeeMarket, seenBaseFees: readonly bigint[]): boolean {
+  const [now, newest] = [baseFeeNow(market), seenBaseFees.at(-1)];
   return now !== undefined && newest !== undefined && now <= newest * 2n;
 }
 
@@ -72,8 +72,8 @@ function wantedNow({ like, market }: Order, relative: bigint, isSure: boolean): 
 
 /** Twice the base fee rides out six full blocks in a row. A legacy payload pays all that it offers: no more than that either. */
 function takenNow(like: Fees, market: FeeMarket, relative: bigint): Fees {
-  const { gasPrice, baseFees } = market;
-  const baseFee = baseFees.at(-1);
+  const { gasPrice } = market;
+  const baseFee = baseFeeNow(market);
   if (baseFee === undefined) return higher(under(like, 0n), { type: "legacy", gasPrice });
   const tip = smaller(larger(tipFor(market), tipTaken(market)), relative);
   const cap = baseFee * 2n + tip;
@@ -82,7 +82,7 @@ function takenNow(like: Fees, market: FeeMarket, relative: bigint): Fees {
 }
 
 /** It does not pay for the next block: then the least that replaces it is needed, too. */
-function isShort(standing: Fees | null, wanted: Fees, { baseFees }: FeeMarket): boolean {
-  const price = wanted.type === "eip1559" ? (baseFees.at(-1) ?? 0n) + tipOf(wanted) : feeCap(wanted);
+function isShort(standing: Fees | null, wanted: Fees, market: FeeMarket): boolean {
+  const price = wanted.type === "eip1559" ? (baseFeeNow(market) ?? 0n) + tipOf(wanted) : feeCap(wanted);
   return standing !== null && feeCap(standing) < price;
 }

@@ -1,4 +1,15 @@
-import { type FeeMarket, type Fees, feeCap, larger, mapFees, median, type Offer, smaller, under } from "./fees.ts";
+import {
+  baseFeeNow,
+  type FeeMarket,
+  type Fees,
+  feeCap,
+  larger,
+  mapFees,
+  median,
+  type Offer,
+  smaller,
+  under,
+} from "./fees.ts";
 import type { Attempt } from "./transaction.ts";
 
 /** What a strategy knows of one transaction that was sent and is not mined. Wei throughout. */
@@ -113,7 +124,7 @@ export function covers(fees: Fees, demanded: Fees): boolean {
 
 /** Below what the last blocks took: the next ones have no reason to take it. */
 export function isBelowMarket(fees: Fees, market: FeeMarket): boolean {
-  const baseFee = market.baseFees.at(-1);
+  const baseFee = baseFeeNow(market);
   if (baseFee === undefined) return feeCap(fees) < market.gasPrice;
   const room = feeCap(fees) - baseFee;
   return room < 0n || smaller(tipOf(fees), room) < tipTaken(market);
@@ -121,7 +132,7 @@ export function isBelowMarket(fees: Fees, market: FeeMarket): boolean {
 
 /** What would be offered for a first attempt now: twice the base fee rides out six full blocks in a row. */
 function atMarket(like: Fees, market: FeeMarket): Fees {
-  const baseFee = market.baseFees.at(-1);
+  const baseFee = baseFeeNow(market);
   if (market.offer !== undefined) return sameKind(like, asAdvised(market, market.offer));
   if (like.type !== "eip1559") {
     return { ...like, gasPrice: larger(market.gasPrice, baseFee === undefined ? 0n : baseFee + tipTaken(market)) };

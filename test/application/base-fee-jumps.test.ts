@@ -103,15 +103,18 @@ describe("after a jump of the base fee", () => {
     expect(await world.refusal(ops.act(node, "reprice", { txId }))).toMatchObject({ code: "SUBMISSION_REJECTED" });
   });
 
-  it.each(cases)("the loop follows from $from to $to before 51 blocks and an interval are over ($type)", async (jump) => {
-    const { node, txId } = await jumped(jump, { settings: { repricing: REPRICING_STRATEGIES.on } });
-    await world.clock.advance(51 * BLOCK_MS + 2 * INTERVAL_MS);
-    expect(ops.row(txId).receipt).not.toBeNull();
-    expect(caps(txId).length).toBeLessThanOrEqual(4);
-    expect(alerts(node).filter((code) => code !== "FEE_CEILING_REACHED")).toEqual([]);
-    await ops.settled(txId);
-    checkInvariants(world);
-  });
+  it.each(cases)(
+    "the loop follows from $from to $to before 51 blocks and an interval are over ($type)",
+    async (jump) => {
+      const { node, txId } = await jumped(jump, { settings: { repricing: REPRICING_STRATEGIES.on } });
+      await world.clock.advance(51 * BLOCK_MS + 2 * INTERVAL_MS);
+      expect(ops.row(txId).receipt).not.toBeNull();
+      expect(caps(txId).length).toBeLessThanOrEqual(4);
+      expect(alerts(node).filter((code) => code !== "FEE_CEILING_REACHED")).toEqual([]);
+      await ops.settled(txId);
+      checkInvariants(world);
+    },
+  );
 
   it("the loop waits until most blocks cost as much, says why, and an order need not wait", async () => {
     const { node, txId } = await jumped(
@@ -136,26 +139,29 @@ describe("after a jump of the base fee", () => {
 });
 
 describe("a price that one answer alone asks for", () => {
-  it.each(["reprice", "cancel"] as const)("is not paid by a %s: that is said at once, with the figures", async (action) => {
-    const { node, txId } = await waiting();
-    const [first] = caps(txId);
-    answerMarket(node, DEAR);
-    await world.clock.advance(BLOCK_MS);
-    const refused = await world.refusal(ops.act(node, action, { txId }));
-    expect(refused).toMatchObject({
-      code: "UNAVAILABLE",
-      extras: { txId, baseFeePerGas: String(300n * GWEI), retryAfterSeconds: 1 },
-    });
-    expect(refused.message).toBe(
-      "an endpoint says that gas costs 300000000000 wei, and the newest block that was followed had 7: nothing was changed. Repeat this once the next block is there, or give the fees (maxFeePerGas 601000000000 and maxPriorityFeePerGas 1100000000, above the ceiling of 5000000070 wei per gas (5 times its first price, or what most of the last 100 blocks bear; FENCEPOST_MAX_FEE_GWEI sets another))",
-    );
-    expect(caps(txId)).toEqual([first]);
-    world.releaseBlocks();
-    const fees = { maxFeePerGas: String(601n * GWEI), maxPriorityFeePerGas: String(2n * GWEI) };
-    await ops.act(node, action, { txId, request: fees });
-    await ops.settled(txId);
-    checkInvariants(world);
-  });
+  it.each(["reprice", "cancel"] as const)(
+    "is not paid by a %s: that is said at once, with the figures",
+    async (action) => {
+      const { node, txId } = await waiting();
+      const [first] = caps(txId);
+      answerMarket(node, DEAR);
+      await world.clock.advance(BLOCK_MS);
+      const refused = await world.refusal(ops.act(node, action, { txId }));
+      expect(refused).toMatchObject({
+        code: "UNAVAILABLE",
+        extras: { txId, baseFeePerGas: String(300n * GWEI), retryAfterSeconds: 1 },
+      });
+      expect(refused.message).toBe(
+        "an endpoint says that gas costs 300000000000 wei, and the newest block that was followed had 7: nothing was changed. Repeat this once the next block is there, or give the fees (maxFeePerGas 601000000000 and maxPriorityFeePerGas 1100000000, above the ceiling of 5000000070 wei per gas (5 times its first price, or what most of the last 100 blocks bear; FENCEPOST_MAX_FEE_GWEI sets another))",
+      );
+      expect(caps(txId)).toEqual([first]);
+      world.releaseBlocks();
+      const fees = { maxFeePerGas: String(601n * GWEI), maxPriorityFeePerGas: String(2n * GWEI) };
+      await ops.act(node, action, { txId, request: fees });
+      await ops.settled(txId);
+      checkInvariants(world);
+    },
+  );
 
   it("is paid once a block had it, up to the ceiling; the tip stays under what the loop may offer", async () => {
     const { node, txId } = await waiting();

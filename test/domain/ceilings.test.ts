@@ -123,7 +123,9 @@ describe("the most for a unit of gas", () => {
       ...{ most: 35n * GWEI, variable: "FENCEPOST_MAX_FEE_GWEI", timesFirst: 5n },
     });
     expect(repricingLimit(ceilings(), transfer, dynamic(300n * GWEI), null).most).toBe(1_000n * GWEI);
-    expect(repricingLimit(ceilings({ maxFeeWei: 90n * GWEI }), transfer, dynamic(7n * GWEI), null).most).toBe(90n * GWEI);
+    expect(repricingLimit(ceilings({ maxFeeWei: 90n * GWEI }), transfer, dynamic(7n * GWEI), null).most).toBe(
+      90n * GWEI,
+    );
     expect(repricingLimit(ceilings({ maxGasCostWei: 21_000n }), transfer, dynamic(7n * GWEI), null)).toEqual({
       ...{ most: 1n, variable: "FENCEPOST_MAX_GAS_COST_WEI" },
     });

@@ -50,6 +50,12 @@ describe("what is ordered without a price", () => {
     expect(offered(order(legacy(1n), { market: { ...MARKET, gasPrice: HIGH } }))).toEqual(legacy(205n));
   });
 
+  it("does not count on a fall that is only foretold", () => {
+    const market = { ...MARKET, baseFees: [100n, 88n], gasPrice: 0n };
+    expect(offered(order(legacy(1n), { market }))).toEqual(legacy(105n));
+    expect(offered(order(dynamic(1n, 1n), { market }))).toEqual(dynamic(205n, 5n));
+  });
+
   it("tips something where no block says what is taken", () => {
     expect(offered(order(null, { market: { ...MARKET, priorityFees: [] } }))).toEqual(dynamic(200n + GWEI, GWEI));
   });
@@ -128,11 +134,14 @@ describe("a base fee above what the loop may offer", () => {
 describe("a chain without base fees", () => {
   const market = { baseFees: [], priorityFees: [], gasPrice: 50n };
 
-  it.each([legacy(10n), dynamic(10n, 1n)])("is believed up to what the loop may offer, and not beyond: case %#", (standing) => {
-    const made = order(standing, { market, seenBaseFees: [] });
-    expect(feeCap(offered(made, { relative: 50n, absolute: 900n }))).toBe(50n);
-    expect(orderedPrice(made, { relative: 49n, absolute: 900n })).toMatchObject({ verdict: "unconfirmed" });
-  });
+  it.each([legacy(10n), dynamic(10n, 1n)])(
+    "is believed up to what the loop may offer, and not beyond: case %#",
+    (standing) => {
+      const made = order(standing, { market, seenBaseFees: [] });
+      expect(feeCap(offered(made, { relative: 50n, absolute: 900n }))).toBe(50n);
+      expect(orderedPrice(made, { relative: 49n, absolute: 900n })).toMatchObject({ verdict: "unconfirmed" });
+    },
+  );
 });
 
 describe("a gas oracle", () => {

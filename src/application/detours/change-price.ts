@@ -13,7 +13,7 @@ import {
   repricingLimit,
 } from "../../domain/ceilings.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
-import { type Fees, type FeeWishes, feeCap, larger, priceFirstAttempt } from "../../domain/fees.ts";
+import { baseFeeNow, type Fees, type FeeWishes, feeCap, larger, priceFirstAttempt } from "../../domain/fees.ts";
 import { type OrderedPrice, orderedPrice } from "../../domain/ordered-price.ts";
 import { leastReplacement } from "../../domain/replacement.ts";
 import { covers, highestOffer } from "../../domain/repricing.ts";
@@ -64,7 +64,7 @@ async function ordered(context: ChainContext, { txId }: Tracked, ordering: Order
   if (price.verdict === "unconfirmed" && unattended && price.allowed !== null) return price.allowed;
   const bound = limitInWords(relative);
   if (price.verdict === "tooDear") throw refused(txId, `needs at least ${price.least} wei per gas, above ${bound}`);
-  throw unconfirmed(txId, price, { bound, said: market.baseFees.at(-1), newest: seenBaseFees.at(-1) });
+  throw unconfirmed(txId, price, { bound, said: baseFeeNow(market), newest: seenBaseFees.at(-1) });
 }
 
 function inEnvelope(type: Fees["type"]): Fees {
@@ -94,7 +94,8 @@ function unconfirmed(
 ): FencepostError {
   const what = `${inWords(needed)}, above ${bound}`;
   if (said === undefined) return refused(txId, `would need ${what}, and only one endpoint's answer says so`);
-  const blocks = newest === undefined ? "no block was followed yet" : `the newest block that was followed had ${newest}`;
+  const blocks =
+    newest === undefined ? "no block was followed yet" : `the newest block that was followed had ${newest}`;
   const detail = `an endpoint says that gas costs ${said} wei, and ${blocks}: nothing was changed. Repeat this once the next block is there, or give the fees (${what})`;
   return new FencepostError("UNAVAILABLE", detail, { txId, baseFeePerGas: `${said}`, retryAfterSeconds: 1 });
 }
