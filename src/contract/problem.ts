@@ -43,7 +43,8 @@ const members = {
     }),
     baseFeePerGas: Type.String({
       pattern: "^[0-9]+$",
-      description: "SUBMISSION_REJECTED with reason FEE_TOO_LOW: of the newest block, in wei.",
+      description:
+        "In wei. SUBMISSION_REJECTED with reason FEE_TOO_LOW: of the newest block. UNAVAILABLE: as one endpoint says, and no block yet.",
     }),
     retryAfterSeconds: Type.Number({ minimum: 0, description: "As in the Retry-After header." }),
     ownerUrl: nullable(Type.String({ description: "NOT_LEADER: the node to ask." })),

@@ -55,7 +55,7 @@ export interface ErrorExtras {
   readonly reason?: RejectionReason;
   readonly revert?: RevertExtra;
   readonly dependsOnPending?: boolean;
-  /** FEE_TOO_LOW: of the newest block, in wei. */
+  /** In wei. FEE_TOO_LOW: of the newest block. UNAVAILABLE: as one endpoint says, and no block yet. */
   readonly baseFeePerGas?: string;
   readonly retryAfterSeconds?: number;
   readonly ownerUrl?: string | null;

@@ -48,7 +48,15 @@ export function median(values: readonly bigint[]): bigint {
  */
 export function sanityLimit(baseFees: readonly bigint[]): bigint | null {
   const usual = median(baseFees);
-  return usual === 0n ? null : usual * SANITY_FACTOR + FALLBACK_TIP;
+  return usual === 0n ? null : usualMost(baseFees);
+}
+
+/**
+ * What a payload may offer by the blocks that were followed, whatever one answer says: ten times what most of the last
+ * hundred cost, and a tip. A base fee that stays is reached once more than half of them had it. Null: they show no base fee.
+ */
+export function usualMost(seenBaseFees: readonly bigint[]): bigint | null {
+  return seenBaseFees.length === 0 ? null : median(seenBaseFees) * SANITY_FACTOR + FALLBACK_TIP;
 }
 
 /**
@@ -63,11 +71,20 @@ export function priceFirstAttempt(market: FeeMarket, wishes: FeeWishes, ceiling:
     return { type, gasPrice };
   }
   const baseFee = market.baseFees.at(-1) ?? 0n;
-  const usualTip = market.offer?.maxPriorityFeePerGas ?? digest(market).tip;
+  const usualTip = market.offer?.maxPriorityFeePerGas ?? tipFor(market);
   const tip = wishes.maxPriorityFeePerGas ?? capped(usualTip, wishes.maxFeePerGas ?? null);
   const maxFeePerGas = wishes.maxFeePerGas ?? sane(market, market.offer?.maxFeePerGas ?? baseFee * 2n + tip, ceiling);
   const maxPriorityFeePerGas = wishes.maxPriorityFeePerGas ?? smaller(tip, maxFeePerGas);
   return { type: "eip1559", maxFeePerGas: larger(maxFeePerGas, maxPriorityFeePerGas), maxPriorityFeePerGas };
+}
+
+/**
+ * What gas costs now: the dearer of the newest block and of the next, which is only foretold: a chain with a floor under its
+ * base fee, or an operator that sets it, may not let it fall. Undefined on chains without base fees.
+ */
+export function baseFeeNow({ baseFees }: FeeMarket): bigint | undefined {
+  const [a, b = a] = baseFees.slice(-2);
+  return a === undefined || b === undefined ? undefined : larger(a, b);
 }
 
 /** Stands for the market where the caller named every fee: none of its figures is read. */
@@ -126,6 +143,11 @@ function digest(market: FeeMarket): Digest {
   };
   digests.set(market, fresh);
   return fresh;
+}
+
+/** What a payload without a wish tips. */
+export function tipFor(market: FeeMarket): bigint {
+  return digest(market).tip;
 }
 
 /** One answer may be false, of a chain or of an oracle. What the operator fixed is not an answer. */

@@ -1,26 +1,15 @@
-/** The price of a payload by which an operator or the hook replaces another: the market's, and enough for a pool to take it. */
-import { type FeeMarket, type Fees, mapFees, NO_MARKET, priceFirstAttempt } from "./fees.ts";
-import { covers, type RepricingStrategy, type RepricingView, reprice } from "./repricing.ts";
+/** What a pool takes in the place of what it holds. */
+import { type Fees, mapFees, NO_MARKET } from "./fees.ts";
+import { covers, type RepricingStrategy, reprice } from "./repricing.ts";
 
 const NO_CEILING = 1n << 256n;
 
-/** A decided replacement is wanted now: it offers what a first payload would, even if the standing offer is not below. */
-const decided: RepricingStrategy = {
-  name: "decided",
-  propose: ({ standing, market }) => priceFirstAttempt(market, { type: standing.type }, null),
-};
-
 const least: RepricingStrategy = { name: "least", propose: ({ standing }) => standing };
-
-/** Null: the least that nodes take as a replacement of `standing` is above the ceiling. */
-export function replacementFees(standing: Fees, market: FeeMarket, ceiling: bigint): Fees | null {
-  const repricing = reprice(decided, viewOf(standing, market), ceiling);
-  return repricing.verdict === "reprice" ? repricing.fees : null;
-}
 
 /** The least that nodes take as a replacement. */
 export function leastReplacement(standing: Fees): Fees {
-  const repricing = reprice(least, viewOf(standing, NO_MARKET), NO_CEILING);
+  const view = { first: standing, standing, refused: false, market: NO_MARKET, attempts: 1 };
+  const repricing = reprice(least, view, NO_CEILING);
   return repricing.verdict === "reprice" ? repricing.fees : standing;
 }
 
@@ -42,8 +31,4 @@ export function reaches(offered: Offer, least: Offer): boolean {
   const isBlob = offered.blobFeeCap !== undefined;
   if (isBlob !== (least.blobFeeCap !== undefined)) return false;
   return covers(offered.fees, least.fees) && (offered.blobFeeCap ?? 0n) >= (least.blobFeeCap ?? 0n);
-}
-
-function viewOf(standing: Fees, market: FeeMarket): RepricingView {
-  return { first: standing, standing, refused: false, market, attempts: 1 };
 }

@@ -1,4 +1,15 @@
-import { type FeeMarket, type Fees, feeCap, larger, mapFees, median, type Offer, smaller, under } from "./fees.ts";
+import {
+  baseFeeNow,
+  type FeeMarket,
+  type Fees,
+  feeCap,
+  larger,
+  mapFees,
+  median,
+  type Offer,
+  smaller,
+  under,
+} from "./fees.ts";
 import type { Attempt } from "./transaction.ts";
 
 /** What a strategy knows of one transaction that was sent and is not mined. Wei throughout. */
@@ -113,7 +124,7 @@ export function covers(fees: Fees, demanded: Fees): boolean {
 
 /** Below what the last blocks took: the next ones have no reason to take it. */
 export function isBelowMarket(fees: Fees, market: FeeMarket): boolean {
-  const baseFee = market.baseFees.at(-1);
+  const baseFee = baseFeeNow(market);
   if (baseFee === undefined) return feeCap(fees) < market.gasPrice;
   const room = feeCap(fees) - baseFee;
   return room < 0n || smaller(tipOf(fees), room) < tipTaken(market);
@@ -121,7 +132,7 @@ export function isBelowMarket(fees: Fees, market: FeeMarket): boolean {
 
 /** What would be offered for a first attempt now: twice the base fee rides out six full blocks in a row. */
 function atMarket(like: Fees, market: FeeMarket): Fees {
-  const baseFee = market.baseFees.at(-1);
+  const baseFee = baseFeeNow(market);
   if (market.offer !== undefined) return sameKind(like, asAdvised(market, market.offer));
   if (like.type !== "eip1559") {
     return { ...like, gasPrice: larger(market.gasPrice, baseFee === undefined ? 0n : baseFee + tipTaken(market)) };
@@ -137,7 +148,8 @@ function asAdvised(market: FeeMarket, { maxFeePerGas, maxPriorityFeePerGas = tip
   return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: smaller(maxPriorityFeePerGas, maxFeePerGas) };
 }
 
-function tipTaken({ priorityFees }: FeeMarket): bigint {
+/** By the last blocks. */
+export function tipTaken({ priorityFees }: FeeMarket): bigint {
   return median(priorityFees.slice(-LAST_BLOCKS));
 }
 
@@ -146,7 +158,8 @@ function scale(fees: Fees, percent: bigint): Fees {
   return mapFees(fees, (value) => larger((value * percent + 99n) / 100n, value + 1n));
 }
 
-function higher(a: Fees, b: Fees): Fees {
+/** Field by field the higher of two, in the envelope of the first. */
+export function higher(a: Fees, b: Fees): Fees {
   if (a.type !== "eip1559") return { type: a.type, gasPrice: larger(a.gasPrice, feeCap(b)) };
   const maxFeePerGas = larger(a.maxFeePerGas, feeCap(b));
   return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: larger(a.maxPriorityFeePerGas, tipOf(b)) };
@@ -158,6 +171,6 @@ function sameKind(like: Fees, fees: Fees): Fees {
   return { type: "eip1559", maxFeePerGas: feeCap(fees), maxPriorityFeePerGas: tipOf(fees) };
 }
 
-function tipOf(fees: Fees): bigint {
+export function tipOf(fees: Fees): bigint {
   return fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
 }

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  baseFeeNow,
   type FeeMarket,
   type Fees,
   type FeeWishes,
@@ -242,6 +243,17 @@ describe("the first price", () => {
         expect(feeCap(fees) >= risen).toBe(true);
       }),
     );
+  });
+});
+
+describe("what gas costs now", () => {
+  it.each<[string, readonly bigint[], bigint | undefined]>([
+    ["is nothing that is known on a chain without base fees", [], undefined],
+    ["is all there is of one block", [5n], 5n],
+    ["is what the next block is foretold to cost", [9n, 3n, 5n], 5n],
+    ["is the newest block's where the next is foretold to be cheaper", [9n, 5n, 4n], 5n],
+  ])("%s", (_, baseFees, now) => {
+    expect(baseFeeNow(market({ baseFees }))).toBe(now);
   });
 });
 

@@ -86,6 +86,13 @@ describe("the market strategy", () => {
     expect(verdict).toMatchObject({ fees: { maxFeePerGas: 125n * GWEI, maxPriorityFeePerGas: 12_500_000_000n } });
   });
 
+  it("does not count on a fall that is only foretold: what the newest block cost is the market", () => {
+    const falling = { ...market(30n, [1n]), baseFees: [30n * GWEI, 26n * GWEI] };
+    const verdict = reprice(marketRepricing, view(legacy(28n), { market: falling }), PLENTY);
+    expect(verdict).toMatchObject({ verdict: "reprice", fees: legacy(31n) });
+    expect(reprice(marketRepricing, view(legacy(31n), { market: falling }), PLENTY).verdict).toBe("keep");
+  });
+
   it("looks at the last blocks' tips, not at those of long ago", () => {
     const tips = [...Array.from({ length: 90 }, () => 50n), ...Array.from({ length: 10 }, () => 1n)];
     expect(isBelowMarket(dynamic(100n, 2n), market(10n, tips))).toBe(false);

@@ -6,23 +6,14 @@
  * (the nonce stays with its transaction), I6 (nothing leaves before it is committed). A crash before the commit leaves the
  * transaction as it was and the decision untaken; after it, the next owner signs what is queued, or claims and sends.
  */
-import { attemptToSend, isSendable, repricedKind } from "../../domain/attempts.ts";
-import {
-  bounded,
-  type Content as Costs,
-  feeLimit,
-  limitInWords,
-  overCeiling,
-  refuseOverCeiling,
-  repricingLimit,
-} from "../../domain/ceilings.ts";
+import { attemptToSend, repricedKind } from "../../domain/attempts.ts";
+import { bounded, refuseOverCeiling } from "../../domain/ceilings.ts";
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, forbiddenBy, invalid, unavailable } from "../../domain/errors.ts";
-import { envelopeFor, type Fees, type FeeWishes, feeCap } from "../../domain/fees.ts";
+import { envelopeFor, type FeeWishes, feeCap } from "../../domain/fees.ts";
 import { withMargin } from "../../domain/gas.ts";
 import type { Address } from "../../domain/lane.ts";
-import { leastInPlaceOf, leastReplacement, type Offer, reaches, replacementFees } from "../../domain/replacement.ts";
-import { covers, highestOffer } from "../../domain/repricing.ts";
+import { leastInPlaceOf, type Offer, reaches } from "../../domain/replacement.ts";
 import type { Attempt, Payload, PreparedIntent, Receipt, UnsignedTransaction } from "../../domain/transaction.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../domain/transitions.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
@@ -39,6 +30,7 @@ import { TermOver } from "../lane/term.ts";
 import { decodedNewest, rebuildable, type StoredBytes, type Tracked } from "../lane/tracked.ts";
 import { prepare, refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { type AnotherAttemptPorts, type AnotherPayload, signAnother } from "./another-attempt.ts";
+import { changePrice, inWords, standingOffer } from "./change-price.ts";
 
 export interface ChangePorts extends AnotherAttemptPorts, StoredBytes {}
 
@@ -264,7 +256,9 @@ async function finished(
 ): Promise<Unsigned> {
   const { lane, tx, kind, content } = work;
   const { to, data, value, gas, accessList } = content;
-  const fees = await priced(context, tx, { wishes: work.change.fees, costs: { gas, value } });
+  const { change } = work;
+  const unattended = change.expires === true;
+  const fees = await changePrice(context, tx, { wishes: change.fees, costs: { gas, value }, unattended });
   const { chainId } = lane.lane;
   const carried = envelopeFor(fees, accessList);
   const unsigned = { chainId, nonce: tx.nonce, to, data, value, gas, accessList, fees: carried };
@@ -278,76 +272,6 @@ async function standingContent(ports: ChangePorts, tx: Tracked): Promise<Content
   const content = rebuildable(decoded);
   if (content !== null) return content;
   throw conflict(tx.txId, `is an ${decoded.envelope} payload, which only its own signer can price again`);
-}
-
-interface Pricing {
-  readonly wishes: FeeWishes;
-  readonly costs: Costs;
-}
-
-async function priced(context: ChainContext, tx: Tracked, pricing: Pricing): Promise<Fees> {
-  const { wishes, costs } = pricing;
-  const { ceilings } = context;
-  refuseOverCeiling(ceilings, costs, wishes);
-  if (nothingStands(tx)) return (await context.price(wishes, costs)).fees;
-  const first = tx.attempts.find(isSendable);
-  // Only a hash is known, not what it offers: a first price, which a node that holds something dearer calls underpriced.
-  if (first === undefined && Object.keys(wishes).length === 0) return (await context.price({}, costs)).fees;
-  const standing = standingOffer(tx);
-  const least = feeCap(leastReplacement(standing));
-  const limit = feeLimit(ceilings, costs);
-  if (least > limit.most) throw overCeiling(ceilings, costs, least, limit);
-  if (first === undefined || Object.keys(wishes).length > 0) return wished(context, standing, pricing);
-  const ceiling = repricingLimit(ceilings, costs, first.fees);
-  const fees = replacementFees(standing, await context.feeMarket(), ceiling.most);
-  if (fees !== null) return fees;
-  throw conflict(tx.txId, `needs at least ${least} wei per gas, above ${limitInWords(ceiling)}: give the fees`);
-}
-
-/**
- * No node ever took any of it, and the last word was a refusal: there is nothing to outbid, or a fee that cannot be paid
- * could only be replaced by a higher one. A pool that holds something all the same says "underpriced", and then it counts.
- */
-function nothingStands({ acceptedOrdinal, pace: { answer } }: Tracked): boolean {
-  return acceptedOrdinal === null && (answer === "insufficientFunds" || answer === "rejected");
-}
-
-/** The dearest that may stand in a pool: up to the highest that was taken, and beyond it where the answer left that open. */
-function standingOffer({ attempts, acceptedOrdinal, pace: { answer } }: Tracked): Fees {
-  const own = attempts.filter(isSendable);
-  const isOpen = acceptedOrdinal === null || answer === null || answer === "unknown" || answer === "underpriced";
-  const standing = isOpen ? own : own.filter(({ ordinal }) => ordinal <= acceptedOrdinal);
-  return (highestOffer(standing) ?? attempts[0]?.fees) as Fees;
-}
-
-/** An operator or hook that names a price may go beyond what the loop would offer, up to the ceilings, but has to name enough. */
-async function wished(context: ChainContext, standing: Fees, { wishes, costs }: Pricing): Promise<Fees> {
-  const least = leastReplacement(standing);
-  const { fees: asked } = await context.price({ ...wishes, type: typeOf(standing, wishes) }, costs);
-  const fees = wishes.maxPriorityFeePerGas === undefined ? withTip(asked, least) : asked;
-  if (covers(fees, least)) return fees;
-  const isCap = wishes.maxFeePerGas !== undefined && feeCap(fees) < feeCap(least);
-  const field = fees.type !== "eip1559" ? "gasPrice" : isCap ? "maxFeePerGas" : "maxPriorityFeePerGas";
-  throw invalid(field, `is not enough: nodes take a replacement only from ${inWords(least)} on`);
-}
-
-/** The envelope that was asked for, else the one that the fields belong to, else the one that stands. */
-function typeOf({ type }: Fees, wishes: FeeWishes): Fees["type"] {
-  if (wishes.type !== undefined) return wishes.type;
-  if (wishes.gasPrice !== undefined) return type === "eip1559" ? "legacy" : type;
-  return wishes.maxFeePerGas === undefined && wishes.maxPriorityFeePerGas === undefined ? type : "eip1559";
-}
-
-function withTip(fees: Fees, least: Fees): Fees {
-  if (fees.type !== "eip1559" || least.type !== "eip1559") return fees;
-  const { maxFeePerGas, maxPriorityFeePerGas } = fees;
-  const tip = maxPriorityFeePerGas > least.maxPriorityFeePerGas ? maxPriorityFeePerGas : least.maxPriorityFeePerGas;
-  return { ...fees, maxPriorityFeePerGas: tip < maxFeePerGas ? tip : maxFeePerGas };
-}
-
-function inWords(fees: Fees): string {
-  if (fees.type !== "eip1559") return `gasPrice ${fees.gasPrice}`;
-  return `maxFeePerGas ${fees.maxFeePerGas} and maxPriorityFeePerGas ${fees.maxPriorityFeePerGas}`;
 }
 
 function refuseImpossible(tx: Tracked, kind: AnotherPayload["kind"]): void {

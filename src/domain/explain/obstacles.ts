@@ -159,19 +159,23 @@ export const OWN_RULES: readonly Rule[] = [
     const text = `it is not signed: what it moves is above the ceiling of its cost (${variable})`;
     return { code: "FEE_CEILING_REACHED", text, data: { ceiling: `${ceilings.cost}`, variable } };
   },
-  ({ transaction, chain: { ceilings, baseFee } }) => {
+  ({ transaction, chain: { ceilings, baseFee, usualMost } }) => {
     const attempt = priced(transaction);
     const first = transaction.attempts.find(isSendable);
     if (attempt === null || first === undefined || ceilings === null) return null;
-    const limit = repricingLimit(ceilings, { gas: attempt.gas, value: transaction.value }, first.fees);
-    const { most, variable } = limit;
+    const content = { gas: attempt.gas, value: transaction.value };
     const offer = feeCap(attempt.fees);
     // A tenth more is the least a node takes for a replacement: where that is over the ceiling, repricing has ended.
     const next = (offer * 11n) / 10n;
+    const absolute = feeLimit(ceilings, content);
+    // What an order offered above the loop's own limit has only the ceiling before it.
+    const limit = next > absolute.most ? absolute : repricingLimit(ceilings, content, first.fees, usualMost);
+    const { most, variable } = limit;
     if (next <= most || isPlenty(offer, baseFee)) return null;
     const allowed = `${gwei(most < 0n ? 0n : most)} (${sourceInWords(limit)})`;
     const wanted = baseFee !== null && offer < baseFee ? ` for gas that costs ${gwei(baseFee)}` : "";
-    const text = `its price may not rise above ${allowed}, and it offers ${gwei(offer)}${wanted}`;
+    const how = limit.timesFirst === undefined ? "" : " by itself";
+    const text = `its price may not rise${how} above ${allowed}, and it offers ${gwei(offer)}${wanted}`;
     return { code: "FEE_CEILING_REACHED", text, data: { ceiling: `${most}`, variable } };
   },
   ({ transaction, chain: { baseFee } }) => {

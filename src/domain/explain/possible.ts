@@ -4,7 +4,7 @@
  * may stand in a pool is taken to stand there.
  */
 import { attemptToSend, isHashAlone, isSendable, repricedKind } from "../attempts.ts";
-import { repricingLimit } from "../ceilings.ts";
+import { feeLimit, repricingLimit } from "../ceilings.ts";
 import { feeCap } from "../fees.ts";
 import { leastReplacement } from "../replacement.ts";
 import { highestOffer } from "../repricing.ts";
@@ -60,16 +60,21 @@ function maySignAnother({ transaction, lane }: Situation, kind: ReturnType<typeo
   return attemptToSend(attempts)?.nodeSigned !== true;
 }
 
-/** A pool takes a replacement for a tenth more, and no more may be offered than the ceilings say. */
+/**
+ * A pool takes a replacement for a tenth more, and no more may be offered than the ceilings say. Above what the loop may offer
+ * by itself, an order needs a base fee that asks for it.
+ */
 function isUnderCeiling(
-  { transaction: { attempts }, chain: { ceilings } }: Situation,
+  { transaction: { attempts }, chain: { ceilings, baseFee, usualMost } }: Situation,
   content: { readonly gas: bigint; readonly value: bigint },
 ): boolean {
   const first = attempts.find(isSendable);
   const standing = highestOffer(attempts.filter(isSendable));
   if (ceilings === null) return false;
   if (first === undefined || standing === null) return true;
-  return feeCap(leastReplacement(standing)) <= repricingLimit(ceilings, content, first.fees).most;
+  const least = feeCap(leastReplacement(standing));
+  if (least <= repricingLimit(ceilings, content, first.fees, usualMost).most) return true;
+  return baseFee !== null && feeCap(standing) < baseFee && least <= feeLimit(ceilings, content).most;
 }
 
 /** Funds that do not pay for the transaction may still pay for a cancel; where they do not, that only fails as well. */

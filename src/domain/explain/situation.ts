@@ -98,6 +98,8 @@ export interface ExplainedChain {
   readonly stuckAfterResubmits: number;
   /** The most that may be offered there; null where the chain is not configured. */
   readonly ceilings: Ceilings | null;
+  /** What the loop may offer there by the blocks that were followed (`usualMost` of fees.ts). */
+  readonly usualMost: bigint | null;
   /** What its endpoints say of the block of its receipt cannot all be true, or one has not said it: it decides nothing. */
   readonly disputed: Disputed | null;
   /** The chain behind the URL is not the one the lane knows: nothing is decided. */
@@ -217,7 +219,7 @@ export const HELPS = {
   RPC_DISAGREES: ["CHECK_RPC"],
   RPC_BEHIND: ["CHECK_RPC"],
   FEE_BELOW_BASE_FEE: ["REPRICE", "CANCEL", "USE_NONCE_ELSEWHERE"],
-  FEE_CEILING_REACHED: ["RAISE_CEILING", "CANCEL"],
+  FEE_CEILING_REACHED: ["REPRICE", "RAISE_CEILING", "CANCEL"],
   POLICY_LIMIT_REACHED: ["RAISE_LIMIT", "CANCEL"],
   UNDERPRICED: ["REPRICE", "CANCEL"],
   INSUFFICIENT_FUNDS: ["FUND_SIGNER", "CANCEL"],

@@ -1,0 +1,218 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type FeeMarket, type Fees, feeCap, usualMost } from "../../src/domain/fees.ts";
+import { type Order, orderedPrice } from "../../src/domain/ordered-price.ts";
+import { leastReplacement } from "../../src/domain/replacement.ts";
+import { covers, isBelowMarket } from "../../src/domain/repricing.ts";
+
+const GWEI = 1_000_000_000n;
+const HIGH = 10n ** 30n;
+const WIDE = { relative: HIGH, absolute: HIGH };
+
+const legacy = (gasPrice: bigint, type: "legacy" | "eip2930" = "legacy"): Fees => ({ type, gasPrice });
+const dynamic = (maxFeePerGas: bigint, maxPriorityFeePerGas: bigint): Fees => ({
+  type: "eip1559",
+  maxFeePerGas,
+  maxPriorityFeePerGas,
+});
+
+const MARKET: FeeMarket = { baseFees: [100n, 100n], priorityFees: [5n], gasPrice: 120n };
+
+function order(standing: Fees | null, more: Partial<Order> = {}): Order {
+  return { like: standing ?? dynamic(0n, 0n), standing, market: MARKET, seenBaseFees: [100n], ...more };
+}
+
+function offered(made: Order, limits = WIDE): Fees {
+  const price = orderedPrice(made, limits);
+  if (price.verdict !== "offer") throw new Error(price.verdict);
+  return price.fees;
+}
+
+describe("what is ordered without a price", () => {
+  it.each<[string, Fees | null, Fees]>([
+    ["follows the market where that is dearer than the minimum", dynamic(100n, 1n), dynamic(205n, 5n)],
+    ["follows it field by field", dynamic(100n, 50n), dynamic(205n, 55n)],
+    ["is the minimum where the market fell below it", dynamic(1_000n, 100n), dynamic(1_100n, 110n)],
+    ["pays like any other where nothing stands", null, dynamic(205n, 5n)],
+    ["stays legacy", legacy(100n), legacy(120n)],
+    ["keeps the envelope of an access list", legacy(1_000n, "eip2930"), legacy(1_100n, "eip2930")],
+  ])("%s", (_, standing, fees) => {
+    expect(offered(order(standing))).toEqual(fees);
+  });
+
+  it("changes the envelope where another is asked for", () => {
+    expect(offered(order(legacy(100n), { like: dynamic(0n, 0n) }))).toEqual(dynamic(205n, 110n));
+    expect(offered(order(dynamic(200n, 5n), { like: legacy(0n) }))).toEqual(legacy(220n));
+  });
+
+  it("as a legacy payload covers base fee and tip, and no more than twice the base fee whatever gas is said to cost", () => {
+    expect(offered(order(legacy(1n), { market: { ...MARKET, gasPrice: 7n } }))).toEqual(legacy(105n));
+    expect(offered(order(legacy(1n), { market: { ...MARKET, gasPrice: HIGH } }))).toEqual(legacy(205n));
+  });
+
+  it("does not count on a fall that is only foretold", () => {
+    const market = { ...MARKET, baseFees: [100n, 88n], gasPrice: 0n };
+    expect(offered(order(legacy(1n), { market }))).toEqual(legacy(105n));
+    expect(offered(order(dynamic(1n, 1n), { market }))).toEqual(dynamic(205n, 5n));
+  });
+
+  it("tips something where no block says what is taken", () => {
+    expect(offered(order(null, { market: { ...MARKET, priorityFees: [] } }))).toEqual(dynamic(200n + GWEI, GWEI));
+  });
+
+  it.each([
+    [150n, dynamic(150n, 5n)],
+    [110n, dynamic(110n, 5n)],
+  ])("is cut at the ceiling of %d", (absolute, fees) => {
+    expect(offered(order(dynamic(100n, 1n)), { relative: absolute, absolute })).toEqual(fees);
+  });
+
+  it("is refused where the minimum is above the limit", () => {
+    const limits = { relative: 109n, absolute: 109n };
+    expect(orderedPrice(order(dynamic(100n, 1n)), limits)).toEqual({ verdict: "tooDear", least: 110n });
+    expect(orderedPrice(order(legacy(100n)), limits)).toEqual({ verdict: "tooDear", least: 110n });
+  });
+
+  it("is refused above what the loop may offer where gas does not cost so much: pressing again is no reason", () => {
+    const limits = { relative: 400n, absolute: 10_000n };
+    expect(orderedPrice(order(dynamic(400n, 5n)), limits)).toEqual({ verdict: "tooDear", least: 440n });
+    expect(offered(order(dynamic(360n, 5n)), limits)).toEqual(dynamic(396n, 6n));
+  });
+});
+
+describe("a base fee above what the loop may offer", () => {
+  const limits = { relative: 70n, absolute: 10_000n };
+  const dear = { ...MARKET, baseFees: [7n, 7n, 300n], gasPrice: 330n };
+
+  it.each<[string, readonly bigint[]]>([
+    ["as much", [7n, 300n]],
+    ["half of it", [7n, 150n]],
+    ["more", [7n, 900n]],
+  ])("is believed where the newest block had %s", (_, seenBaseFees) => {
+    expect(offered(order(dynamic(14n, 1n), { market: dear, seenBaseFees }), limits)).toEqual(dynamic(605n, 5n));
+    expect(offered(order(legacy(14n), { market: dear, seenBaseFees }), limits)).toEqual(legacy(330n));
+  });
+
+  it.each<[string, readonly bigint[]]>([
+    ["the newest block had less than half of it", [300n, 149n]],
+    ["no block was followed", []],
+  ])("is not where %s", (_, seenBaseFees) => {
+    const made = order(dynamic(14n, 1n), { market: dear, seenBaseFees });
+    expect(orderedPrice(made, limits)).toEqual({
+      verdict: "unconfirmed",
+      needed: dynamic(605n, 5n),
+      allowed: dynamic(70n, 5n),
+    });
+    const stuck = order(dynamic(70n, 1n), { market: dear, seenBaseFees });
+    expect(orderedPrice(stuck, limits)).toMatchObject({ verdict: "unconfirmed", allowed: null });
+  });
+
+  it("is no matter where the loop's own limit covers it, or is the ceiling itself", () => {
+    const made = order(dynamic(14n, 1n), { market: dear, seenBaseFees: [7n] });
+    expect(offered(made, { relative: 400n, absolute: 10_000n })).toEqual(dynamic(400n, 5n));
+    expect(offered(made, { relative: 70n, absolute: 70n })).toEqual(dynamic(70n, 5n));
+  });
+
+  it("does not lift the tip, which no block confirms, nor what has to be paid for a second order", () => {
+    const greedy = { ...dear, priorityFees: [HIGH] };
+    const seenBaseFees = [300n];
+    expect(offered(order(dynamic(14n, 1n), { market: greedy, seenBaseFees }), limits)).toEqual(dynamic(670n, 70n));
+    expect(orderedPrice(order(dynamic(670n, 70n), { market: greedy, seenBaseFees }), limits)).toEqual({
+      verdict: "tooDear",
+      least: 737n,
+    });
+  });
+
+  it("is enough reason to outbid what stands just below it", () => {
+    const seenBaseFees = [300n];
+    const market = { ...dear, gasPrice: 0n };
+    expect(offered(order(legacy(304n), { market, seenBaseFees }), limits)).toEqual(legacy(335n));
+    expect(orderedPrice(order(legacy(305n), { market, seenBaseFees }), limits).verdict).toBe("tooDear");
+  });
+});
+
+describe("a chain without base fees", () => {
+  const market = { baseFees: [], priorityFees: [], gasPrice: 50n };
+
+  it.each([legacy(10n), dynamic(10n, 1n)])(
+    "is believed up to what the loop may offer, and not beyond: case %#",
+    (standing) => {
+      const made = order(standing, { market, seenBaseFees: [] });
+      expect(feeCap(offered(made, { relative: 50n, absolute: 900n }))).toBe(50n);
+      expect(orderedPrice(made, { relative: 49n, absolute: 900n })).toMatchObject({ verdict: "unconfirmed" });
+    },
+  );
+});
+
+describe("a gas oracle", () => {
+  const limits = { relative: 400n, absolute: 10_000n };
+  const advising = (maxFeePerGas: bigint, isFixed: boolean) => ({ ...MARKET, offer: { maxFeePerGas, isFixed } });
+
+  it.each<[string, bigint, boolean, Fees]>([
+    ["is followed above the market", 300n, false, dynamic(300n, 5n)],
+    ["is an answer like any other: not above what the loop may offer", 5_000n, false, dynamic(400n, 5n)],
+    ["that lags behind the blocks is passed over", 20n, false, dynamic(205n, 5n)],
+    ["of the operator's own needs nobody's word", 5_000n, true, dynamic(5_000n, 5n)],
+  ])("%s", (_, cap, isFixed, fees) => {
+    expect(offered(order(dynamic(14n, 1n), { market: advising(cap, isFixed) }), limits)).toEqual(fees);
+  });
+
+  it("of the operator's own is what counts where the market is not confirmed", () => {
+    const market = { ...advising(500n, true), baseFees: [9_000n] };
+    expect(offered(order(dynamic(14n, 1n), { market }), limits)).toEqual(dynamic(500n, 5n));
+  });
+});
+
+describe("whatever an endpoint says", () => {
+  const wei = fc.bigInt({ min: 0n, max: 10n ** 15n });
+  const fees: fc.Arbitrary<Fees> = fc.oneof(
+    fc.tuple(wei, wei).map(([cap, tip]) => dynamic(cap + tip, tip)),
+    wei.map((gasPrice) => legacy(gasPrice)),
+  );
+  const market: fc.Arbitrary<FeeMarket> = fc.record({
+    baseFees: fc.array(wei, { maxLength: 5 }),
+    priorityFees: fc.array(wei, { maxLength: 5 }),
+    gasPrice: wei,
+  });
+
+  it("no order offers more than the ceiling, nor less than replaces what stands", () => {
+    fc.assert(
+      fc.property(fees, market, fc.array(wei, { maxLength: 5 }), wei, wei, (standing, said, seenBaseFees, a, b) => {
+        const [relative, absolute] = a < b ? [a, b] : [b, a];
+        const price = orderedPrice(order(standing, { market: said, seenBaseFees }), { relative, absolute });
+        if (price.verdict === "tooDear") return;
+        const made = price.verdict === "offer" ? price.fees : price.allowed;
+        if (made === null) return;
+        expect(feeCap(made)).toBeLessThanOrEqual(absolute);
+        expect(covers(made, leastReplacement(standing))).toBe(true);
+        if (price.verdict === "unconfirmed") expect(feeCap(made)).toBeLessThanOrEqual(relative);
+      }),
+    );
+  });
+
+  it("a base fee that the newest block had is always reached, where the ceiling allows it", () => {
+    fc.assert(
+      fc.property(fees, wei, fc.array(wei, { maxLength: 100 }), wei, (standing, baseFee, before, tip) => {
+        const seenBaseFees = [...before, baseFee];
+        const said = { baseFees: [...before, baseFee], priorityFees: [tip], gasPrice: 0n };
+        const relative = [feeCap(standing) * 5n, usualMost(seenBaseFees) ?? 0n].reduce((x, y) => (x > y ? x : y));
+        const made = offered(order(standing, { market: said, seenBaseFees }), { relative, absolute: HIGH });
+        expect(isBelowMarket(made, { ...said, priorityFees: [tip < relative ? tip : relative] })).toBe(false);
+      }),
+    );
+  });
+});
+
+describe("what blocks bear", () => {
+  it("is ten times what most of them cost, and a tip: a new base fee counts once more than half had it", () => {
+    const blocks = (old: number, dear: number) => [
+      ...Array.from({ length: old }, () => 7n),
+      ...Array.from({ length: dear }, () => 30n * GWEI),
+    ];
+    expect(usualMost([])).toBeNull();
+    expect(usualMost([0n, 0n])).toBe(GWEI);
+    expect(usualMost(blocks(100, 0))).toBe(70n + GWEI);
+    expect(usualMost(blocks(51, 49))).toBe(70n + GWEI);
+    expect(usualMost(blocks(50, 50))).toBe(301n * GWEI);
+  });
+});
