@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
 import { createHttpApp } from "./app.ts";
 import type { HttpServerOptions } from "./options.ts";
+import { RpcSockets, type RpcSocketsOptions } from "./sockets/rpc-sockets.ts";
 
 export type { ApiKey, HttpLogger, HttpServerOptions, PeerReceiver, ResponseReport, StaticFile } from "./options.ts";
 
@@ -14,20 +15,30 @@ export type PortFor = "everybody" | "callers" | "operators";
 const DEFAULT_GRACE_MS = 5_000;
 
 /** One set of routes, checks and limits, on any number of ports. */
-export function createHttpServer(options: Omit<HttpServerOptions, "operators">) {
+export function createHttpServer(
+  options: Omit<HttpServerOptions, "operators"> & Pick<RpcSocketsOptions, "loadUpgrader">,
+) {
   const operators = new WeakSet<Socket>();
   const { app, longPolls, arrivals } = createHttpApp({ ...options, operators });
+  const sockets = new RpcSockets(app, options);
   const others: Server[] = [];
   let closing: Promise<void> | null = null;
 
   const open = (server: Server, to: PortFor): void => {
     server.on("connection", arrivals.came);
+    sockets.openOn(server);
     if (to !== "callers") server.on("connection", (socket) => void operators.add(socket));
   };
 
-  const close = async (graceMs: number): Promise<void> => {
+  const drain = (): void => {
     longPolls.drain();
+    sockets.leave();
+  };
+
+  const close = async (graceMs: number): Promise<void> => {
+    drain();
     const cancel = options.clock.after(graceMs, () => {
+      sockets.terminate();
       for (const server of [app.server, ...others]) server.closeAllConnections();
     });
     const closed = others.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
@@ -53,7 +64,7 @@ export function createHttpServer(options: Omit<HttpServerOptions, "operators">) 
       return { url: urlOf(host, server.address()) };
     },
     /** Requests are still taken, but `/readyz` says 503, long polls end with what they have, and connections are not kept. */
-    drain: () => longPolls.drain(),
+    drain,
     /** Refuses new connections at once, lets requests in hand finish for at most `graceMs`, then cuts what is left. */
     close(graceMs = DEFAULT_GRACE_MS) {
       closing ??= close(graceMs);

@@ -10,6 +10,7 @@ import { cast, installed, type Output, program, web3js, web3py } from "../../sup
 import { it, RECIPIENT, SIGNER } from "../../support/integration.ts";
 import { rpcCall } from "../../support/rpc-call.ts";
 import { SAMPLE_BYTECODE } from "../../support/sample-contract.ts";
+import { TcpProxy } from "../../support/tcp-proxy.ts";
 
 const TIMEOUT_MS = 600_000;
 const fileOf = (name: string) => fileURLToPath(new URL(`../../support/clients/${name}`, import.meta.url));
@@ -23,14 +24,22 @@ const EXPECTED = {
   replaced: { ordered: 202, pending: true, another: true, status: 1 },
 };
 
+/** Of every answer of the chain: with as many connections as callers' reads have, 160 a second. */
+const SLOW_MS = 100;
+
 /** As many processes of `cast` as a machine with two cores bears. */
 const AT_ONCE = 25;
 
 describe("as its only provider, a node's /rpc", () => {
-  it("serves web3.js", { timeout: TIMEOUT_MS }, async ({ edr, nodes, database }) => {
+  it("serves web3.js, which asks on timers and bears no refusal, of a chain that is slower than that", {
+    timeout: TIMEOUT_MS,
+  }, async ({ edr, nodes, database, onTestFinished }) => {
     const directory = await installed("web3.js", web3js);
     if (directory === null) return;
-    const { url } = await nodes.start(edr.url);
+    const slow = await TcpProxy.start(Number(new URL(edr.url).port));
+    onTestFinished(() => slow.close());
+    slow.slowDown(SLOW_MS);
+    const { url } = await nodes.start(slow.through(edr.url));
     const argv = [fileOf("with-web3js.cjs"), url, edr.url, directory, SIGNER, RECIPIENT, SAMPLE_BYTECODE];
     expect(said(await program(process.execPath, argv))).toEqual(EXPECTED);
     await untilSettled(database, 204);

@@ -11,6 +11,7 @@ import { noteRefusal, sendProblem, telling } from "../problems.ts";
 import { queryReader } from "../query.ts";
 import { PacketAnswerer, refusePacket } from "../rpc/answer-packet.ts";
 import type { Asking } from "../rpc/asking.ts";
+import { ChainQuestions } from "../rpc/chain-questions.ts";
 import { failureOf } from "../rpc/error-codes.ts";
 import { RpcFailure, writeAnswer } from "../rpc/packet.ts";
 
@@ -49,13 +50,14 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
   const { clock, mask, checksum, longPolls } = context;
   const servedChains = rememberingChains();
   const packets = new PacketAnswerer();
+  const questions = new ChainQuestions();
   const askingOf = async (request: FastifyRequest, reply: FastifyReply): Promise<Omit<Asking, "signal">> => {
-    const { api, principal, arrivedMs } = request;
+    const { api, principal, arrivedMs, bodyBytes: bytes } = request;
     const { nonce, repeat } = readQuery(request.query);
     const served = await servedChains(api);
     const chainId = chainOf(request, served);
     return {
-      ...{ api, principal, chainId, servesChain: served.includes(chainId), clock, mask, checksum },
+      ...{ api, principal, chainId, servesChain: served.includes(chainId), clock, mask, checksum, questions, bytes },
       foreignRaw: rpc?.foreignRaw ?? "refuse",
       requestId: requestIdIn(request),
       ignoresNonce: nonce === "ignore",

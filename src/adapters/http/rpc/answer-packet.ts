@@ -5,17 +5,16 @@ import { failureOf, REJECTED } from "./error-codes.ts";
 import { RpcFailure, type RpcItem, type RpcOutcome, readPacket, writeAnswer } from "./packet.ts";
 import { answerRead } from "./reads.ts";
 import { answerRawSends, answerSends, SENDS } from "./sends.ts";
+import { WaitingRoom } from "./waiting-room.ts";
 
 /** Of one packet, at a time: what is asked of the chain waits in memory until it has all been answered. */
 const READS_AT_ONCE = 16;
 /** Of one packet, together. */
 const MOST_ANSWER_BYTES = 32 * 1024 * 1024;
-/** Of all packets on this node. */
-const MOST_READS_WAITING = 4_000;
 
 /** Answers packets as JSON. Every call of a packet has its own answer: one that fails keeps none of the others. */
 export class PacketAnswerer {
-  private readsWaiting = 0;
+  private readonly room = new WaitingRoom();
 
   async answer(asking: Asking, body: unknown): Promise<string> {
     const { isBatch, items } = readPacket(body);
@@ -39,21 +38,22 @@ export class PacketAnswerer {
   }
 
   private async answerReads(asking: Asking, reads: readonly RpcItem[], answer: Answer): Promise<void> {
-    if (this.readsWaiting + reads.length > MOST_READS_WAITING) {
+    if (reads.length === 0) return;
+    const leave = this.room.enter(asking.principal.name, { reads: reads.length, bytes: asking.bytes });
+    if (leave === null) {
       for (const read of reads) answer(read, failureOf(tooManyReads(), asking.mask));
       return;
     }
-    this.readsWaiting += reads.length;
     try {
       await answerFewAtATime(asking, reads, answer);
     } finally {
-      this.readsWaiting -= reads.length;
+      leave();
     }
   }
 }
 
 function tooManyReads(): FencepostError {
-  const detail = "this node waits for too many answers of the chain already: ask again, and less often";
+  const detail = "too many reads wait for their answers on this node: ask again, and less often";
   return new FencepostError("QUEUE_FULL", detail, { retryAfterSeconds: 1 });
 }
 

@@ -4,6 +4,7 @@ import type { FencepostError } from "../../../domain/errors.ts";
 import type { Mask } from "../../../domain/mask.ts";
 import { forbidden, type Principal, type Scope } from "../../../domain/principal.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import type { ChainQuestions } from "./chain-questions.ts";
 
 /** What is to become of transactions that strangers signed. */
 export type ForeignRaw = "pass" | "refuse";
@@ -15,6 +16,10 @@ export interface Asking {
   readonly chainId: number;
   /** Whether this node has endpoints of that chain. */
   readonly servesChain: boolean;
+  /** To the chains: of all packets on this node. */
+  readonly questions: ChainQuestions;
+  /** Of the packet, as it arrived. */
+  readonly bytes: number;
   readonly clock: Clock;
   readonly mask: Mask;
   readonly checksum: Checksum;

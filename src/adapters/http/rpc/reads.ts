@@ -2,7 +2,6 @@
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { isWithin } from "../../../domain/principal.ts";
-import type { PassedAnswer } from "../../../ports/chain.ts";
 import { within } from "../../../ports/clock.ts";
 import { transactionView } from "../views.ts";
 import { type Asking, leftMs, requireScope } from "./asking.ts";
@@ -42,12 +41,7 @@ const LATE = new RpcFailure(UNAVAILABLE, "no answer in time: ask again, or for l
 
 async function pass(asking: Asking, { method, params }: RpcItem): Promise<RpcOutcome> {
   if (!mayPass(method)) return noSuchMethod(method);
-  return passed(await asking.api.askChain(asking.chainId, method, params));
-}
-
-function passed(answer: PassedAnswer): RpcOutcome {
-  if (answer.kind === "result") return result(answer.result);
-  return new RpcFailure(answer.code, answer.message, answer.data);
+  return (await asking.questions.ask(asking, method, params)).outcome;
 }
 
 /** In geth's words: clients that know another way look for them. */
@@ -77,12 +71,12 @@ async function accounts({ api, chainId, checksum, principal }: Asking): Promise<
 
 /** `pending` is the lane's next nonce: what stands in no node's pool yet counts. Every other block is the chain's to tell. */
 async function transactionCount(asking: Asking, item: RpcItem): Promise<RpcOutcome> {
-  const { api, chainId } = asking;
   const [address, tag] = listOf(item.params);
   const cursor = tag === "pending" && typeof address === "string" ? await cursorOf(asking, address) : null;
   if (cursor === null) return pass(asking, item);
-  if (cursor === "new") return passed(await api.askChain(chainId, item.method, [address, "latest"]));
-  const mined = await api.askChain(chainId, item.method, [address, "latest"]).catch(() => null);
+  const latest = asking.questions.ask(asking, item.method, [address, "latest"]);
+  if (cursor === "new") return (await latest).outcome;
+  const mined = (await latest.catch(() => null))?.answer;
   const count = mined?.kind === "result" ? Number(mined.result) : Number.NaN;
   return result(quantity(Math.max(cursor, Number.isSafeInteger(count) ? count : 0)));
 }
@@ -104,12 +98,12 @@ const OTHERS: ReadonlySet<FencepostError["code"]> = new Set(["UNKNOWN_SIGNER", "
 async function transactionByHash(asking: Asking, item: RpcItem): Promise<RpcOutcome> {
   const hash = hashIn(item);
   const { api, chainId } = asking;
-  const shown = await api.askChain(chainId, item.method, [hash]).catch((error: unknown) => error as Error);
-  if (!(shown instanceof Error) && shown.kind === "result" && shown.result !== null) return passed(shown);
+  const shown = await asking.questions.ask(asking, item.method, [hash]).catch((error: unknown) => error as Error);
+  if (!(shown instanceof Error) && shown.answer.kind === "result" && shown.answer.result !== null) return shown.outcome;
   const own = await api.signedAs(chainId, hash);
   if (own !== null) return result(own.transaction);
   if (shown instanceof Error) throw shown;
-  return passed(shown);
+  return shown.outcome;
 }
 
 /** By the hash of any attempt, or by the id that a send was answered with. */

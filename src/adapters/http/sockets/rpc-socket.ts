@@ -1,0 +1,188 @@
+/**
+ * One WebSocket at `/rpc`. What it says is asked as a `POST` of the same path would be, with the same headers: so each message
+ * is let in, limited and answered by the very same code, and a key that was deleted meanwhile has lost the socket with its
+ * next message or ping, whichever comes first. Here is only what HTTP does not have: subscriptions, and a connection that stays.
+ */
+import type { Clock } from "../../../ports/clock.ts";
+import { refusePacket } from "../rpc/answer-packet.ts";
+import { NO_SUCH_METHOD } from "../rpc/error-codes.ts";
+import type { Header } from "../rpc/head-announcer.ts";
+import { RpcFailure, type RpcItem, readPacket, result, writeAnswer } from "../rpc/packet.ts";
+import type { WebSocketLike } from "./ws-package.ts";
+
+export interface Posted {
+  readonly status: number;
+  readonly body: string;
+}
+
+export interface RpcSocketOptions {
+  readonly clock: Pick<Clock, "after">;
+  /** What a POST with this body is answered with. */
+  readonly post: (text: string) => Promise<Posted>;
+  /** The returned function ends it. */
+  readonly hearHeads: (listener: (header: Header) => void) => () => void;
+}
+
+const PING_EVERY_MS = 15_000;
+const MOST_SUBSCRIPTIONS = 32;
+/** While so much of what it said is not answered, no more is read from it. */
+const IN_HAND = { messages: 1_000, bytes: 8 * 1024 * 1024 };
+/** Of what was sent to it and not taken. */
+const MOST_BACKLOG_BYTES = 8 * 1024 * 1024;
+/** RFC 6455, 7.4.1. */
+const GOING_AWAY = 1001;
+const NOT_TEXT = 1003;
+const REFUSED = 1008;
+/** For the other side to answer that it closes. */
+const LAST_WORD_MS = 1_000;
+const LIMIT_EXCEEDED = -32005;
+/** Of whoever may be at `/rpc` at all. */
+export const STILL_ALLOWED = '{"jsonrpc":"2.0","id":0,"method":"eth_chainId"}';
+
+export class RpcSocket {
+  private readonly socket: WebSocketLike;
+  private readonly options: RpcSocketOptions;
+  private readonly subscriptions = new Map<string, () => void>();
+  private readonly inHand = { messages: 0, bytes: 0 };
+  private lastSubscription = 0;
+  private isAlive = true;
+  private isLeaving = false;
+  private isClosed = false;
+  private cancelPing: () => void = () => undefined;
+
+  constructor(socket: WebSocketLike, options: RpcSocketOptions, onClosed: () => void) {
+    this.socket = socket;
+    this.options = options;
+    socket.on("message", (data, isBinary) => {
+      if (isBinary) this.close(NOT_TEXT, "only text is understood");
+      else void this.answer(data.toString("utf8"));
+    });
+    socket.on("pong", () => {
+      this.isAlive = true;
+    });
+    // What is wrong with a frame, `ws` has told the other side; what is wrong with the connection ends it.
+    socket.on("error", () => socket.terminate());
+    socket.on("close", () => {
+      this.end();
+      onClosed();
+    });
+    this.pingLater();
+  }
+
+  /** Nothing more is read; what it has asked is answered, and then it is closed. */
+  leave(): void {
+    this.isLeaving = true;
+    this.pace();
+  }
+
+  terminate(): void {
+    this.socket.terminate();
+  }
+
+  private async answer(text: string): Promise<void> {
+    if (this.isClosed) return;
+    this.count(1, text.length);
+    const answer = await this.answerTo(text).catch(() => null);
+    if (answer !== null) this.send(answer);
+    else this.close(REFUSED, "not allowed any more, or something unforeseen happened");
+    this.count(-1, -text.length);
+  }
+
+  /** Null: it may say nothing here any more. */
+  private async answerTo(text: string): Promise<string | null> {
+    const { status, body } = await this.options.post(text);
+    if (status === 401 || status === 403) return null;
+    if (status !== 200) return refusePacket(JSON.parse(text), new RpcFailure(LIMIT_EXCEEDED, detailOf(body)));
+    const call = /"eth_(un)?subscribe"/.test(text) ? soleCall(text) : null;
+    // Over HTTP there is no such method, for who may read; who may not was told that.
+    if (call === null || !body.includes(`"code":${NO_SUCH_METHOD}`)) return body;
+    if (call.method === "eth_subscribe") return writeAnswer(call.id, this.subscribe(call));
+    return call.method === "eth_unsubscribe" ? writeAnswer(call.id, this.unsubscribe(call)) : body;
+  }
+
+  private subscribe({ params }: RpcItem) {
+    const [kind] = Array.isArray(params) ? params : [];
+    if (kind !== "newHeads") {
+      const named = JSON.stringify(kind ?? null).slice(0, 50);
+      return new RpcFailure(NO_SUCH_METHOD, `no ${named} subscription here: newHeads is the only one`);
+    }
+    if (this.subscriptions.size >= MOST_SUBSCRIPTIONS) {
+      return new RpcFailure(LIMIT_EXCEEDED, `a connection has at most ${MOST_SUBSCRIPTIONS} subscriptions`);
+    }
+    const id = `0x${(++this.lastSubscription).toString(16)}`;
+    const tell = (header: Header) => {
+      const params = { subscription: id, result: header };
+      this.send(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
+    };
+    this.subscriptions.set(id, this.options.hearHeads(tell));
+    return result(id);
+  }
+
+  private unsubscribe({ params }: RpcItem) {
+    const [id] = Array.isArray(params) ? params : [];
+    this.subscriptions.get(String(id))?.();
+    return result(this.subscriptions.delete(String(id)));
+  }
+
+  private send(text: string): void {
+    if (this.isClosed) return;
+    if (this.socket.bufferedAmount > MOST_BACKLOG_BYTES)
+      this.close(REFUSED, "it takes too long to read what it is sent");
+    else this.socket.send(text);
+  }
+
+  private count(messages: number, bytes: number): void {
+    this.inHand.messages += messages;
+    this.inHand.bytes += bytes;
+    this.pace();
+  }
+
+  private pace(): void {
+    const { messages, bytes } = this.inHand;
+    if (this.isClosed) return;
+    if (this.isLeaving && messages === 0) this.close(GOING_AWAY, "this node is leaving: connect again");
+    else if (this.isLeaving || messages >= IN_HAND.messages || bytes >= IN_HAND.bytes) this.socket.pause();
+    else this.socket.resume();
+  }
+
+  private pingLater(): void {
+    this.cancelPing = this.options.clock.after(PING_EVERY_MS, () => void this.ping());
+  }
+
+  private async ping(): Promise<void> {
+    if (!this.isAlive) return this.socket.terminate();
+    this.isAlive = false;
+    this.socket.ping();
+    this.pingLater();
+    const { status } = await this.options.post(STILL_ALLOWED).catch(() => ({ status: 503 }));
+    if (status === 401 || status === 403) this.close(REFUSED, "the API key is not valid any more");
+  }
+
+  private close(code: number, reason: string): void {
+    if (this.isClosed) return;
+    this.end();
+    this.socket.close(code, reason);
+    // Also what does not fit into the connection any more is given up then.
+    this.cancelPing = this.options.clock.after(LAST_WORD_MS, () => this.socket.terminate());
+    this.socket.resume();
+  }
+
+  private end(): void {
+    this.isClosed = true;
+    this.cancelPing();
+    for (const stop of this.subscriptions.values()) stop();
+    this.subscriptions.clear();
+  }
+}
+
+/** A subscription stands alone in its message: in a batch there is none. */
+function soleCall(text: string): RpcItem | null {
+  const { isBatch, items } = readPacket(JSON.parse(text));
+  const [call] = items;
+  return isBatch || call === undefined || "refused" in call ? null : call;
+}
+
+function detailOf(body: string): string {
+  const { detail } = JSON.parse(body) as { readonly detail?: unknown };
+  return typeof detail === "string" ? detail : "this node is too busy";
+}

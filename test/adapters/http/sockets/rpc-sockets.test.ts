@@ -1,0 +1,328 @@
+/** WebSockets at `/rpc`: who may open one, what it is answered, what it is told, and how it ends. */
+import { once } from "node:events";
+import { request } from "node:http";
+import { connect } from "node:net";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { ApiKey, HttpServerOptions } from "../../../../src/adapters/http/options.ts";
+import { createHttpServer, type HttpServer } from "../../../../src/adapters/http/server.ts";
+import type { FencepostApi } from "../../../../src/application/api.ts";
+import type { Principal } from "../../../../src/domain/principal.ts";
+import { createManualClock } from "../../../doubles/manual-clock.ts";
+import { deferred } from "../../../support/deferred.ts";
+import { httpOptions } from "../../../support/http-app.ts";
+import { TestSocket } from "../../../support/rpc-socket.ts";
+
+const servers: HttpServer[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close(0)));
+});
+
+const hashOf = (n: number, branch = 0) => `0x${(branch * 1_000_000 + n).toString(16).padStart(64, "0")}`;
+const header = (n: number, branch = 0, parent = hashOf(n - 1, branch)) => ({
+  ...{ number: `0x${n.toString(16)}`, hash: hashOf(n, branch), parentHash: parent, transactions: [hashOf(77)] },
+});
+
+/** A chain whose blocks the test puts there. */
+class Blocks {
+  asked = 0;
+  readonly all = new Map<string, ReturnType<typeof header>>();
+  latest = header(1);
+
+  add(block: ReturnType<typeof header>): void {
+    this.all.set(block.hash, block);
+    this.latest = block;
+  }
+
+  readonly askChain: FencepostApi["askChain"] = async (_, method, params) => {
+    const [name] = params as readonly [string];
+    this.asked++;
+    if (method === "eth_getBlockByNumber") return { kind: "result", result: this.latest };
+    if (method === "eth_getBlockByHash") return { kind: "result", result: this.all.get(name) ?? null };
+    return { kind: "result", result: "0x9" };
+  };
+}
+
+const key = (name: string, more: Partial<ApiKey> = {}): ApiKey => ({
+  name,
+  secret: `${name}-0123456789abcdef`,
+  ...more,
+});
+const as = (name: string) => ({ authorization: `Bearer ${name}-0123456789abcdef` });
+const chains = [{ chainId: 1, reachable: true, head: 1, signersAway: 0 }];
+const readiness = async () => ({ ready: true, database: true, chains, draining: false });
+
+async function serve(script: Partial<FencepostApi> = {}, options: Partial<HttpServerOptions> & Sockets = {}) {
+  const clock = createManualClock();
+  const server = createHttpServer({ ...httpOptions({ readiness, ...script }, { clock }), ...options });
+  servers.push(server);
+  const { url } = await server.listen("127.0.0.1", 0);
+  return { server, url, rpc: `${url}/rpc`, clock };
+}
+type Sockets = Pick<Parameters<typeof createHttpServer>[0], "loadUpgrader">;
+
+/** What a request that asks for a WebSocket is told instead of one. */
+async function refusal(url: string, headers: Readonly<Record<string, string>> = {}) {
+  const upgrade = {
+    ...{ connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13" },
+    "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+  };
+  const asked = request(url, { headers: { ...upgrade, ...headers } }).end();
+  asked.on("upgrade", (_, socket) => void socket.destroy(new Error("it was let in")));
+  const [response] = await once(asked, "response");
+  let body = "";
+  for await (const chunk of response) body += chunk;
+  return { status: response.statusCode as number, body };
+}
+
+describe("a WebSocket at /rpc", () => {
+  it("is answered as a POST is: reads, batches, mistakes", async () => {
+    const { rpc } = await serve(new Blocks());
+    const socket = await TestSocket.open(rpc);
+    expect(await socket.call("eth_chainId")).toMatchObject({ result: "0x1" });
+    expect(await socket.call("eth_gasPrice")).toMatchObject({ result: "0x9" });
+    expect(await socket.call("personal_sign")).toMatchObject({ error: { code: -32601 } });
+    socket.say("{");
+    expect((await socket.until(({ error }) => error?.code === -32700)).id).toBeNull();
+    socket.say(JSON.stringify([1, 2].map((id) => ({ jsonrpc: "2.0", id: `b${id}`, method: "eth_chainId" }))));
+    expect(await socket.until((said) => Array.isArray(said))).toMatchObject([{ id: "b1" }, { id: "b2" }]);
+  });
+
+  it("is of the chain in its path, and of no other", async () => {
+    const { rpc } = await serve();
+    expect(await (await TestSocket.open(`${rpc}/1`)).call("eth_chainId")).toMatchObject({ result: "0x1" });
+    expect((await refusal(`${rpc}/5`)).status).toBe(400);
+    expect((await refusal(`${rpc}/mainnet`)).status).toBe(400);
+  });
+
+  it("asks for a key as a POST does, also for the one in a path", async () => {
+    const options = { apiKeys: [key("shop"), key("signs", { scopes: ["sign"] })] };
+    const { rpc } = await serve({}, options);
+    expect((await refusal(rpc)).status).toBe(401);
+    expect((await refusal(rpc, as("nobody"))).status).toBe(401);
+    expect((await refusal(rpc, as("signs"))).status).toBe(403);
+    expect(await (await TestSocket.open(rpc, as("shop"))).call("eth_chainId")).toMatchObject({ result: "0x1" });
+    const inPath = `/key/${key("shop").secret}`;
+    expect((await refusal(`${rpc}${inPath}`)).status).toBe(404);
+    const open = await serve({}, { ...options, rpc: { foreignRaw: "refuse", keyInPath: true } });
+    const socket = await TestSocket.open(`${open.rpc}${inPath}`);
+    expect(await socket.call("eth_chainId")).toMatchObject({ result: "0x1" });
+  });
+
+  it("is not for pages of other sites, nor under a name that is not the node's", async () => {
+    const { rpc } = await serve({}, { wire: { hosts: { own: ["127.0.0.1"] }, origins: ["https://wallet.example"] } });
+    expect((await refusal(rpc, { origin: "https://evil.example" })).status).toBe(403);
+    expect((await refusal(rpc, { origin: "null" })).status).toBe(403);
+    expect((await refusal(rpc, { host: "evil.example" })).status).toBe(403);
+    const socket = await TestSocket.open(rpc, { origin: "https://wallet.example" });
+    expect(await socket.call("eth_chainId")).toMatchObject({ result: "0x1" });
+  });
+
+  it("is lost with its key: with the next message, or with the next ping", async () => {
+    const known = new Map<string, Principal>();
+    const found = { name: "shop", scopes: new Set(["read"]), signers: null, chains: null };
+    const liveKeys = { find: () => known.get("shop") ?? null };
+    known.set("shop", { ...found, createsPerSecond: null, queueShare: null } as Principal);
+    const { rpc, clock } = await serve(new Blocks(), { apiKeys: [], liveKeys });
+    const [speaking, silent] = [await TestSocket.open(rpc, as("shop")), await TestSocket.open(rpc, as("shop"))];
+    expect(await speaking.call("eth_gasPrice")).toMatchObject({ result: "0x9" });
+    known.clear();
+    speaking.say(JSON.stringify({ jsonrpc: "2.0", id: 7, method: "eth_gasPrice" }));
+    expect((await speaking.closed).code).toBe(1008);
+    expect(speaking.heard.some(({ id }) => id === 7)).toBe(false);
+    await clock.advance(15_000);
+    expect((await silent.closed).code).toBe(1008);
+  });
+
+  it("is refused where the package that it takes is not installed, with what to do", async () => {
+    const { rpc } = await serve({}, { loadUpgrader: async () => null });
+    const { status, body } = await refusal(rpc);
+    expect([status, JSON.parse(body).detail]).toEqual([503, expect.stringContaining("npm install ws")]);
+  });
+
+  it("is one of so many: of one key, and of the node", async () => {
+    const { rpc } = await serve({}, { apiKeys: [key("busy"), key("calm")] });
+    const open = await Promise.all(Array.from({ length: 64 }, () => TestSocket.open(rpc, as("busy"))));
+    expect((await refusal(rpc, as("busy"))).status).toBe(503);
+    await TestSocket.open(rpc, as("calm"));
+    open[0]?.close();
+    await open[0]?.closed;
+    await vi.waitFor(() => TestSocket.open(rpc, as("busy")));
+  });
+
+  it("is nothing that other paths have, and a request that offers HTTP/2 is answered as if it did not", async () => {
+    const create = vi.fn(async () => Promise.reject(new Error("the body arrived")));
+    const { url } = await serve({ create });
+    expect((await refusal(`${url}/healthz`)).status).toBe(200);
+    expect((await refusal(`${url}/api/v1/tx`)).status).not.toBe(101);
+    const body = JSON.stringify({ chainId: 1 });
+    const offer = {
+      connection: "Upgrade, HTTP2-Settings",
+      upgrade: "h2c",
+      "http2-settings": "AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA",
+    };
+    const length = String(Buffer.byteLength(body));
+    const headers = { ...offer, "content-type": "application/json", "content-length": length };
+    const asked = request(`${url}/api/v1/tx`, { method: "POST", headers });
+    asked.flushHeaders();
+    asked.end(body);
+    const [response] = await once(asked, "response");
+    response.resume();
+    expect([response.statusCode, create.mock.calls.length]).toEqual([500, 1]);
+  });
+});
+
+describe("a subscription", () => {
+  const heads = (socket: TestSocket, id: unknown) =>
+    socket.heard.flatMap(({ params }) => (params && params.subscription === id ? [params.result.hash] : []));
+
+  async function subscribed(blocks = new Blocks(), headers: Readonly<Record<string, string>> = {}) {
+    const served = await serve(blocks);
+    const socket = await TestSocket.open(served.rpc, headers);
+    const { result: id } = await socket.call("eth_subscribe", ["newHeads"]);
+    const until = (hash: string) =>
+      socket.until(({ params }) => params?.result.hash === hash && params.subscription === id);
+    return { ...served, blocks, socket, id, until };
+  }
+
+  it("to newHeads is told of each block once, in order, also of those between two looks, without their bodies", async () => {
+    const { blocks, clock, socket, id, until } = await subscribed();
+    blocks.add(header(2));
+    await clock.advance(1_000);
+    expect((await until(hashOf(2))).params?.result).toEqual({ number: "0x2", hash: hashOf(2), parentHash: hashOf(1) });
+    for (const n of [3, 4, 5]) blocks.add(header(n));
+    await clock.advance(1_000);
+    await until(hashOf(5));
+    await clock.advance(3_000);
+    expect(heads(socket, id)).toEqual([2, 3, 4, 5].map((n) => hashOf(n)));
+  });
+
+  it("to newHeads is told of the blocks of another branch after a reorg", async () => {
+    const { blocks, clock, socket, id, until } = await subscribed();
+    for (const n of [2, 3]) {
+      blocks.add(header(n));
+      await clock.advance(1_000);
+    }
+    blocks.add(header(3, 7, hashOf(2)));
+    blocks.add(header(4, 7));
+    await clock.advance(1_000);
+    await until(hashOf(4, 7));
+    expect(heads(socket, id)).toEqual([hashOf(2), hashOf(3), hashOf(3, 7), hashOf(4, 7)]);
+  });
+
+  it("asks the chain once for all of them, and for nothing when the last has ended", async () => {
+    const { blocks, clock, socket, rpc, id } = await subscribed();
+    const other = await TestSocket.open(rpc);
+    const { result: second } = await other.call("eth_subscribe", ["newHeads"]);
+    blocks.asked = 0;
+    await clock.advance(5_000);
+    expect(blocks.asked).toBe(5);
+    expect(await socket.call("eth_unsubscribe", [id])).toMatchObject({ result: true });
+    expect(await socket.call("eth_unsubscribe", [id])).toMatchObject({ result: false });
+    blocks.add(header(2));
+    await clock.advance(1_000);
+    await other.until(({ params }) => params?.subscription === second);
+    expect(heads(socket, id)).toEqual([]);
+    other.close();
+    await other.closed;
+    await vi.waitFor(() => expect(clock.armedTimers).toBe(1));
+    blocks.asked = 0;
+    await clock.advance(5_000);
+    expect(blocks.asked).toBe(0);
+  });
+
+  it("outlives a chain that does not answer, or answers with anything but a block", async () => {
+    const blocks = new Blocks();
+    const { clock, socket, id, until } = await subscribed(blocks);
+    const sound = blocks.latest;
+    for (const odd of [null, "0x", {}, { hash: "0x1", parentHash: 7 }]) {
+      blocks.latest = odd as unknown as typeof sound;
+      await clock.advance(1_000);
+    }
+    blocks.add(header(2));
+    await clock.advance(1_000);
+    await until(hashOf(2));
+    expect(heads(socket, id)).toEqual([hashOf(2)]);
+  });
+
+  it("to anything else is refused, as is one too many, one in a batch, and one of a key that may not read", async () => {
+    const { socket } = await subscribed();
+    for (const kind of ["logs", "newPendingTransactions", "syncing", 7, null])
+      expect(await socket.call("eth_subscribe", [kind])).toMatchObject({ error: { code: -32601 } });
+    for (let n = 1; n < 32; n++) expect((await socket.call("eth_subscribe", ["newHeads"])).error).toBeUndefined();
+    expect(await socket.call("eth_subscribe", ["newHeads"])).toMatchObject({ error: { code: -32005 } });
+    socket.say(JSON.stringify([{ jsonrpc: "2.0", id: "in", method: "eth_subscribe", params: ["newHeads"] }]));
+    expect(await socket.until((said) => Array.isArray(said))).toMatchObject([{ error: { code: -32601 } }]);
+    const { rpc } = await serve(new Blocks(), { apiKeys: [key("sender", { scopes: ["submit"] })] });
+    const sender = await TestSocket.open(rpc, as("sender"));
+    expect(await sender.call("eth_subscribe", ["newHeads"])).toMatchObject({ error: { code: 4100 } });
+  });
+});
+
+describe("a WebSocket that is open", () => {
+  it("is closed when the node leaves, after what it has asked was answered; and none is opened then", async () => {
+    const answer = deferred();
+    const began = deferred();
+    const askChain: FencepostApi["askChain"] = async () => {
+      began.resolve();
+      await answer.promise;
+      return { kind: "result", result: "0x5" };
+    };
+    const { server, rpc } = await serve({ askChain });
+    const [asking, idle] = [await TestSocket.open(rpc), await TestSocket.open(rpc)];
+    const asked = asking.call("eth_gasPrice");
+    await began.promise;
+    server.drain();
+    expect((await idle.closed).code).toBe(1001);
+    expect((await refusal(rpc)).status).toBe(503);
+    answer.resolve();
+    expect(await asked).toMatchObject({ result: "0x5" });
+    expect((await asking.closed).code).toBe(1001);
+    await server.close();
+  });
+
+  it("keeps no node from closing", async () => {
+    const began = deferred();
+    const askChain: FencepostApi["askChain"] = () => {
+      began.resolve();
+      return new Promise(() => undefined);
+    };
+    const { server, rpc, clock } = await serve({ askChain });
+    const socket = await TestSocket.open(rpc);
+    socket.say(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_gasPrice" }));
+    await began.promise;
+    const closing = server.close(50);
+    await clock.advance(50);
+    await closing;
+    expect((await socket.closed).code).toBe(1006);
+  });
+
+  it("is given up where the other side is gone without a word", async () => {
+    const { rpc, clock } = await serve();
+    const { hostname, port } = new URL(rpc);
+    const silent = connect(Number(port), hostname);
+    const lines = [
+      "GET /rpc HTTP/1.1",
+      "host: x",
+      "connection: Upgrade",
+      "upgrade: websocket",
+      "sec-websocket-version: 13",
+    ];
+    silent.write(`${[...lines, "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ=="].join("\r\n")}\r\n\r\n`);
+    const [head] = await once(silent, "data");
+    expect(String(head)).toMatch(/^HTTP\/1.1 101 /);
+    silent.resume();
+    await clock.advance(15_000);
+    await clock.advance(15_000);
+    await once(silent, "close");
+  });
+
+  it("is closed where it sends what is not text, or too much at once", async () => {
+    const { rpc } = await serve();
+    const binary = await TestSocket.open(rpc);
+    binary.say(new Uint8Array([1, 2, 3]));
+    expect((await binary.closed).code).toBe(1003);
+    const large = await TestSocket.open(rpc);
+    large.say(`"${"0".repeat(8 * 1024 * 1024)}"`);
+    expect((await large.closed).code).toBe(1009);
+  });
+});

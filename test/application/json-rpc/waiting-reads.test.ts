@@ -1,0 +1,225 @@
+/** Reads of a chain that is slower than callers ask it: what waits, what is asked once for many, and who is refused. */
+import { afterEach, describe, expect, it } from "vitest";
+import type { ApiKey } from "../../../src/adapters/http/options.ts";
+import type { PassedAnswer } from "../../../src/ports/chain.ts";
+import { call, type RpcAnswer, RpcFace } from "../../support/json-rpc.ts";
+import { CHAIN_ID, World, type WorldNode } from "../../support/world.ts";
+
+let world: World;
+let entry: WorldNode;
+let rpc: RpcFace;
+afterEach(() => world.close());
+
+/** A question that the chain has heard and not answered yet. */
+interface Put {
+  readonly method: string;
+  readonly params: unknown;
+  answer(result: unknown): void;
+}
+
+/** As many at once as are put to a chain: of one key, and of all. */
+const OF_ONE_KEY = 12;
+const OF_ALL = 16;
+
+const KEYS: readonly ApiKey[] = ["busy", "calm", "third"].map((name) => ({ name, secret: `${name}-0123456789abcdef` }));
+const as = (name: string) => ({ headers: { authorization: `Bearer ${name}-0123456789abcdef` } });
+const nth = (n: number) => `0x${n.toString(16)}`;
+
+let put: Put[];
+
+async function start(apiKeys: readonly ApiKey[] | "none" = "none"): Promise<void> {
+  world = new World();
+  entry = await world.startNode();
+  rpc = new RpcFace(world, entry, { apiKeys });
+  put = [];
+  entry.rpc.passOn = (method, params) =>
+    new Promise<PassedAnswer>((resolve) => {
+      put.push({ method, params, answer: (result) => resolve({ kind: "result", result }) });
+    });
+}
+
+/** What was read, once everything that can happen without time has happened. */
+async function read(method: string, params: readonly unknown[], key?: string): Promise<RpcAnswer> {
+  const { text } = await rpc.post(call(method, params), key === undefined ? {} : as(key));
+  return JSON.parse(text) as RpcAnswer;
+}
+
+const block = (n: number, key?: string) => read("eth_getBlockByNumber", [nth(n), false], key);
+const asked = (n: number) => world.until(() => put.length >= n, 1_000);
+const takeAll = () => put.splice(0);
+/** What was asked before has come in: a later request has been answered. */
+const arrived = (key?: string) => rpc.call("eth_chainId", [], key === undefined ? {} : as(key));
+
+describe("of questions to a chain", () => {
+  it("so many are under way at once; the others wait, and equal ones of those are asked as one", async () => {
+    await start();
+    const reads = Array.from({ length: 300 }, (_, at) => block(at % 3));
+    await arrived();
+    const first = takeAll();
+    expect(first).toHaveLength(OF_ONE_KEY);
+    for (const each of first) each.answer("then");
+    await asked(3);
+    expect(put.map(({ params }) => (params as readonly unknown[])[0])).toEqual(
+      expect.arrayContaining([nth(0), nth(1), nth(2)]),
+    );
+    expect(put).toHaveLength(3);
+    for (const each of takeAll()) each.answer("now");
+    const results = (await world.settle(Promise.all(reads))).map(({ result }) => result);
+    expect(results.filter((result) => result === "now")).toHaveLength(300 - OF_ONE_KEY);
+    expect(put).toEqual([]);
+  });
+
+  it("none is answered by one that was put before it was asked: who has sent something finds it in what it reads", async () => {
+    await start();
+    const before = block(1);
+    await asked(1);
+    const [old] = takeAll();
+    await rpc.send();
+    const after = block(1);
+    await asked(1);
+    old?.answer("before the send");
+    expect((await world.settle(before)).result).toBe("before the send");
+    for (const each of takeAll()) each.answer("after the send");
+    expect((await world.settle(after)).result).toBe("after the send");
+  });
+
+  it("nor where every place is taken, by questions that are equal to it", async () => {
+    await start();
+    const before = Array.from({ length: OF_ONE_KEY }, () => block(1));
+    await asked(OF_ONE_KEY);
+    const old = takeAll();
+    const after = block(1);
+    await arrived();
+    for (const each of old) each.answer("before");
+    expect(new Set((await world.settle(Promise.all(before))).map(({ result }) => result))).toEqual(new Set(["before"]));
+    await asked(1);
+    for (const each of takeAll()) each.answer("after");
+    expect((await world.settle(after)).result).toBe("after");
+  });
+
+  it("those of two keys are never one", async () => {
+    await start(KEYS);
+    const full = Array.from({ length: OF_ALL }, (_, at) => block(100 + at, at < OF_ONE_KEY ? "third" : "busy"));
+    await asked(OF_ALL);
+    const reads = [block(1, "busy"), block(1, "calm"), block(1, "busy")];
+    await arrived("busy");
+    for (const each of takeAll()) each.answer("full");
+    await world.settle(Promise.all(full));
+    await asked(2);
+    expect(put).toHaveLength(2);
+    for (const [at, each] of takeAll().entries()) each.answer(at);
+    const [busy, calm, again] = (await world.settle(Promise.all(reads))).map(({ result }) => result);
+    expect(busy).toBe(again);
+    expect(busy).not.toBe(calm);
+  });
+
+  it("no key's keep another's waiting: it finds a place at once, and takes turns", async () => {
+    await start(KEYS);
+    const busy = Array.from({ length: 200 }, (_, at) => block(at, "busy"));
+    await asked(OF_ONE_KEY);
+    const calm = Array.from({ length: 8 }, (_, at) => block(1_000 + at, "calm"));
+    await asked(OF_ALL);
+    const ofCalm = () => put.filter(({ params }) => Number((params as readonly string[])[0]) >= 1_000).length;
+    expect([put.length, ofCalm()]).toEqual([OF_ALL, OF_ALL - OF_ONE_KEY]);
+    for (const each of takeAll()) each.answer("first");
+    await asked(OF_ALL);
+    expect(ofCalm()).toBe(4);
+    const all = world.settle(Promise.all([...busy, ...calm]));
+    await answerEverything(all);
+    expect((await all).every(({ error }) => error === undefined)).toBe(true);
+  });
+
+  it("those that nobody waits for any more are not put", async () => {
+    await start();
+    const hung = Array.from({ length: 40 }, (_, at) => block(at));
+    await asked(OF_ONE_KEY);
+    const answers = await world.settle(Promise.all(hung));
+    expect(new Set(answers.map(({ error }) => error?.code))).toEqual(new Set([-32002]));
+    const late = block(7);
+    await arrived();
+    for (const each of takeAll()) each.answer("late");
+    await asked(1);
+    expect(put).toHaveLength(1);
+    for (const each of takeAll()) each.answer("again");
+    expect((await world.settle(late)).result).toBe("again");
+  });
+
+  it("a failure is told to all who share it, and takes no place for ever", async () => {
+    await start();
+    entry.rpc.passOn = async () => {
+      throw new Error("a mistake of ours");
+    };
+    const answers = await world.settle(Promise.all(Array.from({ length: 60 }, (_, at) => block(at % 2))));
+    expect(new Set(answers.map(({ error }) => error?.code))).toEqual(new Set([-32603]));
+    entry.rpc.passOn = async () => ({ kind: "error", code: 3, message: "execution reverted", data: "0x08" });
+    const reverted = await world.settle(Promise.all(Array.from({ length: 60 }, () => block(1))));
+    expect(new Set(reverted.map(({ error }) => JSON.stringify(error)))).toEqual(
+      new Set(['{"code":3,"message":"execution reverted","data":"0x08"}']),
+    );
+  });
+
+  it.each([
+    ["an answer", "result"],
+    ["what a call reverted with", "error"],
+  ] as const)("%s that is large is not written out for all who share it at the same moment", async (_, kind) => {
+    await start();
+    const large = "0".repeat(3 * 1024 * 1024);
+    const full = Array.from({ length: OF_ONE_KEY }, (_, at) => block(100 + at));
+    await asked(OF_ONE_KEY);
+    const many = Array.from({ length: 5 }, () => block(1));
+    await arrived();
+    let times = 0;
+    const early = takeAll();
+    entry.rpc.passOn = async () => {
+      times++;
+      if (kind === "result") return { kind, result: large };
+      return { kind, code: 3, message: "execution reverted", data: large };
+    };
+    for (const each of early) each.answer("early");
+    await world.settle(Promise.all(full));
+    const answers = await world.settle(Promise.all(many));
+    expect(answers.every(({ result, error }) => (result ?? error?.data) === large)).toBe(true);
+    // Eight mebibytes hold two of them; the other three ask again, for which there are places now.
+    expect(times).toBe(4);
+  });
+
+  it("those to a chain that is not served are refused, and are kept nowhere", async () => {
+    await start();
+    const answer = await world.settle(rpc.post(call("eth_blockNumber"), { url: `/rpc/${CHAIN_ID + 1}` }));
+    expect((JSON.parse(answer.text) as RpcAnswer).error?.code).toBe(4901);
+  });
+});
+
+describe("where more reads wait than there is room for", () => {
+  /** Twelve of them leave no room. */
+  const large = (n: number, key: string) => read("eth_call", [{ data: `${nth(n)}${"0".repeat(8_300_000)}` }], key);
+  const codesOf = async (reads: readonly Promise<RpcAnswer>[]) =>
+    (await Promise.all(reads)).map(({ error }) => error?.code ?? null);
+
+  it("who has more than its share is refused, with a code that reads may be repeated after; nobody else is", async () => {
+    await start(KEYS);
+    const busy = Array.from({ length: 12 }, (_, at) => large(at, "busy"));
+    await asked(OF_ONE_KEY);
+    expect(await world.settle(codesOf([large(12, "busy")]))).toEqual([-32005]);
+    const calm = [large(0, "calm"), large(1, "calm")];
+    await asked(OF_ONE_KEY + 2);
+    for (const each of takeAll()) each.answer("0x");
+    expect(new Set(await world.settle(codesOf([...busy, ...calm])))).toEqual(new Set([null]));
+    const again = large(12, "busy");
+    await asked(1);
+    for (const each of takeAll()) each.answer("0x");
+    expect(await world.settle(codesOf([again]))).toEqual([null]);
+  });
+});
+
+/** One after the other, as they come, until nobody waits. */
+async function answerEverything(all: Promise<unknown>): Promise<void> {
+  let done = false;
+  void all.finally(() => {
+    done = true;
+  });
+  while (!done) {
+    for (const each of takeAll()) each.answer("then");
+    await world.until(() => done || put.length > 0, 10_000);
+  }
+}

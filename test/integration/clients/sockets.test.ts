@@ -1,0 +1,71 @@
+/** viem and ethers, unchanged, over a WebSocket at `/rpc` as their only provider: `npm run test:clients`. */
+import { WebSocketProvider } from "ethers";
+import { createPublicClient, createWalletClient, webSocket } from "viem";
+import { hardhat } from "viem/chains";
+import { describe, expect } from "vitest";
+import { audit, untilSettled } from "../../support/audit.ts";
+import { BLOCK_TIME_MS, it, RECIPIENT, SIGNER } from "../../support/integration.ts";
+
+const TIMEOUT_MS = 300_000;
+const AT_ONCE = 200;
+const DEARER = { reason: "test", maxFeePerGas: "90000000000", maxPriorityFeePerGas: "50000000000" };
+const socketOf = (url: string) => `${url.replace(/^http/, "ws")}/rpc`;
+
+describe("over a WebSocket, a node's /rpc", { timeout: TIMEOUT_MS }, () => {
+  it("serves viem: 200 at once, blocks, and what replaced a transaction", async ({ edr, nodes, database }) => {
+    const { url, client } = await nodes.start(edr.url);
+    const transport = webSocket(socketOf(url));
+    const wallet = createWalletClient({ chain: hardhat, transport, account: SIGNER });
+    const reader = createPublicClient({ chain: hardhat, transport });
+    const seen: bigint[] = [];
+    const unwatch = reader.watchBlockNumber({ onBlockNumber: (number) => void seen.push(number) });
+    const send = (value: bigint) => wallet.sendTransaction({ to: RECIPIENT, value });
+    const hashes = await Promise.all(Array.from({ length: AT_ONCE }, () => send(1n)));
+    const receipts = await Promise.all(hashes.map((hash) => reader.waitForTransactionReceipt({ hash })));
+    expect(new Set(receipts.map(({ transactionHash }) => transactionHash)).size).toBe(AT_ONCE);
+    expect(receipts.every(({ status }) => status === "success")).toBe(true);
+    unwatch();
+    expect(seen.length).toBeGreaterThan(5);
+    expect(seen).toEqual(seen.map((_, at) => (seen[0] as bigint) + BigInt(at)));
+
+    await edr.rpc("evm_setIntervalMining", [0]);
+    const slow = await send(2n);
+    const { items } = await client.list({ txHash: slow });
+    const replacing = reader.waitForTransactionReceipt({ hash: slow });
+    await client.reprice(items[0]?.txId ?? "", DEARER);
+    await edr.rpc("evm_setIntervalMining", [BLOCK_TIME_MS]);
+    const replaced = await replacing;
+    expect([replaced.status, replaced.transactionHash === slow]).toEqual(["success", false]);
+    (await transport({ chain: hardhat }).value?.getRpcClient())?.close();
+    await untilSettled(database, AT_ONCE + 1);
+    await audit({ database, rpcUrl: edr.url });
+  });
+
+  it("serves ethers: 200 at once, blocks, and what replaced a transaction", async ({ edr, nodes, database }) => {
+    const { url, client } = await nodes.start(edr.url);
+    const provider = new WebSocketProvider(socketOf(url), undefined, { cacheTimeout: -1 });
+    const signer = await provider.getSigner(SIGNER);
+    const seen: number[] = [];
+    await provider.on("block", (number: number) => void seen.push(number));
+    const send = (value: bigint) => signer.sendTransaction({ to: RECIPIENT, value });
+    const sent = await Promise.all(Array.from({ length: AT_ONCE }, () => send(1n)));
+    const receipts = await Promise.all(sent.map((each) => each.wait()));
+    expect(new Set(receipts.map((receipt) => receipt?.hash)).size).toBe(AT_ONCE);
+    expect(receipts.every((receipt) => receipt?.status === 1)).toBe(true);
+    expect(seen.length).toBeGreaterThan(5);
+
+    await edr.rpc("evm_setIntervalMining", [0]);
+    const slow = await send(2n);
+    const { items } = await client.list({ txHash: slow.hash });
+    const waiting = slow.wait().catch((error: unknown) => error);
+    await client.reprice(items[0]?.txId ?? "", DEARER);
+    await edr.rpc("evm_setIntervalMining", [BLOCK_TIME_MS]);
+    expect(await waiting).toMatchObject({ code: "TRANSACTION_REPLACED", receipt: { status: 1 } });
+    await provider.removeAllListeners();
+    // It ends its subscriptions in the background, and reports it where that is cut short.
+    await provider.send("eth_chainId", []);
+    await provider.destroy();
+    await untilSettled(database, AT_ONCE + 1);
+    await audit({ database, rpcUrl: edr.url });
+  });
+});
