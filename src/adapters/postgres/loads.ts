@@ -6,11 +6,13 @@ import type {
   ExistingTransaction,
   IntakeRow,
   LaneStore,
+  SpentRequest,
   StoredPayload,
   TrackedRecord,
 } from "../../ports/lane-store.ts";
 import { laneOf, recordset, withLane, withPayload } from "./columns.ts";
 import { chainIds, pooledKeys, requestKeys, signers } from "./commit/lookup.ts";
+import { inLane, inPool, SpentRequests, spentKeys } from "./commit/spent-requests.ts";
 import { attemptOf, groupByTransaction, holeOf, receiptsOf, timesOf } from "./rows.ts";
 import { ask, type Reading } from "./session/connections.ts";
 import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "./statements/attempt.ts";
@@ -22,6 +24,7 @@ import { readCharges } from "./statements/policy.ts";
 import { findPooled } from "./statements/pool-choice.ts";
 import { type ReceiptRow, readReceipts, readTrackedReceipts, readWatchedBlocks } from "./statements/receipt.ts";
 import { findOpenReservations } from "./statements/reservation.ts";
+import { findSpent } from "./statements/spent-request.ts";
 import {
   findRequests,
   findWatched,
@@ -139,22 +142,33 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
       if (requests.length === 0) return [];
       const wanted = new Set(requests.map(({ lane, requestId }) => requestKey(lane, requestId)));
       const ids = [...new Set(requests.map(({ requestId }) => requestId))];
-      const [stored, waiting] = await reading.read((run) =>
+      const [stored, waiting, gone] = await reading.read((run) =>
         Promise.all([
           run(findRequests, requestKeys(requests)),
           run(findWaitingRequests, [ids, signers(asked.map(({ lane }) => lane))]),
+          run(findSpent, spentKeys(requests.map(inLane))),
         ]),
       );
-      const found: ExistingTransaction[] = [];
+      const found: (ExistingTransaction | SpentRequest)[] = [];
       // Each key is deleted as it is found: the first row of it wins.
       for (const row of [...stored, ...waiting]) {
         if (wanted.delete(requestKey(row, row.requestId ?? ""))) found.push(withLane(row));
+      }
+      const spent = new SpentRequests(gone);
+      for (const request of requests) {
+        const isKept = !wanted.has(requestKey(request.lane, request.requestId));
+        if (!isKept && spent.of(inLane(request)) !== null) found.push({ spent: true, ...request });
       }
       return found;
     },
     async findPooled(asked) {
       if (asked.length === 0) return [];
-      return (await ask(reading, findPooled, pooledKeys(asked))).map(withLane);
+      const [rows, gone] = await reading.read((run) =>
+        Promise.all([run(findPooled, pooledKeys(asked)), run(findSpent, spentKeys(asked.map(inPool)))]),
+      );
+      const spent = new SpentRequests(gone);
+      const left = asked.filter((each) => spent.of(inPool(each)) !== null);
+      return [...rows.map(withLane), ...left.map(({ chainId, pool, requestId }) => ({ spent: true as const, chainId, pool, requestId }))];
     },
     async queues(lanes) {
       if (lanes.length === 0) return [];

@@ -1,5 +1,6 @@
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
+import { isSpent } from "../../domain/ledger/index.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { AskedOfPool, LaneStore } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
@@ -50,7 +51,7 @@ export async function transactionByRequest(
 
 async function ofPool({ store }: TransactionQueryPorts, asked: AskedOfPool): Promise<TransactionRecord | null> {
   const [found] = await store.findPooled([asked]);
-  return found === undefined ? null : store.transaction(found.txId);
+  return found === undefined || isSpent(found) ? null : store.transaction(found.txId);
 }
 
 export async function transactions(

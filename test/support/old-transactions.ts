@@ -1,0 +1,50 @@
+import type pg from "pg";
+import { createUuidSequence } from "../../src/adapters/system/entropy.ts";
+import type { Fence, Lane } from "../../src/domain/lane.ts";
+import type { PreparedIntent } from "../../src/domain/transaction.ts";
+import type { LaneStore } from "../../src/ports/lane-store.ts";
+import { AT, anIntent, apply, commitOne, type IntentWishes, mine, step } from "./lane-samples.ts";
+
+export const DAY_MS = 86_400_000;
+/** How long ago the old ones were made. */
+export const OLD_DAYS = 100;
+
+const oldUuid = createUuidSequence(
+  () => Date.now() - OLD_DAYS * DAY_MS,
+  (bytes) => crypto.getRandomValues(bytes),
+);
+
+/** Its id says that it was made long ago. */
+export function anOldIntent(lane: Lane, wishes: IntentWishes = {}): PreparedIntent {
+  return { ...anIntent(lane, wishes), txId: oldUuid() };
+}
+
+/** Confirmed, and past its watch; its id says that it was made long ago, its rows do not yet. */
+export async function anOldTransaction(
+  store: Pick<LaneStore, "commit">,
+  fence: Fence,
+  intent: PreparedIntent = anOldIntent(fence.lane),
+): Promise<PreparedIntent> {
+  await confirmOld(store, fence, intent);
+  await commitOne(store, { kind: "unwatch", fence, throughBlock: 100 });
+  return intent;
+}
+
+/** Confirmed, and still watched. */
+export async function confirmOld(
+  store: Pick<LaneStore, "commit">,
+  fence: Fence,
+  intent: PreparedIntent,
+): Promise<PreparedIntent> {
+  const { attempt } = await mine(store, fence, {}, intent);
+  const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: attempt.txHash } as const;
+  await apply(store, fence, [step(intent.txId, AT.mined, "confirm", { completion })]);
+  return intent;
+}
+
+/** Everything that is there happened so many days before. */
+export async function letDaysPass(client: pg.Client, days: number): Promise<void> {
+  const ago = `- interval '${days} days'`;
+  await client.query(`UPDATE fencepost.transaction SET updated_at = updated_at ${ago}, created_at = created_at ${ago}`);
+  await client.query(`UPDATE fencepost.completion SET at = at ${ago}`);
+}
