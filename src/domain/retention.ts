@@ -39,6 +39,12 @@ export function mayLeave({ state, live, updatedAt }: OldRow, { now, ageMs, oldes
   return updatedAt.getTime() < kept - BEHIND_ITS_COMPLETION_MS;
 }
 
+/** In whole days where it is so long, else in hours, rounded up. */
+export function ageInWords(ms: number): string {
+  const hours = Math.ceil(ms / 3_600_000);
+  return hours >= 48 ? `${Math.ceil(hours / 24)} days` : `${hours} ${hours === 1 ? "hour" : "hours"}`;
+}
+
 /** The highest number of these completions, which are the lowest of the feed, through which all are older; null: none is. */
 export function leavesThrough(
   lowest: readonly { readonly seq: number; readonly at: Date }[],

@@ -23,9 +23,12 @@ export const readOlderInstances = statement<{ readonly nodeId: string; readonly 
 export const takeFeedTurn = statement<{ readonly taken: boolean }>("take-feed-turn")`
   SELECT pg_try_advisory_xact_lock(hashtextextended('fencepost feed shortened', 0)) AS taken`;
 
+/** Where the feed begins. From there an index is walked, and not over all that has left and is not swept up yet. */
+const FIRST = "c.seq > (SELECT f.truncated_through FROM fencepost.feed AS f WHERE f.only_row)";
+
 /** The lowest $1 completions of the feed. */
 export const readLowest = statement<{ readonly seq: number; readonly at: Date }>("read-lowest")`
-  SELECT c.seq, c.at FROM fencepost.completion AS c ORDER BY c.seq LIMIT $1`;
+  SELECT c.seq, c.at FROM fencepost.completion AS c WHERE ${FIRST} ORDER BY c.seq LIMIT $1`;
 
 /** $1 the highest number that leaves, $2 how many do. */
 export const deleteCompletions = counted("delete-completions", "$2", "completions that leave")`
@@ -51,7 +54,7 @@ const HORIZON = `
     SELECT f.oldest_in_feed,
       least(now() - $1::bigint * interval '1 millisecond', f.oldest_in_feed)
         - interval '${BEHIND_ITS_COMPLETION_MS} milliseconds' AS at
-    FROM (SELECT (SELECT c.at FROM fencepost.completion AS c ORDER BY c.seq LIMIT 1) AS oldest_in_feed) AS f
+    FROM (SELECT (SELECT c.at FROM fencepost.completion AS c WHERE ${FIRST} ORDER BY c.seq LIMIT 1) AS oldest_in_feed) AS f
   ) AS h`;
 
 /** What is over of a lane `k`, oldest ids first: by the index that lists of a signer use, of each outcome. */
