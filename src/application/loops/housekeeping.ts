@@ -33,7 +33,9 @@ export interface Household {
   readonly onFailed: (error: unknown) => void;
 }
 
-const ROUND_EVERY_MS = 60_000;
+/** A thousandth of the age, and once a minute at the least: what is a little older than it should be does no harm. */
+const ROUNDS_WITHIN_AGE = 1_000;
+const LONGEST_ROUND_MS = 60_000;
 const LANES_AT_ONCE = 200;
 /** Creates of these lanes wait while a batch of them is removed. */
 const LANES_OF_A_BATCH = 8;
@@ -58,9 +60,10 @@ export class Housekeeping {
 
   /** Begins a round where one is due. */
   look(): void {
-    const nowMs = this.ports.clock.monotonicMs();
-    if (this.ports.retention === undefined || nowMs < this.dueMs) return;
-    this.dueMs = nowMs + ROUND_EVERY_MS;
+    const { retention, clock } = this.ports;
+    const nowMs = clock.monotonicMs();
+    if (retention === undefined || nowMs < this.dueMs) return;
+    this.dueMs = nowMs + Math.min(LONGEST_ROUND_MS, retention.ageMs / ROUNDS_WITHIN_AGE);
     this.round.kick();
   }
 
