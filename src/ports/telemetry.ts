@@ -94,7 +94,7 @@ interface Events {
   "feed.epochBegun": { epoch: number; mayHaveLost: boolean };
   /** What has left by retention in one look at everything; `oldestAgeMs` of the oldest completion that is kept. */
   "retention.round": {
-    ageMs: number;
+    keptMs: number;
     transactions: number;
     completions: number;
     requestIds: number;

@@ -48,3 +48,19 @@ export async function letDaysPass(client: pg.Client, days: number): Promise<void
   await client.query(`UPDATE fencepost.transaction SET updated_at = updated_at ${ago}, created_at = created_at ${ago}`);
   await client.query(`UPDATE fencepost.completion SET at = at ${ago}`);
 }
+
+const NAMED = ["transaction", "payload", "attempt", "receipt", "step", "completion", "pool_choice", "charge"];
+
+/** The same of transactions that a node made, whose ids are of now: they get others, as if they had been made then. */
+export async function makeOld(query: (sql: string) => Promise<unknown>): Promise<void> {
+  const then = Math.floor(Date.now() - OLD_DAYS * DAY_MS)
+    .toString(16)
+    .padStart(12, "0");
+  const id = `('${then.slice(0, 8)}-${then.slice(8)}' || substr(tx_id::text, 14))::uuid`;
+  const ago = `- interval '${OLD_DAYS} days'`;
+  const tables = NAMED.map((table) => `UPDATE fencepost.${table} SET tx_id = ${id};`);
+  // In one go: a node that looks meanwhile finds all of it as it was, or as it is.
+  await query(`BEGIN; ${tables.join(" ")}
+    UPDATE fencepost.transaction SET updated_at = updated_at ${ago}, created_at = created_at ${ago};
+    UPDATE fencepost.completion SET at = at ${ago}; COMMIT`);
+}

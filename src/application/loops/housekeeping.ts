@@ -86,7 +86,7 @@ export class Housekeeping {
         ? 0
         : await this.batches(COMPLETIONS_OF_A_BATCH, () => store.forgetRequestIds(requestIdAgeMs, COMPLETIONS_OF_A_BATCH));
     const oldestAgeMs = oldestAt === null ? null : Math.max(0, clock.now().getTime() - oldestAt.getTime());
-    telemetry.emit({ type: "retention.round", ageMs, transactions, completions, requestIds, oldestAgeMs });
+    telemetry.emit({ type: "retention.round", keptMs: ageMs, transactions, completions, requestIds, oldestAgeMs });
   }
 
   private async shortenFeed({ store, ageMs }: Retention) {
