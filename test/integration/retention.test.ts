@@ -22,6 +22,8 @@ describe("a node with a retention", () => {
   let truncatedAt: number;
 
   const inPool = (index: number) => ({ ...transfer(index, "pooled"), signer: { pool: "payouts" } });
+  /** More than the signer has. */
+  const dear = { ...transfer(1, "old"), payload: { ...transfer(1, "old").payload, value: String(10n ** 30n) } };
   const count = async (table: string) => (await rows.query(`SELECT FROM fencepost.${table}`)).length;
 
   beforeAll(async () => {
@@ -41,8 +43,6 @@ describe("a node with a retention", () => {
     ]);
     for (const { txId } of sent) await fencepost.waitFor(txId, { timeoutMs: 30_000 });
     told = (sent[0] as (typeof sent)[0]).txId;
-    const watched = "SELECT FROM fencepost.transaction WHERE live";
-    await waitUntil(async () => (await rows.query(watched)).length === 0, "no reorg is watched for any more");
     truncatedAt = (await fencepost.completionsPage({ after: 0 })).next;
     await makeOld((sql) => rows.query(sql));
     await waitUntil(async () => (await count("transaction")) === 0, "everything has left");
@@ -73,7 +73,6 @@ describe("a node with a retention", () => {
     const nonces = await rows.query("SELECT next_nonce FROM fencepost.lane ORDER BY signer");
     await expect(fencepost.send(transfer(0, "old"))).rejects.toMatchObject(REFUSED);
     await expect(fencepost.send(pricedTransfer(1, "old"))).rejects.toMatchObject(REFUSED);
-    const dear = { ...transfer(1, "old"), payload: { ...transfer(1, "old").payload, value: 10n ** 30n } };
     await expect(fencepost.send(dear)).rejects.toMatchObject(REFUSED);
     await expect(fencepost.reserveNonce({ signer: SIGNER, requestId: "old-0" })).rejects.toMatchObject(REFUSED);
     expect(await rows.query("SELECT next_nonce FROM fencepost.lane ORDER BY signer")).toEqual(nonces);
@@ -94,13 +93,17 @@ describe("a node with a retention", () => {
     const pool = new Pool({ connectionString: database.url, max: 1 });
     const client = await pool.connect();
     await client.query("BEGIN");
-    const { txId } = await fencepost.send(transfer(0, "old"), { client });
+    // One that could be sent, and one that could not: that it was sent before is what its caller has to know.
+    const sent = [await fencepost.send(transfer(0, "old"), { client }), await fencepost.send(dear, { client })];
     await client.query("COMMIT");
     client.release();
     await pool.end();
-    const refused = await fencepost.waitFor(txId, { timeoutMs: 30_000 });
-    expect(refused).toMatchObject({ state: "FAILED_FINAL", subState: "REQUEST_ID_REUSED", nonce: null });
-    expect(refused.lastError).toContain("kept no more");
+    for (const { txId } of sent) {
+      const refused = await fencepost.waitFor(txId, { timeoutMs: 30_000 });
+      expect(refused).toMatchObject({ state: "FAILED_FINAL", subState: "REQUEST_ID_REUSED", nonce: null });
+      expect(refused.lastError).toContain("kept no more");
+    }
+    await expect(fencepost.send(transfer(0, "old")), "nor is it the refused one's now").rejects.toMatchObject(REFUSED);
   });
 
   it("says where the feed begins to whoever is below, and goes on for whoever stands there", async () => {

@@ -51,7 +51,10 @@ export async function letDaysPass(client: pg.Client, days: number): Promise<void
 
 const NAMED = ["transaction", "payload", "attempt", "receipt", "step", "completion", "pool_choice", "charge"];
 
-/** The same of transactions that a node made, whose ids are of now: they get others, as if they had been made then. */
+/**
+ * The same of final transactions that a node made. Their ids are of now: they get others, as if they had been made then. And
+ * their watch is over, for which a node takes its time.
+ */
 export async function makeOld(query: (sql: string) => Promise<unknown>): Promise<void> {
   const then = Math.floor(Date.now() - OLD_DAYS * DAY_MS)
     .toString(16)
@@ -61,6 +64,7 @@ export async function makeOld(query: (sql: string) => Promise<unknown>): Promise
   const tables = NAMED.map((table) => `UPDATE fencepost.${table} SET tx_id = ${id};`);
   // In one go: a node that looks meanwhile finds all of it as it was, or as it is.
   await query(`BEGIN; ${tables.join(" ")}
+    UPDATE fencepost.transaction SET live = false, outcome = state WHERE live AND state IN ('CONFIRMED', 'FAILED_FINAL');
     UPDATE fencepost.transaction SET updated_at = updated_at ${ago}, created_at = created_at ${ago};
     UPDATE fencepost.completion SET at = at ${ago}; COMMIT`);
 }

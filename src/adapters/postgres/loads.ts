@@ -3,10 +3,8 @@ import { compareLanes, type Lane, laneKey } from "../../domain/lane.ts";
 import { standing } from "../../domain/policy/charges.ts";
 import type { Policies } from "../../domain/policy/policy.ts";
 import type {
-  ExistingTransaction,
   IntakeRow,
   LaneStore,
-  SpentRequest,
   StoredPayload,
   TrackedRecord,
 } from "../../ports/lane-store.ts";
@@ -136,7 +134,7 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
         return found;
       });
     },
-    /** A transaction wins over an intake row of the same request id, the earlier of two intake rows over the later. */
+    /** A transaction, kept or not, wins over an intake row of the same request id, the earlier of two intake rows over the later. */
     async findByRequestIds(asked) {
       const requests = asked.flatMap(({ lane, requestIds }) => requestIds.map((requestId) => ({ lane, requestId })));
       if (requests.length === 0) return [];
@@ -149,17 +147,18 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
           run(findSpent, spentKeys(requests.map(inLane))),
         ]),
       );
-      const found: (ExistingTransaction | SpentRequest)[] = [];
-      // Each key is deleted as it is found: the first row of it wins.
-      for (const row of [...stored, ...waiting]) {
-        if (wanted.delete(requestKey(row, row.requestId ?? ""))) found.push(withLane(row));
-      }
+      // A transaction that was here has its id for good, also before what waits under it now.
       const spent = new SpentRequests(gone);
-      for (const request of requests) {
-        const isKept = !wanted.has(requestKey(request.lane, request.requestId));
-        if (!isKept && spent.of(inLane(request)) !== null) found.push({ spent: true, ...request });
-      }
-      return found;
+      const left = requests.filter((request) => spent.of(inLane(request)) !== null);
+      // Each key is deleted as it is found: the first row of it wins.
+      const isFirst = (lane: Lane, requestId: string | null) => wanted.delete(requestKey(lane, requestId ?? ""));
+      return [
+        ...stored.filter((row) => isFirst(row, row.requestId)).map(withLane),
+        ...left
+          .filter(({ lane, requestId }) => isFirst(lane, requestId))
+          .map((request) => ({ spent: true as const, ...request })),
+        ...waiting.filter((row) => isFirst(row, row.requestId)).map(withLane),
+      ];
     },
     async findPooled(asked) {
       if (asked.length === 0) return [];

@@ -130,8 +130,11 @@ describe("a transaction that was final longer ago than the retention", () => {
     await store.shortenFeed(KEPT_MS, MANY);
     await subject.client.query("BEGIN");
     await subject.client.query("SELECT FROM fencepost.lane WHERE signer = $1 FOR UPDATE", [fence.lane.signer]);
+    const beganMs = performance.now();
     const error = await store.removeOld([fence], KEPT_MS, MANY).catch((thrown: unknown) => thrown);
+    const waitedMs = performance.now() - beganMs;
     await subject.client.query("ROLLBACK");
+    expect(waitedMs).toBeLessThan(1_500);
     expect(error).toBeInstanceOf(StoreUnavailable);
     expect(error).toMatchObject({ busy: true });
     expect(await tablesOf(old.txId)).toContain("transaction");
