@@ -56,6 +56,7 @@ export const CHAPTERS: readonly Chapter[] = [
       ["Backup", "docs/operations/backup.md"],
       ["Restore", "docs/operations/restore.md"],
       ["Upgrade", "docs/operations/upgrade.md"],
+      ["Retention", "docs/operations/retention.md"],
     ],
   },
   {

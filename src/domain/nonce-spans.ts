@@ -43,10 +43,16 @@ export interface NonceHolders {
   readonly transactions: readonly HeldNonce[];
   readonly reservations: readonly ReservedNonce[];
   readonly holes: readonly Pick<Hole, "nonce" | "detail">[];
+  /** Transactions below this may be kept no more; absent: all are. */
+  readonly departedBelow?: number;
 }
 
-/** Ascending over [from, to]. What nothing of ours holds was used by somebody else, before this lane or beside it. */
+/**
+ * Ascending over [from, to]. What nothing of ours holds was used by somebody else, before this lane or beside it; or it was
+ * ours, and final so long ago that it is kept no more.
+ */
 export function spansOf(from: number, to: number, holders: NonceHolders): readonly NonceSpan[] {
+  const { departedBelow = 0 } = holders;
   const single = new Map<number, NonceSpan>();
   for (const { nonce, reservationId, state } of holders.reservations)
     if (state === "RESERVED") single.set(nonce, { ...at(nonce), kind: "reserved", reservationId });
@@ -54,7 +60,8 @@ export function spansOf(from: number, to: number, holders: NonceHolders): readon
   for (const each of holders.transactions) single.set(each.nonce, spanOfTransaction(each));
   const spans: NonceSpan[] = [];
   for (let nonce = from; nonce <= to; nonce++) {
-    const span = single.get(nonce) ?? { ...at(nonce), kind: "foreign" };
+    const nobodys = nonce < departedBelow ? "final" : "foreign";
+    const span = single.get(nonce) ?? { ...at(nonce), kind: nobodys };
     const last = spans.at(-1);
     if (last !== undefined && isJoined(last, span)) spans[spans.length - 1] = { ...last, to: nonce };
     else spans.push(span);

@@ -88,6 +88,12 @@ export function anothersRequestId(requestId: string | null): FencepostError {
   return new FencepostError("REQUEST_ID_REUSED", `request id ${requestId} belongs to another API key`);
 }
 
+/** Whether it was this key's, and what it asked for, nobody knows any more; that it must not be sent again is certain. */
+export function spentRequestId(requestId: string | null): FencepostError {
+  const detail = `request id ${requestId} belongs to a transaction that was final longer ago than the retention and is kept no more; nothing new was accepted`;
+  return new FencepostError("REQUEST_ID_REUSED", detail);
+}
+
 export function forbidden(rule: string, detail: string): FencepostError {
   return new FencepostError("FORBIDDEN", detail, { rule });
 }

@@ -12,6 +12,7 @@ import { createEntropy, createKeyPair } from "../adapters/system/entropy.ts";
 import { systemSecrets } from "../adapters/system/secrets.ts";
 import { createTelemetry, type TelemetrySink } from "../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../application/loops/node.ts";
+import type { NodePorts } from "../application/loops/node-ports.ts";
 import { RecentAlerts } from "../application/queries/recent-alerts.ts";
 import { ceilingsOf } from "../domain/ceilings.ts";
 import { defined } from "../domain/defined.ts";
@@ -116,7 +117,7 @@ export async function composeNode(parts: NodeParts) {
     const system = { clock: systemClock, entropy, secrets: systemSecrets, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook: maskedHook(stuckHook, mask) };
     const ports = { ...resources, policies, alerts, codec: createCodec(), ...system, ...hook };
-    const node = new FencepostNode({ ...ports, ...traced(tracing, store) }, { ...settingsOf(config), url, version });
+    const node = new FencepostNode({ ...ports, ...traced(tracing, store), ...retaining(config, store) }, { ...settingsOf(config), url, version });
     parts.onBuilt?.(node, { gate: peers.gate, store });
     await node.start(patiently);
     /** The node first, then what it stood on. */
@@ -147,6 +148,10 @@ function traced(tracing: Extensions["tracing"], store: Pick<PostgresStore, "tran
   if (tracing === undefined) return {};
   tracing.connect(async (txId) => traceparentIn((await store.transaction(txId))?.metadata ?? null));
   return { tracer: tracing.tracer };
+}
+
+function retaining({ retention }: NodeParts["config"], store: PostgresStore): Pick<NodePorts, "retention"> {
+  return retention === null ? {} : { retention: { store, ...retention } };
 }
 
 type Resource = Pick<Extensions, "close">;

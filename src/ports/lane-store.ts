@@ -9,6 +9,7 @@ import type {
   LedgerWrite,
   LoadedLane,
   QueuedChange,
+  Spent,
   TransactionDetails,
 } from "../domain/ledger/index.ts";
 import type { Reservation } from "../domain/reservations.ts";
@@ -189,6 +190,15 @@ export interface PooledTransaction extends ExistingTransaction {
   readonly pool: string;
 }
 
+/** A request id whose transaction has left by retention. */
+export interface SpentRequest extends Spent {
+  readonly lane: Lane;
+  readonly requestId: string;
+}
+
+/** The same of a pool, on whichever lane it was. */
+export type SpentOfPool = Spent & AskedOfPool;
+
 /** How a lane stands, for those who may choose another one. */
 export interface LaneQueue {
   readonly lane: Lane;
@@ -225,10 +235,10 @@ export interface LaneStore {
   openOf(lane: Lane, owner: string): Promise<readonly OpenTransaction[]>;
   /** One above the highest nonce of the lane that is settled and past its watch; 0 where none is. */
   settledBelow(lane: Lane): Promise<number>;
-  /** The idempotency pre-check: existing transactions (or intake rows) by request id, of any number of lanes in one look. */
-  findByRequestIds(asked: readonly AskedRequests[]): Promise<readonly ExistingTransaction[]>;
+  /** The idempotency pre-check: existing transactions (or intake rows, or that one was here) by request id, of any number of lanes in one look. */
+  findByRequestIds(asked: readonly AskedRequests[]): Promise<readonly (ExistingTransaction | SpentRequest)[]>;
   /** What pools gave these requests, whichever lane that was; nothing of those that none has. */
-  findPooled(asked: readonly AskedOfPool[]): Promise<readonly PooledTransaction[]>;
+  findPooled(asked: readonly AskedOfPool[]): Promise<readonly (PooledTransaction | SpentOfPool)[]>;
   /** How these lanes stand; nothing of those that were never used. */
   queues(lanes: readonly Lane[]): Promise<readonly LaneQueue[]>;
   /** Visible intake rows of these lanes that are not consumed, in call order; not those that wait for approval, unless they have it or their time is over; none that is held back. */

@@ -92,6 +92,16 @@ interface Events {
   "rpc.endpoint": OfEndpoint & { state: EndpointState };
   "store.historyChanged": { detail: string };
   "feed.epochBegun": { epoch: number; mayHaveLost: boolean };
+  /** What has left by retention in one look at everything; `oldestAgeMs` of the oldest completion that is kept. */
+  "retention.round": {
+    keptMs: number;
+    transactions: number;
+    completions: number;
+    requestIds: number;
+    oldestAgeMs: number | null;
+  };
+  /** A node runs that would do late repeats again: until it is gone, nothing leaves. */
+  "retention.waits": { olderNode: string; version: string };
   /** `from` and `cursor`: before and after; the cursor only moves where the chain was ahead. */
   "lane.recovered": OfTerm & { from: number | null; cursor: number; suspendedBy: SuspendedBy | null };
   /** `reason`: the words of who decided, or why nothing was. */

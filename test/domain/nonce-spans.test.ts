@@ -63,3 +63,11 @@ describe("the nonces of a lane", () => {
     expect(spansOf(5, 4, nothing)).toEqual([]);
   });
 });
+
+it("what is held by nothing was final where transactions are kept no more, and is foreign above that", () => {
+  const nobody = { transactions: [], reservations: [], holes: [] };
+  expect(spansOf(0, 5, { ...nobody, departedBelow: 4 })).toEqual([
+    { from: 0, to: 3, kind: "final" },
+    { from: 4, to: 5, kind: "foreign" },
+  ]);
+});

@@ -1,6 +1,6 @@
 import type { Kill } from "../../src/domain/kills.ts";
 import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../src/domain/lane.ts";
-import { orderKeyOf, reservationAt } from "../../src/domain/ledger/index.ts";
+import { isSpent, orderKeyOf, reservationAt } from "../../src/domain/ledger/index.ts";
 import type { Policies } from "../../src/domain/policy/policy.ts";
 import type { Limits } from "../../src/domain/principal.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
@@ -445,7 +445,7 @@ export class MemoryStore
     const waiting = waitingIntake(this.state).find(
       ({ intent }) => intent.requestId === requestId && sameLane(intent.lane, lane),
     );
-    const txId = owner?.txId ?? waiting?.intent.txId;
+    const txId = (isSpent(owner) ? null : owner)?.txId ?? waiting?.intent.txId;
     return txId === undefined ? null : queries.findTransaction(this.state, txId);
   }
 

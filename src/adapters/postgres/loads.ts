@@ -3,7 +3,6 @@ import { compareLanes, type Lane, laneKey } from "../../domain/lane.ts";
 import { standing } from "../../domain/policy/charges.ts";
 import type { Policies } from "../../domain/policy/policy.ts";
 import type {
-  ExistingTransaction,
   IntakeRow,
   LaneStore,
   StoredPayload,
@@ -11,6 +10,7 @@ import type {
 } from "../../ports/lane-store.ts";
 import { laneOf, recordset, withLane, withPayload } from "./columns.ts";
 import { chainIds, pooledKeys, requestKeys, signers } from "./commit/lookup.ts";
+import { inLane, inPool, SpentRequests, spentKeys } from "./commit/spent-requests.ts";
 import { attemptOf, groupByTransaction, holeOf, receiptsOf, timesOf } from "./rows.ts";
 import { ask, type Reading } from "./session/connections.ts";
 import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "./statements/attempt.ts";
@@ -22,6 +22,7 @@ import { readCharges } from "./statements/policy.ts";
 import { findPooled } from "./statements/pool-choice.ts";
 import { type ReceiptRow, readReceipts, readTrackedReceipts, readWatchedBlocks } from "./statements/receipt.ts";
 import { findOpenReservations } from "./statements/reservation.ts";
+import { findSpent } from "./statements/spent-request.ts";
 import {
   findRequests,
   findWatched,
@@ -133,28 +134,40 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
         return found;
       });
     },
-    /** A transaction wins over an intake row of the same request id, the earlier of two intake rows over the later. */
+    /** A transaction, kept or not, wins over an intake row of the same request id, the earlier of two intake rows over the later. */
     async findByRequestIds(asked) {
       const requests = asked.flatMap(({ lane, requestIds }) => requestIds.map((requestId) => ({ lane, requestId })));
       if (requests.length === 0) return [];
       const wanted = new Set(requests.map(({ lane, requestId }) => requestKey(lane, requestId)));
       const ids = [...new Set(requests.map(({ requestId }) => requestId))];
-      const [stored, waiting] = await reading.read((run) =>
+      const [stored, waiting, gone] = await reading.read((run) =>
         Promise.all([
           run(findRequests, requestKeys(requests)),
           run(findWaitingRequests, [ids, signers(asked.map(({ lane }) => lane))]),
+          run(findSpent, spentKeys(requests.map(inLane))),
         ]),
       );
-      const found: ExistingTransaction[] = [];
+      // A transaction that was here has its id for good, also before what waits under it now.
+      const spent = new SpentRequests(gone);
+      const left = requests.filter((request) => spent.of(inLane(request)) !== null);
       // Each key is deleted as it is found: the first row of it wins.
-      for (const row of [...stored, ...waiting]) {
-        if (wanted.delete(requestKey(row, row.requestId ?? ""))) found.push(withLane(row));
-      }
-      return found;
+      const isFirst = (lane: Lane, requestId: string | null) => wanted.delete(requestKey(lane, requestId ?? ""));
+      return [
+        ...stored.filter((row) => isFirst(row, row.requestId)).map(withLane),
+        ...left
+          .filter(({ lane, requestId }) => isFirst(lane, requestId))
+          .map((request) => ({ spent: true as const, ...request })),
+        ...waiting.filter((row) => isFirst(row, row.requestId)).map(withLane),
+      ];
     },
     async findPooled(asked) {
       if (asked.length === 0) return [];
-      return (await ask(reading, findPooled, pooledKeys(asked))).map(withLane);
+      const [rows, gone] = await reading.read((run) =>
+        Promise.all([run(findPooled, pooledKeys(asked)), run(findSpent, spentKeys(asked.map(inPool)))]),
+      );
+      const spent = new SpentRequests(gone);
+      const left = asked.filter((each) => spent.of(inPool(each)) !== null);
+      return [...rows.map(withLane), ...left.map(({ chainId, pool, requestId }) => ({ spent: true as const, chainId, pool, requestId }))];
     },
     async queues(lanes) {
       if (lanes.length === 0) return [];

@@ -311,8 +311,10 @@ CREATE TABLE fencepost.lane (
   hour_cost numeric(78,0),
   day_value numeric(78,0),
   day_cost numeric(78,0),
+  departed_below bigint,
   CONSTRAINT lane_pkey PRIMARY KEY (signer, chain_id),
   CONSTRAINT lane_chain_id CHECK ((chain_id > 0)),
+  CONSTRAINT lane_departed_below CHECK ((departed_below >= 0)) NOT VALID,
   CONSTRAINT lane_next_nonce CHECK ((next_nonce >= 0)),
   CONSTRAINT lane_signer CHECK (((octet_length(signer) = 42) AND (signer ~ '^0x[0-9a-f]*$'::text))),
   CONSTRAINT lane_suspended_by CHECK ((((suspended_by = ANY (ARRAY['OPERATOR'::text, 'HISTORY'::text])) AND suspended) OR (suspended_by IS NULL))),
@@ -536,6 +538,16 @@ CREATE TABLE fencepost.reservation_repair (
   CONSTRAINT reservation_repair_pkey PRIMARY KEY (signer, chain_id, tx_id)
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
+CREATE TABLE fencepost.spent_request (
+  digest bytea NOT NULL,
+  chain_id bigint NOT NULL,
+  left_at timestamp with time zone NOT NULL,
+  CONSTRAINT spent_request_pkey PRIMARY KEY (digest),
+  CONSTRAINT spent_request_digest CHECK ((octet_length(digest) = 32))
+);
+
+CREATE INDEX spent_request_left_at ON fencepost.spent_request USING btree (left_at);
+
 CREATE TABLE fencepost.step (
   tx_id uuid NOT NULL,
   ordinal integer NOT NULL,
@@ -751,6 +763,14 @@ AS $function$
 BEGIN
   LOCK TABLE fencepost.lane IN EXCLUSIVE MODE;
 END
+$function$;
+
+CREATE OR REPLACE FUNCTION fencepost.request_digest(chain_id bigint, scope text, request_id text)
+ RETURNS bytea
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT sha256(convert_to(chain_id::text || ' ' || octet_length(scope)::text || ' ' || scope || ' ' || request_id, 'UTF8'))
 $function$;
 
 CREATE OR REPLACE FUNCTION fencepost.require_open(mark text)

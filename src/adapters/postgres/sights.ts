@@ -113,7 +113,8 @@ function searchesIn(reading: Reading): Pick<SightStore, "search" | "nonces"> {
           run(listHolesBetween, [chainId, signer, from, to]),
         ]),
       );
-      return { cursor: ends?.cursor ?? null, firstOpen: ends?.firstOpen ?? null, transactions, reservations, holes };
+      const { cursor, firstOpen, departedBelow } = ends ?? { cursor: null, firstOpen: null, departedBelow: 0 };
+      return { cursor, firstOpen, departedBelow, transactions, reservations, holes };
     },
   };
 }

@@ -1,3 +1,4 @@
+import { isSpent } from "../../domain/ledger/index.ts";
 import type { Policies } from "../../domain/policy/policy.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { IntakeStore } from "../../ports/intake-store.ts";
@@ -7,6 +8,7 @@ import type { LaneStore } from "../../ports/lane-store.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { LeftRequestStore } from "../../ports/left-request-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
+import type { RetentionStore } from "../../ports/retention-store.ts";
 import type { SightStore } from "../../ports/sight-store.ts";
 import { keysIn } from "./api-keys.ts";
 import { type CommitRuntime, commitWrites } from "./commit/commit.ts";
@@ -17,6 +19,7 @@ import { leftIntentsIn } from "./left-intents.ts";
 import { leftRequestsIn } from "./left-requests.ts";
 import { loadsFrom } from "./loads.ts";
 import { newestMigration } from "./migrate.ts";
+import { oldRowsIn } from "./old-rows.ts";
 import { queriesFrom } from "./queries.ts";
 import { registerInstance } from "./register-instance.ts";
 import { DEFAULT_SCHEMA } from "./schema-name.ts";
@@ -117,6 +120,7 @@ export type PostgresStore = LaneStore &
   KeyStore &
   KillStore &
   IntakeStore &
+  RetentionStore &
   LeftRequestStore & { close(): Promise<void> };
 
 function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts): PostgresStore {
@@ -134,6 +138,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     ...killsIn(leasing),
     ...leftIntentsIn(reading, leasing),
     ...leftRequestsIn(reading, leasing),
+    ...oldRowsIn(reading, leasing),
     commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),
     loadLane: async (fence) => {
       // Not before every earlier commit of this process is over: one that came late would be missing in memory.
@@ -145,7 +150,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     claimLanes: (lanes, instanceId, limit) => takeovers.claim(lanes, instanceId, limit),
     transactionByRequest: async (lane, requestId) => {
       const [existing] = await loads.findByRequestIds([{ lane, requestIds: [requestId] }]);
-      return existing === undefined ? null : queries.transaction(existing.txId);
+      return existing === undefined || isSpent(existing) ? null : queries.transaction(existing.txId);
     },
     feed: async (after, limit) => {
       const page = await queries.feed(after, limit);

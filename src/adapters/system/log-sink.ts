@@ -104,6 +104,15 @@ const LINES: { readonly [T in Type]: Line<T> } = {
     "error",
     ({ mayHaveLost }) => `the feed begins a new epoch${mayHaveLost ? ": commits may have been lost" : ""}`,
   ],
+  "retention.round": [
+    ({ transactions, completions, requestIds }) => (transactions + completions + requestIds > 0 ? "info" : "debug"),
+    ({ transactions, completions }) =>
+      `retention: ${transactions} transactions and ${completions} completions are kept no more`,
+  ],
+  "retention.waits": [
+    "warn",
+    ({ olderNode, version }) => `retention waits: node ${olderNode} (${version}) is of a release that knows none; upgrade it first`,
+  ],
   "lane.recovered": [
     ({ suspendedBy }) => (suspendedBy === null ? "info" : "warn"),
     "the lane was compared with the chain after the database's history changed",

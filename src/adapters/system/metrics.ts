@@ -161,6 +161,8 @@ function createInstruments(registry: Registry) {
     chainUp: gauge("chain_up", "1: an endpoint of the chain answers, 0: none does", "chain_id"),
     flushSeconds: histogram(ANSWER_SECONDS)("writer_flush_seconds", "Duration of commits of batches"),
     writerFailed: counter("writer_failed_total", "Batches that could not be committed"),
+    departed: counter("retention_removed_total", "Rows that left because they are older than the retention", "what"),
+    oldestKept: gauge("retention_oldest_completion_seconds", "Age of the oldest completion that the feed has"),
     info: gauge("node_info", "1, with what this node is", "node_id", "version"),
   };
 }
@@ -272,6 +274,7 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
     "instance.declaredDead": ({ evidence }) => instruments.declaredDead.inc({ evidence }),
     "lease.fenced": () => instruments.leaseFenced.inc(),
     "confirmations.newFork": () => instruments.newFork.inc(),
+    "retention.round": (event) => countDeparted(instruments, event),
   };
   return (event) => (counting[event.type] as TelemetrySink | undefined)?.(event);
 }
@@ -283,6 +286,16 @@ function countTransition(
   if (ageMs !== undefined) instruments.timeToFinality.observe(ageMs / 1000);
   if (event === "stick") instruments.stuck.inc();
   if (isFinal(state) && from !== state) instruments.outcome.inc({ state, sub_state: subState ?? "" });
+}
+
+function countDeparted(
+  { departed, oldestKept }: Instruments,
+  { transactions, completions, requestIds, oldestAgeMs }: EventOf<"retention.round">,
+): void {
+  departed.inc({ what: "transaction" }, transactions);
+  departed.inc({ what: "completion" }, completions);
+  departed.inc({ what: "request_id" }, requestIds);
+  oldestKept.set((oldestAgeMs ?? 0) / 1000);
 }
 
 function countSubmission(instruments: Instruments, event: EventOf<"submit.answered">): void {

@@ -9,8 +9,8 @@
 import { FencepostError, forbiddenBy } from "../../domain/errors.ts";
 import { grouped } from "../../domain/grouped.ts";
 import { laneKey } from "../../domain/lane.ts";
-import { expired, lapsed } from "../../domain/ledger/index.ts";
-import { anothersRequestId, isAnothers } from "../../domain/principal.ts";
+import { expired, isSpent, lapsed } from "../../domain/ledger/index.ts";
+import { anothersRequestId, isAnothers, spentRequestId } from "../../domain/principal.ts";
 import { problemFrom } from "../../domain/refusal.ts";
 import type { Intent } from "../../domain/transaction.ts";
 import type {
@@ -213,13 +213,15 @@ function refusal(intakeId: number, error: FencepostError): Extract<IntakeFate, {
 async function existingFate(ports: IntakePorts, { intakeId, intent }: IntakeRow): Promise<IntakeFate | null> {
   if (intent.requestId === null) return null;
   const found = await ports.store.findByRequestIds([{ lane: intent.lane, requestIds: [intent.requestId] }]);
-  const other = found.find((existing) => existing.txId !== intent.txId && existing.state !== "CREATED");
+  const other = found.find((each) => isSpent(each) || (each.txId !== intent.txId && each.state !== "CREATED"));
+  if (isSpent(other)) return refusalOfSpent({ intakeId, intent });
   return other === undefined ? null : fateBeside({ intakeId, intent }, other, other.fingerprint === intent.fingerprint);
 }
 
 function duplicateFate(fate: AllocateFate, { intakeId, intent }: NewTransaction): readonly IntakeFate[] {
   if (intakeId === undefined) return [];
   if (fate.fate === "duplicate") return [fateBeside({ intakeId, intent }, fate.existing, fate.samePayload)];
+  if (fate.fate === "spent") return [refusalOfSpent({ intakeId, intent })];
   // Its time was over a moment after it was read.
   if (fate.fate === "expired" && intent.validUntil !== undefined)
     return [lapsed({ intakeId, requestId: intent.requestId }, intent.validUntil)];
@@ -241,6 +243,10 @@ function fateBeside({ intakeId, intent }: Waiting, existing: ExistingTransaction
   const error = isTaken ? anothersRequestId(intent.requestId) : reusedRequestId(existing);
   const reason = `the request id belongs to ${whose}`;
   return { ...refusal(intakeId, error), event: "refuseReusedRequestId", reason };
+}
+
+function refusalOfSpent({ intakeId, intent }: Waiting): IntakeFate {
+  return { ...refusal(intakeId, spentRequestId(intent.requestId)), event: "refuseReusedRequestId" };
 }
 
 async function settle(ports: IntakePorts, lane: OwnedLane, fates: readonly IntakeFate[]): Promise<void> {

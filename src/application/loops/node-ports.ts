@@ -5,6 +5,7 @@ import type { StuckResolutionHook } from "../../ports/stuck-hook.ts";
 import type { Tracer } from "../../ports/tracer.ts";
 import type { RecentAlerts } from "../queries/recent-alerts.ts";
 import type { ChainSettings } from "../settings.ts";
+import type { Retention } from "./housekeeping.ts";
 
 /** Everything a node stands on. */
 export interface NodePorts extends Ports {
@@ -15,6 +16,8 @@ export interface NodePorts extends Ports {
   readonly alerts?: Pick<RecentAlerts, "firing">;
   /** Absent: no traces are recorded. */
   readonly tracer?: Tracer;
+  /** Absent: everything is kept. */
+  readonly retention?: Retention;
   /** Absent: nothing is limited. */
   readonly policies?: Policies | null;
 }

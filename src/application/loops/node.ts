@@ -43,6 +43,7 @@ import { sign } from "../stages/3-sign/sign.ts";
 import { broadcast } from "../stages/4-broadcast/broadcast.ts";
 import { Committer } from "../writer/committer.ts";
 import { backlogOf, ChainLoop } from "./chain-loop.ts";
+import { Housekeeping } from "./housekeeping.ts";
 import type { NodeGauges, NodePorts } from "./node-ports.ts";
 import { NodeWatch } from "./node-watch.ts";
 import { openCreates } from "./open-creates.ts";
@@ -77,6 +78,7 @@ export class FencepostNode {
   private readonly watch: StuckWatch;
   private readonly reports: NodeReports;
   private readonly nodeWatch: NodeWatch;
+  private readonly housekeeping: Housekeeping;
   private readonly creates: PoolCreates;
   private readonly intakes: Intake;
   /** Not over: creates may still be refused because a dead node counts as the owner. */
@@ -142,6 +144,8 @@ export class FencepostNode {
     const tolerant = (error: unknown): void => {
       if (error instanceof HistoryChanged) this.lease.historyChanged(error);
     };
+    const household = { lanes: () => this.lanes.all(), signal: this.stopping.signal, onFailed: tolerant };
+    this.housekeeping = new Housekeeping(ports, household);
     const onTaken = () => this.cluster.tookUp();
     this.intakes = new Intake(createPorts, { onMore: () => this.intake.kick(), onFailed: tolerant, onTaken });
     this.intake = new Activity(() => this.takeIntake(), tolerant);
@@ -180,16 +184,17 @@ export class FencepostNode {
    */
   async close(): Promise<void> {
     this.drain();
-    const deadlineMs = this.ports.clock.monotonicMs() + this.settings.drainTimeoutMs;
-    await bounded(this.ports.clock, this.cluster.drain(), deadlineMs);
+    const { clock } = this.ports;
+    const deadlineMs = clock.monotonicMs() + this.settings.drainTimeoutMs;
+    await bounded(clock, this.cluster.drain(), deadlineMs);
     if (this.cluster.peers > 0) await this.leaveToOthers(deadlineMs);
-    else while (this.reception.underWay > 0 && !this.isPast(deadlineMs)) await this.ports.clock.sleep(10);
+    else while (this.reception.underWay > 0 && clock.monotonicMs() < deadlineMs) await clock.sleep(10);
     this.lanes.close(DRAINING);
     // Each step has its share of what is left: a database or a chain that hangs must not keep the process.
-    await bounded(this.ports.clock, this.stopWork(), deadlineMs + GRACE_MS);
+    await bounded(clock, this.stopWork(), deadlineMs + GRACE_MS);
     this.lanes.loseAll(DRAINING);
-    await bounded(this.ports.clock, this.writer.idle(), deadlineMs + 2 * GRACE_MS);
-    await bounded(this.ports.clock, this.lease.stop(), deadlineMs + 3 * GRACE_MS);
+    await bounded(clock, this.writer.idle(), deadlineMs + 2 * GRACE_MS);
+    await bounded(clock, this.lease.stop(), deadlineMs + 3 * GRACE_MS);
     this.ports.wakeUps.tell("lanes");
   }
 
@@ -290,6 +295,7 @@ export class FencepostNode {
     await this.cluster.rebalance();
     if (this.lanes.size < held) this.ports.wakeUps.tell("lanes");
     this.claiming.kick();
+    this.housekeeping.look();
   }
 
   private async leaveToOthers(deadlineMs: number): Promise<void> {
@@ -301,10 +307,6 @@ export class FencepostNode {
     });
     await bounded(this.ports.clock, Promise.all(handOvers), deadlineMs);
     await this.ports.clock.sleep(Math.max(0, deadlineMs - this.ports.clock.monotonicMs()));
-  }
-
-  private isPast(deadlineMs: number): boolean {
-    return this.ports.clock.monotonicMs() >= deadlineMs;
   }
 
   /**
@@ -335,21 +337,17 @@ export class FencepostNode {
   private leaseEvents(): LeaseEvents {
     return {
       onInstances: (instances) => this.cluster.learn(instances),
-      onLost: () => this.startOver(),
+      onLost: () => {
+        this.lanes.loseAll("the instance is over");
+        this.claiming.kick();
+      },
       onSilence: () => this.cluster.wasSilent(),
-      onFreed: () => this.freed(),
+      onFreed: () => {
+        this.claiming.kick();
+        this.ports.wakeUps.tell("lanes");
+      },
       onAcquainted: () => void this.claiming.now().then(() => this.settlingIn.end()),
     };
-  }
-
-  private freed(): void {
-    this.claiming.kick();
-    this.ports.wakeUps.tell("lanes");
-  }
-
-  private startOver(): void {
-    this.lanes.loseAll("the instance is over");
-    this.claiming.kick();
   }
 
   private async stopWork(): Promise<void> {
@@ -361,8 +359,8 @@ export class FencepostNode {
     const lanes = this.lanes.all();
     for (const lane of lanes) lane.stop();
     await Promise.all(lanes.map((lane) => lane.settled()));
-    const { intake, intakes, claiming, balancing, reconciling, watch, cluster } = this;
-    const all = [intake, intakes, cluster.leftRequests, claiming, balancing, reconciling, watch];
+    const { intake, intakes, claiming, balancing, reconciling, watch, housekeeping, cluster } = this;
+    const all = [intake, intakes, cluster.leftRequests, claiming, balancing, reconciling, watch, housekeeping];
     for (const each of all) await each.settled();
   }
 

@@ -9,7 +9,7 @@ import { feeCap } from "../../domain/fees.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hash, Hex } from "../../domain/lane.ts";
 import { pileSeen } from "../../domain/pace/lane-pace.ts";
-import { anothersRequestId, isAnothers } from "../../domain/principal.ts";
+import { anothersRequestId, isAnothers, spentRequestId } from "../../domain/principal.ts";
 import type { Reservation } from "../../domain/reservations.ts";
 import type { Payload, PreparedIntent, SignedAttempt } from "../../domain/transaction.ts";
 import { BatchRefused, OutcomeUnknown, type ReserveFate, type Unfenced } from "../../ports/lane-store.ts";
@@ -151,6 +151,7 @@ function given(fate: ReserveFate, { requestId, owner }: Wanted, { maxReservation
       retryAfterSeconds: 1,
     });
   }
+  if (fate.fate === "spent") throw spentRequestId(requestId);
   const found = fate.fate === "requestTaken" ? fate : fate.reservation;
   if (isAnothers(found.owner, owner)) throw anothersRequestId(requestId);
   if (fate.fate !== "requestTaken") return { outcome: fate.fate, reservationId: fate.reservation.reservationId };

@@ -2,7 +2,6 @@
  * Collects what an explanation is drawn from: the database's view of the transaction and its lane, and what the chain
  * says now. Any node can answer; a chain that is away leaves facts out, never the answer.
  */
-import { FencepostError } from "../../domain/errors.ts";
 import { explain } from "../../domain/explain/explain.ts";
 import { GAS_OF_NOTHING } from "../../domain/explain/possible.ts";
 import type { ExplainedChain, ExplainedTransaction, Explanation, Situation } from "../../domain/explain/situation.ts";
@@ -21,8 +20,9 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import type { LimitPorts } from "../lane/limits.ts";
 import { heldBetween, type LaneFactPorts, laneFacts } from "./explained-lane.ts";
 import { silent } from "./silent.ts";
+import { type KeepsFor, notFound } from "./transactions.ts";
 
-export interface ExplainPorts extends LaneFactPorts, Pick<Ports, "clock"> {
+export interface ExplainPorts extends LaneFactPorts, KeepsFor, Pick<Ports, "clock"> {
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
 
@@ -40,7 +40,7 @@ export async function explainTransaction(
   { blockerByNonce = false }: ExplainOptions = {},
 ): Promise<Explanation> {
   const record = await ports.store.transaction(txId);
-  if (record === null) throw new FencepostError("NOT_FOUND", `there is no transaction ${txId}`);
+  if (record === null) throw notFound(ports, `there is no transaction ${txId}`);
   const situation = await situationOf(ports, record);
   const explanation = blockerByNonce ? explain(situation) : await explainBehind(ports, record, situation);
   const pool = await ports.store.poolOf(record.txId);

@@ -1,5 +1,7 @@
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
+import { isSpent } from "../../domain/ledger/index.ts";
+import { ageInWords } from "../../domain/retention.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { AskedOfPool, LaneStore } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
@@ -10,7 +12,12 @@ import { resubmitEveryMs } from "../lane/tracked.ts";
 import { given, parseHash, UUID } from "../requests/fields.ts";
 import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
 
-export interface TransactionQueryPorts extends Pick<Ports, "codec"> {
+export interface KeepsFor {
+  /** How long what is final is kept; absent: for ever. */
+  readonly retention?: { readonly ageMs: number };
+}
+
+export interface TransactionQueryPorts extends Pick<Ports, "codec">, KeepsFor {
   readonly store: QueryStore & Pick<LaneStore, "findPooled">;
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
@@ -24,7 +31,7 @@ export async function transaction(
   include: readonly Include[] = [],
 ): Promise<TransactionView> {
   const record = UUID.test(txId) ? await ports.store.transaction(txId.toLowerCase()) : null;
-  if (record === null) throw new FencepostError("NOT_FOUND", `there is no transaction ${txId}`);
+  if (record === null) throw notFound(ports, `there is no transaction ${txId}`);
   return detailed(ports, record, include);
 }
 
@@ -44,13 +51,19 @@ export async function transactionByRequest(
     signer === null
       ? await ofPool(ports, { chainId, pool: pool ?? "", requestId })
       : await ports.store.transactionByRequest({ chainId, signer }, requestId);
-  if (record === null) throw new FencepostError("NOT_FOUND", `there is no transaction with request id ${requestId}`);
+  if (record === null) throw notFound(ports, `there is no transaction with request id ${requestId}`);
   return detailed(ports, record, include);
+}
+
+/** Where there is a retention, it may have been here. */
+export function notFound({ retention }: KeepsFor, detail: string): FencepostError {
+  const kept = retention === undefined ? "" : `; those that were final more than ${ageInWords(retention.ageMs)} ago are kept no more`;
+  return new FencepostError("NOT_FOUND", `${detail}${kept}`);
 }
 
 async function ofPool({ store }: TransactionQueryPorts, asked: AskedOfPool): Promise<TransactionRecord | null> {
   const [found] = await store.findPooled([asked]);
-  return found === undefined ? null : store.transaction(found.txId);
+  return found === undefined || isSpent(found) ? null : store.transaction(found.txId);
 }
 
 export async function transactions(

@@ -7,8 +7,8 @@ import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
 import { Giver } from "./give-nonce.ts";
 import { judgeFirst, unapproved } from "./guard.ts";
-import { existingOf, isHeld, type Ledger, type WaitingIntent } from "./ledger.ts";
-import type { AllocateFate, AllocateWrite, ExistingTransaction, LedgerOutcome, NewTransaction } from "./writes.ts";
+import { existingOf, isHeld, isSpent, type Ledger, type LedgerTransaction, type WaitingIntent } from "./ledger.ts";
+import type { AllocateFate, AllocateWrite, LedgerOutcome, NewTransaction, RequestOwner } from "./writes.ts";
 
 export function allocate(draft: Draft, write: AllocateWrite): LedgerOutcome {
   const giver = new Giver(draft.ledger, write);
@@ -19,6 +19,7 @@ export function allocate(draft: Draft, write: AllocateWrite): LedgerOutcome {
 function fateOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateFate {
   const { intent } = item;
   const existing = findExisting(draft.ledger, item);
+  if (isSpent(existing)) return { fate: "spent" };
   if (existing !== null) {
     return { fate: "duplicate", existing, samePayload: existing.fingerprint === intent.fingerprint };
   }
@@ -65,11 +66,11 @@ function awaiting(rule: string, createdAt: Date): AllocateFate {
 }
 
 /** By request id; an intent that may have been allocated before also by its own id. */
-function findExisting(ledger: Ledger, { intent, intakeId, mayExist }: NewTransaction): ExistingTransaction | null {
+function findExisting(ledger: Ledger, { intent, intakeId, mayExist }: NewTransaction): RequestOwner | null {
   const { requestId, txId } = intent;
   // What waited for approval is not a repeat of itself when it gets its nonce.
-  const isBefore = (found: Pick<ExistingTransaction, "txId" | "state"> | null): boolean =>
-    found !== null && !(found.state === "CREATED" && found.txId === txId && intakeId !== undefined);
+  const isBefore = (found: RequestOwner | LedgerTransaction | null): boolean =>
+    found !== null && !("state" in found && found.state === "CREATED" && found.txId === txId && intakeId !== undefined);
   const owner = requestId === null ? null : (ledger.requests.get(requestId) ?? ownerInPool(ledger, intent));
   if (isBefore(owner) || (intakeId === undefined && mayExist !== true)) return owner;
   const itself = ledger.transactions.get(txId);
@@ -77,7 +78,7 @@ function findExisting(ledger: Ledger, { intent, intakeId, mayExist }: NewTransac
 }
 
 /** Of a request that a pool was asked with: whichever lane of it was first has it, and no other lane gives it a nonce. */
-function ownerInPool({ pooled }: Ledger, intent: PreparedIntent): ExistingTransaction | null {
+function ownerInPool({ pooled }: Ledger, intent: PreparedIntent): RequestOwner | null {
   const key = poolKeyOf(intent);
   return key === null ? null : pooled.get(key);
 }

@@ -8,6 +8,7 @@ import { foldCharge } from "./guard.ts";
 import {
   type Approval,
   existingOf,
+  isSpent,
   type Ledger,
   type LedgerTransaction,
   type WaitingIntent,
@@ -15,6 +16,7 @@ import {
 } from "./ledger.ts";
 import { orderKeyOf } from "./order-keys.ts";
 import type { Part } from "./part.ts";
+import type { ExistingTransaction, RequestOwner } from "./writes.ts";
 
 /** In the order in which they were committed. */
 export function fold(ledger: Ledger, changes: readonly Change[]): Ledger {
@@ -97,7 +99,7 @@ function forgetWaiting(ledger: OwnLedger, { intakeId, txId, requestId, approval 
   if (approval === null) return;
   ledger.transactions = ledger.transactions.delete(txId);
   const owner = requestId === null ? null : ledger.requests.atHand(requestId);
-  if (requestId !== null && owner?.txId === txId) ledger.requests = ledger.requests.delete(requestId);
+  if (requestId !== null && isOf(owner, txId)) ledger.requests = ledger.requests.delete(requestId);
 }
 
 function foldApproval(ledger: OwnLedger, intake: WaitingIntent, approval: Approval): void {
@@ -137,7 +139,11 @@ function renamed(
   { txId, requestId, state, nonce }: LedgerTransaction,
 ): Ledger["requests"] {
   const owner = requestId === null ? null : requests.atHand(requestId);
-  return owner?.txId === txId && requestId !== null ? requests.set(requestId, { ...owner, state, nonce }) : requests;
+  return isOf(owner, txId) && requestId !== null ? requests.set(requestId, { ...owner, state, nonce }) : requests;
+}
+
+function isOf(owner: RequestOwner | null | undefined, txId: string): owner is ExistingTransaction {
+  return owner !== null && owner !== undefined && !isSpent(owner) && owner.txId === txId;
 }
 
 function rekeyed(

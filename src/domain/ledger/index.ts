@@ -24,7 +24,7 @@ export { foldKept, keptOf } from "./kept.ts";
 export type * from "./kept-transaction.ts";
 export { boundTransaction, keptTransaction, stepAcknowledged, stepPlanned, UNSIGNED } from "./kept-transaction.ts";
 export type * from "./ledger.ts";
-export { bareLedger, newLedger, reservationAt, stepsOf } from "./ledger.ts";
+export { bareLedger, isSpent, newLedger, reservationAt, stepsOf } from "./ledger.ts";
 export type * from "./nonce-writes.ts";
 export { inOrder } from "./order.ts";
 export { orderKeyOf } from "./order-keys.ts";

@@ -5,7 +5,7 @@ import type { Attempt, Receipt } from "../transaction.ts";
 import { isSettled, type State, type Status, type TransitionEvent } from "../transitions.ts";
 import type { Guard } from "./guard.ts";
 import { type Cover, loaded, Part } from "./part.ts";
-import type { ExistingTransaction, SuspendedBy } from "./writes.ts";
+import type { ExistingTransaction, RequestOwner, Spent, SuspendedBy } from "./writes.ts";
 
 /** A part of what the database holds of a lane, as it stands behind the lane's lock. Readonly throughout. */
 export interface Ledger {
@@ -13,6 +13,8 @@ export interface Ledger {
   /** Above every nonce that was ever given, unless an operator lowered it. Null: the lane is new. */
   readonly cursor: number | null;
   readonly suspendedBy: SuspendedBy | null;
+  /** One above the highest nonce of a transaction that is kept no more (retention.ts); null: all of them are. */
+  readonly departedBelow: number | null;
   /** False: the database's history changed, and the lane has not been compared with the chain since. */
   readonly reconciled: boolean;
   /** The feed's present epoch began because commits may have been lost. Undefined: not loaded. */
@@ -29,9 +31,9 @@ export interface Ledger {
   /** Settled and watched, by the number of the block that mined them. */
   readonly watched: Part<number, readonly Watched[]>;
   /** Who owns a request id. */
-  readonly requests: Part<string, ExistingTransaction>;
+  readonly requests: Part<string, RequestOwner>;
   /** Who owns a request id of a pool (`poolKey`): a transaction of this lane, or of another one of the pool. */
-  readonly pooled: Part<string, ExistingTransaction>;
+  readonly pooled: Part<string, RequestOwner>;
   readonly holes: Part<number, Hole>;
   readonly reservations: Part<string, Reservation>;
   /** Open reservations by nonce. */
@@ -156,7 +158,8 @@ export function bareLedger(
 function empty({ chainId, signer }: Lane, cover: Extract<Cover<string>, { kind: "all" | "named" }>): Ledger {
   return {
     lane: { chainId, signer },
-    ...{ cursor: null, suspendedBy: null, reconciled: true, mayHaveLost: undefined, endedThrough: undefined },
+    ...{ cursor: null, suspendedBy: null, departedBelow: null, reconciled: true },
+    ...{ mayHaveLost: undefined, endedThrough: undefined },
     repairs: undefined,
     transactions: Part.of("transaction", cover),
     nonces: Part.of("transaction at nonce", cover),
@@ -186,6 +189,10 @@ export function existingOf({ lane }: Ledger, tx: LedgerTransaction): ExistingTra
   const { txId, requestId, owner, nonce, state } = tx;
   const fingerprint = loaded(tx.fingerprint, `the fingerprint of ${txId}`);
   return { txId, lane, requestId, owner, nonce, state, fingerprint };
+}
+
+export function isSpent(owner: RequestOwner | null | undefined): owner is Spent {
+  return owner !== null && owner !== undefined && "spent" in owner;
 }
 
 /** The block that it is watched in: settled, and not past its watch. Null: in none. Undefined: its block was not loaded. */

@@ -12,11 +12,12 @@ export function closeHoles(draft: Draft, { nonces }: CloseHolesWrite): LedgerOut
 }
 
 export function findSkipped(draft: Draft, { from, below }: FindSkippedWrite): NonceOutcome {
-  const { cursor, nonces, reserved, holes } = draft.ledger;
+  const { cursor, nonces, reserved, holes, departedBelow } = draft.ledger;
   const isHeld = (nonce: number) =>
     nonces.get(nonce) !== null || reserved.get(nonce) !== null || holes.get(nonce) !== null;
   const found = [];
-  for (let nonce = from; nonce < Math.min(below, cursor ?? 0); nonce++) {
+  // What is kept no more was mined beyond any reorg, and so was all below it.
+  for (let nonce = Math.max(from, departedBelow ?? 0); nonce < Math.min(below, cursor ?? 0); nonce++) {
     if (!isHeld(nonce)) found.push(skippedHole(nonce, draft.at));
   }
   for (const hole of found) draft.record({ kind: "holeLeft", hole });

@@ -84,6 +84,8 @@ export type ReserveFate =
   | { readonly fate: "existing"; readonly reservation: Reservation }
   /** The request id belongs to a transaction. */
   | { readonly fate: "requestTaken"; readonly txId: string; readonly owner: string | null }
+  /** The request id belonged to a transaction that is kept no more. */
+  | { readonly fate: "spent" }
   /** The key keeps as many nonces of the lane from others as it may. */
   | { readonly fate: "tooMany" }
   | { readonly fate: "noCursor" };

@@ -3,7 +3,7 @@ import type { Hole } from "../holes.ts";
 import type { Reservation } from "../reservations.ts";
 import type { Draft } from "./draft.ts";
 import { Giver } from "./give-nonce.ts";
-import { isHeld, type Ledger, reservationAt } from "./ledger.ts";
+import { isHeld, isSpent, type Ledger, reservationAt } from "./ledger.ts";
 import type { NonceOutcome, ReleaseWrite, ReserveFate, ReserveWrite } from "./nonce-writes.ts";
 
 export function reserve(draft: Draft, write: ReserveWrite): NonceOutcome {
@@ -18,6 +18,7 @@ function known({ ledger, past }: Draft, requestId: string | null): ReserveFate |
   const reservation = reservationId === null ? null : ledger.reservations.get(reservationId);
   if (reservation !== null) return { fate: "existing", reservation: reservationAt(reservation, past) };
   const taken = ledger.requests.get(requestId);
+  if (isSpent(taken)) return { fate: "spent" };
   return taken === null ? null : { fate: "requestTaken", txId: taken.txId, owner: taken.owner };
 }
 

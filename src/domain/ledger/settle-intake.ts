@@ -2,7 +2,7 @@
 import { isAnothers } from "../principal.ts";
 import type { EndedFate, Refused } from "./changes.ts";
 import type { Draft } from "./draft.ts";
-import type { Approval, WaitingIntent } from "./ledger.ts";
+import { type Approval, isSpent, type WaitingIntent } from "./ledger.ts";
 import { isCarriedOut, keepOrderKey } from "./order-keys.ts";
 import type { ApprovalFate, IntakeFate, LedgerOutcome, SettleIntakeWrite } from "./writes.ts";
 
@@ -70,7 +70,8 @@ function setHeld(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void 
 function end(draft: Draft, intake: WaitingIntent, fate: EndedFate): void {
   const { intakeId, txId, requestId, owner, fingerprint } = intake;
   const other = requestId === null ? null : draft.ledger.requests.get(requestId);
-  const isSame = other !== null && other.fingerprint === fingerprint && !isAnothers(other.owner, owner);
+  const isSame =
+    other !== null && !isSpent(other) && other.fingerprint === fingerprint && !isAnothers(other.owner, owner);
   if (isSame && other.txId !== txId) draft.record({ kind: "aliased", intakeId, of: other.txId });
   else refuse(draft, intake, fate);
 }

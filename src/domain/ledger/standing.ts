@@ -31,12 +31,12 @@ export function reconcile(draft: Draft, { floor }: ReconcileWrite): LedgerOutcom
   return { status: "reconciled", cursor: raised, suspendedBy: draft.ledger.suspendedBy };
 }
 
-/** Lowered, but not to a nonce that may have left: a transaction's, or one that a caller was given and did not release. */
+/** Lowered, but not to a nonce that may have left: a transaction's, kept or not, or one that a caller was given and did not release. */
 export function realign(draft: Draft, { floor, decision }: RealignWrite): LedgerOutcome {
   const { ledger } = draft;
   if (isCarriedOut(draft, decision?.order)) return { status: "aligned", cursor: ledger.cursor ?? floor };
   const ended = loaded(ledger.endedThrough, "the highest nonce whose reservation ended");
-  const from = Math.max(floor, ended === null ? 0 : ended + 1);
+  const from = Math.max(floor, ended === null ? 0 : ended + 1, ledger.departedBelow ?? 0);
   const left = [ledger.nonces.highestFrom(from), ledger.reserved.highestFrom(from)];
   const lowest = Math.max(from, ...left.map((nonce) => (nonce === null ? 0 : nonce + 1)));
   const cursor = Math.min(ledger.cursor ?? lowest, lowest);

@@ -234,6 +234,8 @@ export type AllocateFate =
   | { readonly fate: "created"; readonly nonce: number; readonly createdAt: Date; readonly recycled?: true }
   /** The request id exists: the row it names. `samePayload` tells an honest repeat from a reuse. */
   | { readonly fate: "duplicate"; readonly existing: ExistingTransaction; readonly samePayload: boolean }
+  /** The request id belonged to a transaction that is kept no more: nothing consumed. */
+  | { readonly fate: "spent" }
   /** The caller named another nonce than the next one, which is this: nothing consumed. */
   | { readonly fate: "otherNonce"; readonly next: number }
   /** The lane has no cursor and no floor was given: nothing consumed. */
@@ -248,6 +250,14 @@ export type AllocateFate =
   | { readonly fate: "awaiting"; readonly rule: string; readonly createdAt: Date }
   /** The database cannot hold this item; found by bisecting, never answered by the store itself. */
   | { readonly fate: "refused"; readonly detail: string };
+
+/** Whose a request id is: a transaction's, or one's that is kept no more. */
+export type RequestOwner = ExistingTransaction | Spent;
+
+/** Its transaction was final, and has left by retention: all that is known is that there was one. */
+export interface Spent {
+  readonly spent: true;
+}
 
 export interface ExistingTransaction
   extends Pick<LedgerTransaction, "txId" | "requestId" | "owner" | "nonce" | "state"> {

@@ -18,6 +18,7 @@ export function refuseImpossible(resolution: Resolution): void {
   refusePrivateHooks(resolution);
   refuseTwoPolicies(resolution);
   refuseAdminPort(resolution);
+  refuseIdleRetention(resolution);
   for (const chain of resolution.chains) refuseIdleConfirmations(chain, resolution.mistakes);
 }
 
@@ -34,6 +35,11 @@ function refuseLease({ values, mistakes }: Resolution): void {
       `${formatDuration(clockSkewAllowance)} leaves no time to renew a lease of ${lease} (skew and renew interval together must be shorter)`,
     );
   }
+}
+
+function refuseIdleRetention({ values, mistakes }: Resolution): void {
+  if (values.retention !== null || values.requestIdRetention === null) return;
+  mistakes.refuse("requestIdRetention", `does nothing while ${SETTINGS.retention.variable} is off; set both, or neither`);
 }
 
 function refuseHalfASigner({ origins, mistakes }: Resolution): void {

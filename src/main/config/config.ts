@@ -85,6 +85,9 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     },
     queueLimit: values.queueLimit,
     drainTimeoutMs: values.drainTimeout,
+    /** Null: everything is kept. */
+    retention:
+      values.retention === null ? null : { ageMs: values.retention, requestIdAgeMs: values.requestIdRetention },
     logLevel: values.logLevel,
     /** Every text of it that must never leave the process. */
     secrets: secretsOf({ values, chains }),

@@ -8,6 +8,8 @@ import { LOG_LEVELS } from "../../adapters/system/log-level.ts";
 import { ALERT_FORMATS } from "../../adapters/webhooks/alert-formats.ts";
 import { MASK } from "../../domain/mask.ts";
 import { LONGEST_TTL_MS } from "../../domain/reservations.ts";
+import { SHORTEST_RETENTION_MS } from "../../domain/retention.ts";
+import { ageOr } from "./ages.ts";
 import * as credentials from "./credentials.ts";
 import type { Duration } from "./define.ts";
 import {
@@ -251,6 +253,10 @@ export const SETTINGS = {
     writerWorkers: whole(256, [1, 65_536]),
     queueLimit: whole(10_000, [1, MAX_COUNT]),
     drainTimeout: time(5000, 0),
+    /** Final transactions, and completions, older than this are kept no more. */
+    retention: ageOr("off", SHORTEST_RETENTION_MS),
+    /** How long request ids of what is kept no more are refused, by their hashes. */
+    requestIdRetention: ageOr("forever", SHORTEST_RETENTION_MS),
     /** Decides what becomes of stuck transactions: a module with a default export, or an https URL. */
     stuckHook: optional({ parse: credentials.hookPlace, secrets: secretsOfHookPlace, show: maskHookPlace }),
     /** Signs what is asked of a URL. */

@@ -13,7 +13,7 @@ export interface Setting<T, Said = unknown> {
   secrets?(value: NonNullable<NoInfer<T>>): readonly string[];
 }
 
-type Rule<T, Said> = Omit<Setting<T, Said>, "variable">;
+export type Rule<T, Said> = Omit<Setting<T, Said>, "variable">;
 
 /** In milliseconds: the name of the value ends with the unit in the code. */
 export interface Timed {

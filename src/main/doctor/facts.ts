@@ -13,6 +13,8 @@ export interface Facts {
   readonly database: DatabaseFacts | null;
   readonly hasDirectUrl: boolean;
   readonly clockSkewAllowanceMs: number;
+  /** Null: everything is kept. */
+  readonly retention: { readonly ageMs: number; readonly requestIdAgeMs: number | null } | null;
   readonly chains: readonly ChainFacts[];
   readonly keys: readonly KeySourceFacts[];
   readonly face: FaceFacts;

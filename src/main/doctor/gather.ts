@@ -20,7 +20,7 @@ export async function gather(config: Config | null, mistakes: readonly string[])
   if (config === null) return { ...NOTHING, nodeVersion, version, mistakes };
   const keys = await keysOf(config);
   const signers = keys.flatMap(({ addresses }) => addresses).slice(0, MOST_BALANCES);
-  const { databaseUrl, directDatabaseUrl, databaseSchema: schema, lease } = config;
+  const { databaseUrl, directDatabaseUrl, databaseSchema: schema, lease, retention } = config;
   const [database, chains, face] = await Promise.all([
     databaseUrl === null ? null : examineDatabase({ databaseUrl, schema, clock: systemClock }),
     Promise.all(config.chains.map((chain) => chainOf(chain, signers))),
@@ -28,13 +28,15 @@ export async function gather(config: Config | null, mistakes: readonly string[])
   ]);
   const hasDirectUrl = directDatabaseUrl !== null;
   const clockSkewAllowanceMs = lease.clockSkewMs;
-  return { nodeVersion, version, mistakes, database, hasDirectUrl, clockSkewAllowanceMs, chains, keys, face };
+  const kept = { hasDirectUrl, clockSkewAllowanceMs, retention };
+  return { nodeVersion, version, mistakes, database, ...kept, chains, keys, face };
 }
 
 const NOTHING: Omit<Facts, "nodeVersion" | "version" | "mistakes"> = {
   database: null,
   hasDirectUrl: false,
   clockSkewAllowanceMs: 0,
+  retention: null,
   chains: [],
   keys: [],
   face: { host: "127.0.0.1", port: 0, listening: "free", advertisedUrl: "http://127.0.0.1", asksForKeys: true },

@@ -1,5 +1,6 @@
 import type { Finding } from "../../adapters/cli/diagnose.ts";
 import type { OpenDatabase, RefusedDatabase } from "../../adapters/postgres/examine.ts";
+import { ageInWords } from "../../domain/retention.ts";
 import type { Facts } from "./facts.ts";
 import { counted, fine, mistake, warning } from "./findings.ts";
 
@@ -17,6 +18,7 @@ export function judgeDatabase(facts: Facts): readonly Finding[] {
     judgePooler(database, facts),
     judgeSchema(database),
     judgeClock(database, facts),
+    judgeRetention(facts),
     ...judgeNodes(database, facts),
   ].flatMap((finding) => finding ?? []);
 }
@@ -132,6 +134,15 @@ function judgeClock({ clockAheadMs }: OpenDatabase, { clockSkewAllowanceMs }: Fa
   }
   const text = `this machine's clock is ${seconds} s ${clockAheadMs > 0 ? "behind" : "ahead of"} the database's`;
   return warning("DATABASE_CLOCK", text, "let both follow NTP; leases go by the database's clock, logs by this one");
+}
+
+function judgeRetention({ retention }: Facts): Finding | null {
+  if (retention === null) return null;
+  const { ageMs, requestIdAgeMs } = retention;
+  const kept = `transactions are kept for ${ageInWords(ageMs)} after they are final`;
+  if (requestIdAgeMs === null) return fine("RETENTION", `${kept}, their request ids for ever`);
+  const text = `${kept}, and ${ageInWords(requestIdAgeMs)} after that a repeat of a request id is sent and paid again`;
+  return warning("RETENTION", text, "leave FENCEPOST_REQUEST_ID_RETENTION unset, unless no caller repeats so late");
 }
 
 function judgeNodes({ nodes }: OpenDatabase, { version, face }: Facts): readonly Finding[] {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { PostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { rowOf } from "../../../src/application/lane/tracked.ts";
 import type { Fence } from "../../../src/domain/lane.ts";
 import {
@@ -15,10 +16,13 @@ import {
 } from "../../../src/domain/ledger/index.ts";
 import type { SignedAttempt } from "../../../src/domain/transaction.ts";
 import { BatchRefused, type Committed, type LaneSnapshot, type LaneStore } from "../../../src/ports/lane-store.ts";
+import type { RetentionStore } from "../../../src/ports/retention-store.ts";
 import { rowsOf, wordsOf } from "../../domain/ledger/contents.ts";
+import { departed } from "../../domain/ledger/departed.ts";
 import { FoldedRows } from "../../domain/ledger/folded-rows.ts";
-import { type Happening, story, Teller } from "../../domain/ledger/story.ts";
+import { type Happening, story, storyWithDepartures, Teller } from "../../domain/ledger/story.ts";
 import { aLane, holdLane } from "../../support/lane-samples.ts";
+import { letDaysPass } from "../../support/old-transactions.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 const HOUR_MS = 3_600_000;
@@ -29,12 +33,12 @@ const HOUR_MS = 3_600_000;
  */
 describe("a lane in PostgreSQL and a ledger that was told the same, several writes to a commit", () => {
   let subject: PostgresSubject;
-  let store: Awaited<ReturnType<PostgresSubject["connect"]>>;
+  let store: PostgresStore;
   let stories = 0;
 
   beforeAll(async () => {
     subject = await createPostgresSubject();
-    store = await subject.connect();
+    store = (await subject.connect()) as PostgresStore;
   });
   afterAll(async () => {
     await store.close();
@@ -52,12 +56,28 @@ describe("a lane in PostgreSQL and a ledger that was told the same, several writ
       { numRuns: 25 },
     );
   }, 120_000);
+
+  it("differ in nothing where what is final leaves now and then, but that it is gone and its request ids are spent", async () => {
+    expect(await store.closeToOlder()).toBeNull();
+    await fc.assert(
+      fc.asyncProperty(storyWithDepartures, fc.integer({ min: 1, max: 6 }), async (happenings, size) => {
+        const telling = new Telling(subject, store, await holdLane(store, aLane(++stories)));
+        for (const happening of happenings) {
+          if (happening.kind === "time") await telling.letLeave();
+          else if (!(await telling.tell(happening, size))) return;
+        }
+        await telling.letLeave();
+        await telling.compare();
+      }),
+      { numRuns: 15 },
+    );
+  }, 120_000);
 });
 
 /** One story, told to both. Each has a chain of its own: hashes and ids are no other story's. */
 class Telling {
   private readonly subject: PostgresSubject;
-  private readonly store: LaneStore;
+  private readonly store: LaneStore & RetentionStore;
   private readonly fence: Fence;
   private readonly teller = new Teller();
   private ledger: Ledger;
@@ -67,7 +87,7 @@ class Telling {
   private writes: LedgerWrite[] = [];
   private outcomes: LedgerOutcome[] = [];
 
-  constructor(subject: PostgresSubject, store: LaneStore, fence: Fence) {
+  constructor(subject: PostgresSubject, store: LaneStore & RetentionStore, fence: Fence) {
     this.subject = subject;
     this.store = store;
     this.fence = fence;
@@ -109,6 +129,25 @@ class Telling {
     expect(judged.map(wordsOf), this.writes.map(({ kind }) => kind).join()).toEqual(this.outcomes.map(wordsOf));
     this.writes = [];
     this.outcomes = [];
+  }
+
+  /** Everything is of long ago, and what may leave does. */
+  async letLeave(): Promise<void> {
+    await this.commit();
+    await letDaysPass(this.subject.client, 100);
+    const { chainId, signer } = this.fence.lane;
+    const left = departed(this.ledger);
+    const gone = [...this.ledger.transactions.known()].length - [...left.transactions.known()].length;
+    while ((await this.store.shortenFeed(HOUR_MS, 500)).more);
+    const { transactions } = await this.store.removeOld([this.fence], HOUR_MS, 1_000);
+    expect(transactions, "of what is final, all leaves and nothing else").toBe(gone);
+    this.ledger = left;
+    const { rows } = await this.subject.client.query<{ tx_id: string }>(
+      "SELECT tx_id FROM fencepost.transaction WHERE chain_id = $1 AND signer = $2 ORDER BY tx_id",
+      [chainId, signer],
+    );
+    const kept = [...left.transactions.known()].map(([txId]) => txId);
+    expect(rows.map(({ tx_id }) => tx_id)).toEqual(kept.sort());
   }
 
   async compare(): Promise<void> {

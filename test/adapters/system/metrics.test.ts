@@ -100,6 +100,7 @@ function everyLabel(): TelemetryEvent[] {
     ...keys(ACQUIRE_RESULTS).map((result) => ({ type: "lease.acquire" as const, lane, result, token: 1 })),
     ...keys(EVIDENCE).map((evidence) => ({ type: "instance.declaredDead" as const, instanceId: "i", evidence })),
     { type: "peer.refused", reason: "sender" },
+    { type: "retention.round", keptMs: 1, transactions: 1, completions: 1, requestIds: 1, oldestAgeMs: 1 },
     ...keys(FORWARD_RESULTS).map((result) => ({ type: "forward" as const, lane, result, stops: 2 })),
     ...keys(RECEIPT_RESULTS).map((result) => ({ type: "receipt.checked" as const, chainId: 1, result, count: 1 })),
     ...keys(RPC_RESULTS).map((result) => ({
@@ -205,6 +206,19 @@ describe("metrics", () => {
     expect(await value(metrics, "receipt_check_total", { result: "found" })).toBe(40);
     expect(await value(metrics, "nonce_allocated_total")).toBe(7);
     expect(await value(metrics, "writer_batch_size_sum")).toBe(120);
+  });
+
+  it("adds what left by retention, by what it was, and tells the age of where the feed begins", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    const round = { type: "retention.round", keptMs: 9, requestIds: 1, oldestAgeMs: 7_500 } as const;
+    metrics.sink({ ...round, transactions: 3, completions: 4 });
+    metrics.sink({ ...round, transactions: 2, completions: 0 });
+    expect(await value(metrics, "retention_removed_total", { what: "transaction" })).toBe(5);
+    expect(await value(metrics, "retention_removed_total", { what: "completion" })).toBe(4);
+    expect(await value(metrics, "retention_removed_total", { what: "request_id" })).toBe(2);
+    expect(await value(metrics, "retention_oldest_completion_seconds")).toBe(7.5);
+    metrics.sink({ ...round, transactions: 0, completions: 0, oldestAgeMs: null });
+    expect(await value(metrics, "retention_oldest_completion_seconds")).toBe(0);
   });
 
   it("measures to the first taken broadcast only, and to finality where an age is told", async () => {

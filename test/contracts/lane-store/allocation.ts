@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { isSpent } from "../../../src/domain/ledger/index.ts";
 import { BatchRefused } from "../../../src/ports/lane-store.ts";
 import { aLane, allocate, anIntent, commitOne, holdLane, nonces, outcomesOf } from "../../support/lane-samples.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
@@ -85,7 +86,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(await context.store.transaction(nobodys.txId)).toMatchObject({ owner: null });
     const asked = [{ lane: fence.lane, requestIds: ["mine", "nobody's"] }];
     const found = await context.store.findByRequestIds(asked);
-    expect(new Map(found.map(({ requestId, owner }) => [requestId, owner]))).toEqual(
+    expect(new Map(found.map((each) => [each.requestId, isSpent(each) ? "spent" : each.owner]))).toEqual(
       new Map([
         ["mine", "checkout"],
         ["nobody's", null],

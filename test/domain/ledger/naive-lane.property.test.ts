@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { apply, type Ledger, type LedgerWrite, newLedger } from "../../../src/domain/ledger/index.ts";
+import { apply, isSpent, type Ledger, type LedgerWrite, newLedger } from "../../../src/domain/ledger/index.ts";
 import { TRANSITIONS } from "../../../src/domain/transitions.ts";
 import { chaptersOf, unlessMistaken } from "./chapters.ts";
 import { wordsOf } from "./contents.ts";
@@ -92,7 +92,7 @@ function standing(ledger: Ledger) {
       ],
     ),
     reservations: [...ledger.reservations.known()].map(([id, { nonce, state }]) => [id, nonce, state]),
-    owners: [...ledger.requests.known()].map(([requestId, { txId }]) => [requestId, txId]),
+    owners: [...ledger.requests.known()].map(([requestId, owner]) => [requestId, isSpent(owner) ? "spent" : owner.txId]),
   };
 }
 

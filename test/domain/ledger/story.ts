@@ -34,15 +34,22 @@ const SOMETIMES = ["release", "expire", "bind", "time", "intake", "settleIntake"
 const RARELY = ["realign", "suspend", "unwatch", "reconcile", "historyLost"];
 const KINDS = [...OFTEN, ...OFTEN, ...SOMETIMES, ...RARELY] as Happening["kind"][];
 
-const happening: fc.Arbitrary<Happening> = fc.record({
-  kind: fc.constantFrom(...KINDS),
-  pick: fc.nat(1_000),
-  more: fc.nat(1_000),
-  amount: fc.nat(4),
-  flag: fc.boolean(),
-});
+const PLAIN = { pick: fc.nat(1_000), more: fc.nat(1_000), amount: fc.nat(4), flag: fc.boolean() };
+const happening: fc.Arbitrary<Happening> = fc.record({ kind: fc.constantFrom(...KINDS), ...PLAIN });
 
 export const story = fc.array(happening, { minLength: 1, maxLength: 60, size: "max" });
+
+/** With more ends of watches, and times at which what is over may leave. */
+export const storyWithDepartures = fc.array(
+  fc.oneof(
+    { weight: 6, arbitrary: happening },
+    {
+      weight: 1,
+      arbitrary: fc.record({ ...PLAIN, kind: fc.constantFrom<Happening["kind"]>("unwatch", "time", "settleIntake") }),
+    },
+  ),
+  { minLength: 1, maxLength: 60, size: "max" },
+);
 
 /** What is outside of the ledger, and what is made up as the story goes. */
 export class Teller {

@@ -1,7 +1,7 @@
 import { defined } from "../../../src/domain/defined.ts";
 import type { Hole } from "../../../src/domain/holes.ts";
 import { type Address, compareLanes, type Fence, type Hash, type Lane, laneKey } from "../../../src/domain/lane.ts";
-import type { Ledger, PolicyUse } from "../../../src/domain/ledger/index.ts";
+import { isSpent, type Ledger, type PolicyUse, type RequestOwner } from "../../../src/domain/ledger/index.ts";
 import { standing } from "../../../src/domain/policy/charges.ts";
 import { UNUSED, within } from "../../../src/domain/policy/use.ts";
 import type { Attempt } from "../../../src/domain/transaction.ts";
@@ -15,6 +15,7 @@ import type {
   LaneSnapshot,
   OpenReservation,
   OpenTransaction,
+  SpentRequest,
   TrackedRecord,
 } from "../../../src/ports/lane-store.ts";
 import type {
@@ -190,9 +191,10 @@ export function findByRequestIds(
   state: DatabaseState,
   lane: Lane,
   requestIds: readonly string[],
-): readonly ExistingTransaction[] {
-  return [...new Set(requestIds)].flatMap((requestId) => {
+): readonly (ExistingTransaction | SpentRequest)[] {
+  return [...new Set(requestIds)].flatMap((requestId): readonly (ExistingTransaction | SpentRequest)[] => {
     const existing = ownerOfRequest(state, lane, requestId);
+    if (isSpent(existing)) return [{ spent: true as const, lane, requestId }];
     if (existing !== null) return [existing];
     const entry = waitingIntake(state).find(
       ({ intent, unanswered }) => !unanswered && intent.requestId === requestId && sameLane(intent.lane, lane),
@@ -207,7 +209,7 @@ export function hasIntake(state: DatabaseState, now: Date): boolean {
   return waitingIntake(state).some((entry) => isDue(entry, now));
 }
 
-export function ownerOfRequest(state: DatabaseState, lane: Lane, requestId: string): ExistingTransaction | null {
+export function ownerOfRequest(state: DatabaseState, lane: Lane, requestId: string): RequestOwner | null {
   return state.lane(lane)?.ledger.requests.get(requestId) ?? null;
 }
 

@@ -117,6 +117,7 @@ describe("defaults", () => {
       writer: { batchSize: 200, batchTimeoutMs: 2, shards: 256 * 64 },
       queueLimit: 10_000,
       drainTimeoutMs: 5000,
+      retention: null,
       logLevel: "info",
       stuckHook: null,
       repricingModule: null,
@@ -338,6 +339,16 @@ describe("one clear line for", () => {
       "a file of another shape",
       { file: [] },
       "fencepost.config.ts: must give an object (export default defineConfig({ … })), not an empty list",
+    ],
+    [
+      "a retention that takes what is still looked at",
+      { env: { FENCEPOST_RETENTION: "30m" } },
+      "FENCEPOST_RETENTION: \"30m\" is too short (at least 1h, or off)",
+    ],
+    [
+      "a time for request ids alone",
+      { env: { FENCEPOST_REQUEST_ID_RETENTION: "365d" } },
+      "FENCEPOST_REQUEST_ID_RETENTION: does nothing while FENCEPOST_RETENTION is off; set both, or neither",
     ],
     [
       "a renewal too rare",

@@ -78,6 +78,7 @@ export const LANE: Columns<ChangedLane> = [
 export const LEFT: Columns<LockedLaneRow> = [
   ...named((row: LockedLaneRow) => row, "chainId", "signer", "ownerInstance", "token"),
   ...named((row: LockedLaneRow) => row, "nextNonce", "suspendedBy", "reconciledEpoch"),
+  ({ departedBelow }) => departedBelow !== null,
 ];
 
 /** Of `updateTransactions`. */

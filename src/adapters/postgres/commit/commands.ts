@@ -53,6 +53,7 @@ import { chainIds, signers } from "./lookup.ts";
 import type { HistoryStep, Move } from "./move.ts";
 import { bitOf } from "./ordinary-life.ts";
 import type { Allocation, ChainPlan, LanePlan, Plan } from "./plan.ts";
+import { unspent } from "./spent-requests.ts";
 
 /** `marker`: of a transaction that leaves in one write, which consists of allocations alone; else null. */
 export function commandsOf(plan: Plan, marker: string | null): readonly Command[] {
@@ -79,6 +80,7 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
     ...some(insertLaneDecisions, plan.decisions.map(decisionRow), (rows) => [recordset(rows)]),
     ...some(insertOrderKeys, plan.orders.map(orderRow), (rows) => [recordset(rows)]),
     ...plan.pools.commands(marker),
+    ...unspent(plan, marker),
     ...keyUse(plan.charges),
     ...some(appendCompletions, plan.completions, (all) => [...columnsOf(COMPLETION, all), all.length]),
   ];

@@ -8,8 +8,8 @@
  * Every commit is decided in the same way, from what was found of its lanes, and the server holds it to that. Usually they
  * are locked and read first, so what was found stays true. What an allocation needs to know is the lane's cursor alone,
  * and this process wrote that last: it is decided from the lane as it was left and leaves in one round trip, with the
- * proof before it that the lane is still so (`proveLanes`); that no request id exists, its unique index proves. Where a
- * proof fails nothing is done, and the lanes are locked and read after all.
+ * proof before it that the lane is still so (`proveLanes`); that no request id exists, its unique index proves, and that
+ * none is one of a transaction that is kept no more, the hashes of those (`proveUnspent`). Where a proof fails nothing is done, and the lanes are locked and read after all.
  */
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
 import type { Policies } from "../../../domain/policy/policy.ts";

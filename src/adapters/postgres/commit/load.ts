@@ -5,7 +5,7 @@
  */
 
 import { grouped } from "../../../domain/grouped.ts";
-import { type LaneKey, laneKey } from "../../../domain/lane.ts";
+import { type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import {
   bareLedger,
   type Guard,
@@ -29,6 +29,7 @@ import type { ChargeRow } from "../statements/policy.ts";
 import type { CurrentRow, UnwatchableRow } from "../statements/transaction.ts";
 import type { Found } from "./lookup.ts";
 import type { Needs } from "./needs.ts";
+import { inLane, inPool, SpentRequests } from "./spent-requests.ts";
 
 /** A request id of a pool, on whichever chain. */
 export function chainPoolKey(
@@ -50,6 +51,7 @@ export class Loader {
   /** By id. */
   private readonly awaited: ReadonlyMap<string, Flat<ExistingTransaction>>;
   private readonly pooled: ReadonlyMap<string, ExistingTransaction>;
+  private readonly spent: SpentRequests;
   private readonly attempts: ReadonlyMap<string, readonly AttemptRow[]>;
   private readonly charges: ReadonlyMap<string, readonly ChargeRow[]>;
   private readonly reservations: readonly Reservation[];
@@ -71,6 +73,7 @@ export class Loader {
     this.pooled = new Map(
       found.pooled?.map(({ pool, ...row }) => [chainPoolKey(row.chainId, { ...row, pool }), withLane(row)]),
     );
+    this.spent = new SpentRequests(found.spent);
     this.attempts = groupByTransaction(attempts);
     this.charges = groupByTransaction(found.charges ?? []);
     this.reservations = [...openReservations, ...reservations].map(reservationOf);
@@ -78,9 +81,10 @@ export class Loader {
 
   /** A lane's own row. */
   bare(row: LockedLaneRow): Ledger {
-    const { nextNonce: cursor, suspendedBy, reconciledEpoch } = row;
+    const { nextNonce: cursor, suspendedBy, reconciledEpoch, departedBelow } = row;
     const { unguarded: guard } = this;
-    return bareLedger(laneOf(row), { cursor, suspendedBy, reconciled: reconciledEpoch >= this.epoch, guard });
+    const reconciled = reconciledEpoch >= this.epoch;
+    return bareLedger(laneOf(row), { cursor, suspendedBy, departedBelow, reconciled, guard });
   }
 
   /** The ledger with what a write of this commit needs. Loaded for all of them before the first is judged. */
@@ -108,11 +112,11 @@ export class Loader {
       pooled: ledger.pooled.with(
         pooled.map((each) => [
           poolKey(each.pool, each.requestId),
-          this.pooled.get(chainPoolKey(chainId, each)) ?? null,
+          this.pooled.get(chainPoolKey(chainId, each)) ?? this.spent.of(inPool({ chainId, ...each })),
         ]),
       ),
       transactions: ledger.transactions.with(transactions.map((id) => [id, this.transaction(key, id)])),
-      requests: ledger.requests.with(requests.map((id) => [id, this.owner(key, id)])),
+      requests: ledger.requests.with(requests.map((id) => [id, this.owner(ledger.lane, id)])),
       intake: ledger.intake.with(intake.map((id) => [id, this.waiting(key, id)])),
     };
   }
@@ -173,9 +177,9 @@ export class Loader {
     };
   }
 
-  private owner(key: LaneKey, requestId: string) {
-    const row = this.requests.get(`${key}:${requestId}`);
-    return row === undefined ? null : withLane(row);
+  private owner(lane: Lane, requestId: string) {
+    const row = this.requests.get(`${laneKey(lane)}:${requestId}`);
+    return row === undefined ? this.spent.of(inLane({ lane, requestId })) : withLane(row);
   }
 
   private waiting(key: LaneKey, intakeId: number): WaitingIntent | null {

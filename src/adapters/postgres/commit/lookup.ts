@@ -28,6 +28,7 @@ import {
   type ReservationRow,
 } from "../statements/reservation.ts";
 import { lockChains } from "../statements/session.ts";
+import { findSpent, type SpentRow } from "../statements/spent-request.ts";
 import type { Statement } from "../statements/statement.ts";
 import {
   type CurrentRow,
@@ -39,6 +40,7 @@ import {
   type UnwatchableRow,
 } from "../statements/transaction.ts";
 import type { Needs } from "./needs.ts";
+import { inLane, inPool, spentKeys } from "./spent-requests.ts";
 
 /** Rows of a sort are missing where no write needs them. */
 export interface Found {
@@ -46,6 +48,7 @@ export interface Found {
   readonly requests?: readonly Flat<ExistingTransaction>[];
   readonly awaited?: readonly Flat<ExistingTransaction>[];
   readonly pooled?: readonly PooledRow[];
+  readonly spent?: readonly SpentRow[];
   readonly transactions?: readonly CurrentRow[];
   readonly attempts?: readonly AttemptRow[];
   /** Transactions whose attempts, and whose block, were asked for. */
@@ -151,6 +154,8 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
     ...read("requests", findRequests, about(requests, requestKeys(requests))),
     ...read("awaited", findAwaited, awaitedOf(needs)),
     ...read("pooled", findPooled, about(pooled, pooledKeys(pooled))),
+    // Behind the two above: a transaction that leaves in this moment was found there, or is found here.
+    ...read("spent", findSpent, spentOf(requests, pooled)),
     ...read("transactions", readTransactions, about(transactions, [transactions, compared, watching])),
     ...read("attempts", readAttempts, about(each((need) => need.attempts))),
     ...read("intake", readIntake, about(intake)),
@@ -167,6 +172,11 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
     ...read("orders", findOrderKeys, ordersOf(needs)),
     ...read("heldNonces", findHeldNonces, about(nonces, [...(lanes("nonces") ?? []), nonces])),
   ];
+}
+
+function spentOf(requests: readonly Request[], pooled: readonly AskedOfPool[]): Read["values"] | null {
+  const asked = [...requests.map(inLane), ...pooled.map(inPool)];
+  return about(asked, spentKeys(asked));
 }
 
 function ordersOf(needs: readonly Needs[]): Read["values"] | null {
@@ -200,7 +210,7 @@ export function signers(lanes: readonly Lane[]): readonly string[] {
 }
 
 /** As parameters of `lockLanes`, each term once: it locks them in its own order. */
-function fencesOf(needs: readonly Needs[]): readonly unknown[] {
+export function fencesOf(needs: readonly Pick<Needs, "fence">[]): readonly unknown[] {
   const named = needs.map(({ fence }) => [`${laneKey(fence.lane)}:${fence.instanceId}:${fence.token}`, fence] as const);
   const terms = [...new Map(named).values()];
   return [

@@ -42,7 +42,7 @@ export const lockLanesByKey = statement("lock-lanes-by-key")`
  */
 const held = (columns: string, expected: string): string => `
    SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended_by, l.reconciled_epoch,
-     n.node_id
+     l.departed_below, n.node_id
    FROM fencepost.lane AS l
    JOIN (${lists(`chain_id bigint, signer text, instance_id uuid, token bigint${columns}`)}) AS f
      ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token${expected}
@@ -59,18 +59,19 @@ export const lockLanes = statement<LockedLaneRow>("lock-lanes")`${held("", "")}`
  * First in a commit of one round trip, which was decided from lanes as they were left: ends the transaction unless every
  * one of them is so, behind the same fence.
  *
- * $1 to $4 as in `lockLanes`; $5 to $7 cursor, suspension and epoch as they were left; $8 how many lanes they are, $9 the
+ * $1 to $4 as in `lockLanes`; $5 to $7 cursor, suspension and epoch as they were left, $8 whether something of the lane had
+ * left by retention: only then are request ids looked for among the hashes. $9 how many lanes they are, $10 the
  * transaction's marker.
  */
 export const proveLanes = statement("prove-lanes")`
   WITH held AS MATERIALIZED (${held(
-    ", cursor bigint, suspended_by text, reconciled_epoch integer",
+    ", cursor bigint, suspended_by text, reconciled_epoch integer, departed boolean",
     `
       AND l.next_nonce = f.cursor AND l.suspended_by IS NOT DISTINCT FROM f.suspended_by
-      AND l.reconciled_epoch = f.reconciled_epoch`,
+      AND l.reconciled_epoch = f.reconciled_epoch AND (l.departed_below IS NULL OR f.departed)`,
   )}
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM held), $8, 'lanes as they were left'), fencepost.require_open($9)`;
+  SELECT fencepost.require_rows((SELECT count(*) FROM held), $9, 'lanes as they were left'), fencepost.require_open($10)`;
 
 export interface LockedLaneRow extends Lane {
   readonly ownerInstance: string;
@@ -78,6 +79,8 @@ export interface LockedLaneRow extends Lane {
   readonly nextNonce: number | null;
   readonly suspendedBy: SuspendedBy | null;
   readonly reconciledEpoch: number;
+  /** Null: every transaction that the lane ever had is kept. */
+  readonly departedBelow: number | null;
   readonly nodeId: string;
 }
 

@@ -195,10 +195,8 @@ export interface OldestOpenRow {
 }
 
 /** The lane's cursor, and the lowest of its nonces that is not over. $1 chain, $2 signer. */
-export const readNonceEnds = statement<{ readonly cursor: number | null; readonly firstOpen: number | null }>(
-  "read-nonce-ends",
-)`
-  SELECT l.next_nonce AS cursor, least(
+export const readNonceEnds = statement<NonceEnds>("read-nonce-ends")`
+  SELECT l.next_nonce AS cursor, coalesce(l.departed_below, 0) AS departed_below, least(
     (
       SELECT t.nonce FROM fencepost.transaction AS t
       WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
@@ -211,6 +209,12 @@ export const readNonceEnds = statement<{ readonly cursor: number | null; readonl
     )
   ) AS first_open
   FROM fencepost.lane AS l WHERE l.signer = $2 AND l.chain_id = $1`;
+
+export interface NonceEnds {
+  readonly cursor: number | null;
+  readonly departedBelow: number;
+  readonly firstOpen: number | null;
+}
 
 /** What holds the nonces from $3 to $4 of the lane ($1 chain, $2 signer). */
 export const listNonces = statement<NonceRow>("list-nonces")`

@@ -218,13 +218,18 @@ export const readOpenOf = statement<OpenTransaction>("read-open-of")`
   WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK') AND t.owner = $3
   ORDER BY t.nonce`;
 
-/** One above the highest nonce of a lane that is settled and past its watch. The index is walked from its end. */
+/** One above the highest nonce of a lane that is settled and past its watch, kept or not. The index is walked from its end. */
 export const readSettledBelow = statement<{ readonly settledBelow: number }>("read-settled-below")`
-  SELECT t.nonce + 1 AS settled_below
-  FROM fencepost.transaction AS t
-  WHERE t.chain_id = $1 AND t.signer = $2 AND t.nonce IS NOT NULL AND NOT t.live
-  ORDER BY t.nonce DESC
-  LIMIT 1`;
+  SELECT greatest(
+    (
+      SELECT t.nonce + 1 FROM fencepost.transaction AS t
+      WHERE t.chain_id = $1 AND t.signer = $2 AND t.nonce IS NOT NULL AND NOT t.live
+      ORDER BY t.nonce DESC
+      LIMIT 1
+    ), l.departed_below, 0
+  ) AS settled_below
+  FROM fencepost.lane AS l
+  WHERE l.signer = $2 AND l.chain_id = $1`;
 
 const REQUESTS = lists("chain_id bigint, signer text, request_id text");
 

@@ -3,9 +3,10 @@
  * Reads: request ids. Writes: nothing; a crash here leaves nothing behind.
  */
 import { FencepostError } from "../../../domain/errors.ts";
-import { anothersRequestId, isAnothers } from "../../../domain/principal.ts";
+import { isSpent } from "../../../domain/ledger/index.ts";
+import { anothersRequestId, isAnothers, spentRequestId } from "../../../domain/principal.ts";
 import type { Intent } from "../../../domain/transaction.ts";
-import type { ExistingTransaction } from "../../../ports/lane-store.ts";
+import type { ExistingTransaction, Spent } from "../../../ports/lane-store.ts";
 import type { Created } from "../../api.ts";
 import type { RequestIds } from "./request-ids.ts";
 
@@ -28,9 +29,15 @@ export async function answerExisting(
   const existing = await requestIds.find((named[0] as Item).intent.lane, ids);
   return items.filter(({ index, intent }) => {
     const found = intent.requestId === null ? undefined : existing.get(intent.requestId);
-    if (found !== undefined) fates[index] = answerWith(found, intent, found.fingerprint === intent.fingerprint);
+    if (found !== undefined) fates[index] = answerOwned(found, intent);
     return found === undefined;
   });
+}
+
+/** By whom its request id belongs to. */
+export function answerOwned(owner: ExistingTransaction | Spent, asked: Intent): Fate {
+  if (isSpent(owner)) return spentRequestId(asked.requestId);
+  return answerWith(owner, asked, owner.fingerprint === asked.fingerprint);
 }
 
 export function answerWith(existing: ExistingTransaction, asked: Intent, samePayload: boolean): Fate {

@@ -17,6 +17,7 @@ import {
 } from "../../../domain/errors.ts";
 import { grouped } from "../../../domain/grouped.ts";
 import { laneKey } from "../../../domain/lane.ts";
+import { spentRequestId } from "../../../domain/principal.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
 import type { AllocateFate, LaneStore } from "../../../ports/lane-store.ts";
 import type { ForwardedCreate } from "../../../ports/peers.ts";
@@ -312,6 +313,8 @@ function answer(fate: AllocateFate, intent: Intent): Fate {
       // Its own id: created by an earlier telling of this very request.
       if (fate.existing.txId === intent.txId) return createdAs(intent, fate.existing);
       return answerWith(fate.existing, intent, fate.samePayload);
+    case "spent":
+      return spentRequestId(intent.requestId);
     case "awaiting":
       return createdAs(intent, { nonce: null, state: "CREATED" });
     case "otherNonce":

@@ -6,9 +6,10 @@
  * check that binds is stage 2's, in the transaction that gives the nonce. A crash here leaves nothing behind.
  */
 import { type Lane, laneKey } from "../../../domain/lane.ts";
+import { isSpent } from "../../../domain/ledger/index.ts";
 import { poolKey } from "../../../domain/pool.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import type { AskedOfPool, ExistingTransaction, LaneStore } from "../../../ports/lane-store.ts";
+import type { AskedOfPool, ExistingTransaction, LaneStore, Spent } from "../../../ports/lane-store.ts";
 import { Gathering } from "./gather.ts";
 
 /** With the lanes of the pool, whose callers may have used the same id without naming the pool. */
@@ -18,8 +19,10 @@ interface Asked extends AskedOfPool {
 
 const ENOUGH = 500;
 
+type Owner = ExistingTransaction | Spent;
+
 export class PooledRequests {
-  private readonly gathering: Gathering<Asked, ExistingTransaction | null>;
+  private readonly gathering: Gathering<Asked, Owner | null>;
 
   constructor(store: Pick<LaneStore, "findPooled" | "findByRequestIds">, clock: Pick<Clock, "soon">) {
     this.gathering = new Gathering(
@@ -32,7 +35,7 @@ export class PooledRequests {
     );
   }
 
-  find(asked: Asked): Promise<ExistingTransaction | null> {
+  find(asked: Asked): Promise<Owner | null> {
     return this.gathering.add(asked);
   }
 }
@@ -42,10 +45,13 @@ async function look(store: Pick<LaneStore, "findPooled" | "findByRequestIds">, a
   const ofLanes = asked.flatMap(({ lanes, requestId }) => lanes.map((lane) => ({ lane, requestIds: [requestId] })));
   const [pooled, direct] = await Promise.all([store.findPooled(asked), store.findByRequestIds(ofLanes)]);
   const byPool = new Map(
-    pooled.map((each) => [`${each.lane.chainId}:${poolKey(each.pool, each.requestId as string)}`, each]),
+    pooled.map((each) => {
+      const chainId = isSpent(each) ? each.chainId : each.lane.chainId;
+      return [`${chainId}:${poolKey(each.pool, each.requestId as string)}`, each];
+    }),
   );
   const byLane = new Map(direct.map((each) => [`${laneKey(each.lane)}:${each.requestId}`, each]));
-  return ({ chainId, pool, requestId, lanes }: Asked): ExistingTransaction | null => {
+  return ({ chainId, pool, requestId, lanes }: Asked): Owner | null => {
     const given = byPool.get(`${chainId}:${poolKey(pool, requestId)}`);
     return given ?? lanes.map((lane) => byLane.get(`${laneKey(lane)}:${requestId}`)).find(isFound) ?? null;
   };

@@ -11,16 +11,17 @@
 import { DatabaseSilent, FencepostError, queueFull } from "../../../domain/errors.ts";
 import { intrinsicGas } from "../../../domain/gas.ts";
 import type { Address, Lane } from "../../../domain/lane.ts";
+import { isSpent } from "../../../domain/ledger/index.ts";
 import { chooseMember, type MemberFacts, type PoolAsked, type Pools, stickyMember } from "../../../domain/pool.ts";
 import { forbidden, isWithin, type Limits, refuseOutside } from "../../../domain/principal.ts";
 import type { Intent } from "../../../domain/transaction.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import type { ExistingTransaction } from "../../../ports/lane-store.ts";
+import type { ExistingTransaction, Spent } from "../../../ports/lane-store.ts";
 import type { Created } from "../../api.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { hear, type NormalisePorts } from "../../requests/normalise.ts";
 import { namesPool, parsePool } from "../../requests/pool.ts";
-import { answerWith } from "./answer-existing.ts";
+import { answerOwned } from "./answer-existing.ts";
 import type { Creates, Teller, Told } from "./create.ts";
 import { type PoolMemberPorts, PoolMembers } from "./pool-members.ts";
 import { PooledRequests } from "./pooled-requests.ts";
@@ -201,11 +202,11 @@ function mayTryAnother({ asked, lanes, tried }: Errand, fate: Fate | undefined):
   return OF_ONE_MEMBER.has(fate.code) || fate.extras.reason === "INSUFFICIENT_FUNDS";
 }
 
-function repeated(existing: ExistingTransaction, intent: Intent, limits: Limits | undefined): Fate {
-  if (limits !== undefined && !isWithin(limits, existing.lane)) {
+function repeated(existing: ExistingTransaction | Spent, intent: Intent, limits: Limits | undefined): Fate {
+  if (limits !== undefined && !isSpent(existing) && !isWithin(limits, existing.lane)) {
     return forbidden("signers", "this API key is not for the signer that the pool gave this request");
   }
-  return answerWith(existing, intent, existing.fingerprint === intent.fingerprint);
+  return answerOwned(existing, intent);
 }
 
 /** A key that is limited to signers may use a pool where all of its members are among them: any may be chosen. */

@@ -7,9 +7,10 @@ import { Departures, Flow } from "../../../domain/departures.ts";
 import { grouped } from "../../../domain/grouped.ts";
 import { type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import type { AskedRequests, ExistingTransaction, LaneStore } from "../../../ports/lane-store.ts";
+import type { AskedRequests, ExistingTransaction, LaneStore, SpentRequest } from "../../../ports/lane-store.ts";
 
-type Found = ReadonlyMap<string, ExistingTransaction>;
+type Owner = ExistingTransaction | SpentRequest;
+type Found = ReadonlyMap<string, Owner>;
 
 interface Round {
   readonly asked: Map<LaneKey, { readonly lane: Lane; readonly ids: Set<string> }>;
@@ -122,7 +123,7 @@ function join(round: Round, lane: Lane, ids: readonly string[]): void {
   for (const id of ids) own.ids.add(id);
 }
 
-function byLane(rows: readonly ExistingTransaction[]): ReadonlyMap<LaneKey, Found> {
+function byLane(rows: readonly Owner[]): ReadonlyMap<LaneKey, Found> {
   const lanes = [...grouped(rows, ({ lane }) => laneKey(lane))];
   return new Map(lanes.map(([key, own]) => [key, new Map(own.map((row) => [row.requestId as string, row]))]));
 }

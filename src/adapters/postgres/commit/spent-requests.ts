@@ -1,0 +1,60 @@
+/**
+ * Request ids whose transactions have left by retention: known by their hashes alone, and refused all the same. Behind the
+ * lane's lock a commit of two round trips looks them up; one of a single round trip has the server prove that there is
+ * none. What a pool was asked with no lane's lock covers: there the order counts, rows first, hashes behind.
+ */
+import type { Lane } from "../../../domain/lane.ts";
+import type { AskedOfPool, Spent } from "../../../ports/lane-store.ts";
+import { proveUnspent, type SpentRow } from "../statements/spent-request.ts";
+import type { Command } from "../statements/statement.ts";
+import type { Plan } from "./plan.ts";
+
+const SPENT: Spent = { spent: true };
+
+export function inLane({ lane, requestId }: { readonly lane: Lane; readonly requestId: string }): SpentRow {
+  return { chainId: lane.chainId, scope: lane.signer, requestId };
+}
+
+export function inPool({ chainId, pool, requestId }: AskedOfPool): SpentRow {
+  return { chainId, scope: `pool ${pool}`, requestId };
+}
+
+/** As parameters of `findSpent`. */
+export function spentKeys(asked: readonly SpentRow[]): readonly unknown[] {
+  return [
+    asked.map(({ chainId }) => chainId),
+    asked.map(({ scope }) => scope),
+    asked.map(({ requestId }) => requestId),
+  ];
+}
+
+/** Those that were found. */
+export class SpentRequests {
+  private readonly keys: ReadonlySet<string>;
+
+  constructor(rows: readonly SpentRow[] = []) {
+    this.keys = new Set(rows.map(keyOf));
+  }
+
+  of(request: SpentRow): Spent | null {
+    return this.keys.has(keyOf(request)) ? SPENT : null;
+  }
+}
+
+function keyOf({ chainId, scope, requestId }: SpentRow): string {
+  return JSON.stringify([chainId, scope, requestId]);
+}
+
+/**
+ * Of a transaction that leaves in one write. A lane of which nothing ever left has no hashes: its creates cost no look-up,
+ * and that it is so the lane's proof says.
+ */
+export function unspent({ allocations }: Plan, marker: string | null): readonly Command[] {
+  if (marker === null) return [];
+  const asked = allocations.flatMap(({ intent: { requestId, pool }, lane: { ledger, row } }) => {
+    if (requestId === null) return [];
+    const own = row.departedBelow === null ? [] : [inLane({ lane: ledger.lane, requestId })];
+    return pool === undefined ? own : [...own, inPool({ chainId: row.chainId, pool, requestId })];
+  });
+  return asked.length === 0 ? [] : [{ statement: proveUnspent, values: [...spentKeys(asked), marker] }];
+}

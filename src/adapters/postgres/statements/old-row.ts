@@ -1,0 +1,167 @@
+import type { Lane } from "../../../domain/lane.ts";
+import { BEHIND_ITS_COMPLETION_MS, type OldRow } from "../../../domain/retention.ts";
+import { lists } from "../columns.ts";
+import { counted, statement } from "./statement.ts";
+
+/** The only migration whose word is taken back: what it works with depends on whether something has left. */
+const MIGRATION = "'0030_retention.sql'";
+
+/** Whether every program that registers from now on knows the hashes of request ids. */
+export const readDoor = statement<{ readonly closed: boolean }>("read-door")`
+  SELECT m.works_with IS NULL AS closed FROM fencepost.migration AS m WHERE m.name = ${MIGRATION}`;
+
+export const closeDoor = counted("close-door", "1", "migrations")`
+  UPDATE fencepost.migration AS m SET works_with = NULL WHERE m.name = ${MIGRATION}`;
+
+/** Instances that may still write, of programs that do not know them. Who is expired may not, and has to register anew. */
+export const readOlderInstances = statement<{ readonly nodeId: string; readonly version: string }>("read-older-instances")`
+  SELECT n.node_id, n.version FROM fencepost.node_instance AS n
+  WHERE NOT n.dead AND n.expires_at > clock_timestamp() AND coalesce(n.knows_migration, '') < ${MIGRATION}
+  ORDER BY n.node_id LIMIT 1`;
+
+/** One node at a time shortens the feed; who does not get the turn has nothing to do. */
+export const takeFeedTurn = statement<{ readonly taken: boolean }>("take-feed-turn")`
+  SELECT pg_try_advisory_xact_lock(hashtextextended('fencepost feed shortened', 0)) AS taken`;
+
+/** Where the feed begins. From there an index is walked, and not over all that has left and is not swept up yet. */
+const FIRST = "c.seq > (SELECT f.truncated_through FROM fencepost.feed AS f WHERE f.only_row)";
+
+/** The lowest $1 completions of the feed. */
+export const readLowest = statement<{ readonly seq: number; readonly at: Date }>("read-lowest")`
+  SELECT c.seq, c.at FROM fencepost.completion AS c WHERE ${FIRST} ORDER BY c.seq LIMIT $1`;
+
+/** $1 the highest number that leaves, $2 how many do. */
+export const deleteCompletions = counted("delete-completions", "$2", "completions that leave")`
+  DELETE FROM fencepost.completion AS c WHERE c.seq <= $1`;
+
+/**
+ * Last before COMMIT, as whatever locks the feed's row. In the transaction that takes the completions away: a caller that is
+ * below $1 reads the mark, or the completions, and never a gap.
+ */
+export const markTruncated = counted("mark-truncated", "1", "feeds")`
+  UPDATE fencepost.feed AS f SET truncated_through = greatest(f.truncated_through, $1) WHERE f.only_row`;
+
+/**
+ * Before this a transaction became final that may leave: older than $1 milliseconds, and than the oldest completion that is
+ * kept (domain/retention.ts). In `bound`, the lowest id of that time: ids begin with the time of creation, and what was
+ * created later cannot have been final before.
+ */
+const HORIZON = `
+  SELECT h.at, h.oldest_in_feed, (
+      lpad(to_hex((extract(epoch FROM h.at) * 1000)::bigint), 12, '0') || repeat('0', 20)
+    )::uuid AS bound
+  FROM (
+    SELECT f.oldest_in_feed,
+      least(now() - $1::bigint * interval '1 millisecond', f.oldest_in_feed)
+        - interval '${BEHIND_ITS_COMPLETION_MS} milliseconds' AS at
+    FROM (SELECT (SELECT c.at FROM fencepost.completion AS c WHERE ${FIRST} ORDER BY c.seq LIMIT 1) AS oldest_in_feed) AS f
+  ) AS h`;
+
+/** What is over of a lane `k`, oldest ids first: by the index that lists of a signer use, of each outcome. */
+const oldOf = (most: string) => `
+    SELECT low.* FROM fencepost.transaction AS low
+    WHERE hashtextextended(low.outcome || low.signer, low.chain_id) >= hashtextextended(o.outcome || k.signer, k.chain_id)
+      AND hashtextextended(low.outcome || low.signer, low.chain_id) <= hashtextextended(o.outcome || k.signer, k.chain_id)
+      AND low.outcome IS NOT NULL AND low.tx_id < horizon.bound AND low.updated_at < horizon.at
+      AND low.outcome = o.outcome AND low.signer = k.signer AND low.chain_id = k.chain_id
+    ORDER BY hashtextextended(low.outcome || low.signer, low.chain_id), low.tx_id
+    LIMIT ${most}`;
+
+const OUTCOMES = `(VALUES ('CONFIRMED'), ('FAILED_FINAL')) AS o(outcome)`;
+
+/** Which of these lanes have such rows. $1 the age; $2 chains, $3 signers. */
+export const findOldLanes = statement<Lane>("find-old-lanes")`
+  WITH horizon AS MATERIALIZED (${HORIZON})
+  SELECT k.chain_id, k.signer
+  FROM unnest($2::bigint[], $3::text[]) AS k(chain_id, signer)
+  WHERE (
+    SELECT count(*) FROM horizon CROSS JOIN ${OUTCOMES} CROSS JOIN LATERAL (${oldOf("1")}) AS t
+  ) > 0`;
+
+/** The oldest such rows of these lanes, at most $4 of each outcome and lane. */
+export const readOldRows = statement<OldTransactionRow>("read-old-rows")`
+  WITH horizon AS MATERIALIZED (${HORIZON})
+  SELECT t.tx_id, t.chain_id, t.signer, t.nonce, t.state, t.live, t.updated_at, horizon.oldest_in_feed
+  FROM unnest($2::bigint[], $3::text[]) AS k(chain_id, signer)
+  CROSS JOIN horizon
+  CROSS JOIN ${OUTCOMES}
+  CROSS JOIN LATERAL (${oldOf("$4")}) AS t`;
+
+export interface OldTransactionRow extends Lane, OldRow {
+  readonly txId: string;
+  readonly nonce: number | null;
+  readonly oldestInFeed: Date | null;
+}
+
+/** $1 to $3, a place for each lane: chain, signer, and one above the highest nonce that leaves. $4 how many they are. */
+export const markDeparted = counted("mark-departed", "$4", "lanes that something leaves")`
+  UPDATE fencepost.lane AS l SET departed_below = greatest(l.departed_below, d.below)
+  FROM (${lists("chain_id bigint, signer text, below bigint")}) AS d
+  WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[]) AND l.chain_id = d.chain_id AND l.signer = d.signer`;
+
+/** The request ids of the transactions $1, of the pools that they were asked of, and of the reservations they were made from. */
+export const keepRequests = statement("keep-requests")`
+  INSERT INTO fencepost.spent_request (digest, chain_id, left_at)
+  SELECT fencepost.request_digest(t.chain_id, t.signer, t.request_id), t.chain_id, now()
+  FROM fencepost.transaction AS t
+  WHERE t.tx_id = ANY ($1::uuid[]) AND t.owns_request AND t.request_id IS NOT NULL
+  UNION
+  SELECT fencepost.request_digest(c.chain_id, 'pool ' || c.pool, c.request_id), c.chain_id, now()
+  FROM fencepost.pool_choice AS c
+  WHERE c.tx_id = ANY ($1::uuid[]) AND c.request_id IS NOT NULL
+  UNION
+  SELECT fencepost.request_digest(r.chain_id, r.signer, r.request_id), r.chain_id, now()
+  FROM fencepost.transaction AS t
+  CROSS JOIN LATERAL (
+    SELECT own.* FROM fencepost.reservation AS own
+    WHERE own.chain_id = t.chain_id AND own.signer = t.signer AND own.nonce = t.nonce AND own.state <> 'RELEASED'
+    OFFSET 0
+  ) AS r
+  WHERE t.tx_id = ANY ($1::uuid[]) AND r.tx_id = t.tx_id AND r.request_id IS NOT NULL
+  ORDER BY 1
+  ON CONFLICT (digest) DO NOTHING`;
+
+/**
+ * The transactions $1 and all that hangs on them: the reservations they were made from, and other names of them in the intake
+ * table, among others. Each is asked once more whether it is over. $2 how many they are.
+ */
+export const deleteTransactions = statement("delete-transactions")`
+  WITH gone AS (
+    DELETE FROM fencepost.transaction AS t
+    WHERE t.tx_id = ANY ($1::uuid[]) AND NOT t.live AND t.outcome IS NOT NULL
+    RETURNING t.tx_id, t.chain_id, t.signer, t.nonce, t.request_id
+  ), payloads AS (
+    DELETE FROM fencepost.payload AS p WHERE p.tx_id = ANY ($1::uuid[])
+  ), steps AS (
+    DELETE FROM fencepost.step AS s WHERE s.tx_id = ANY ($1::uuid[])
+  ), attempts AS (
+    DELETE FROM fencepost.attempt AS a WHERE a.tx_id = ANY ($1::uuid[])
+  ), receipts AS (
+    DELETE FROM fencepost.receipt AS r WHERE r.tx_id = ANY ($1::uuid[])
+  ), charges AS (
+    DELETE FROM fencepost.charge AS c WHERE c.tx_id = ANY ($1::uuid[])
+  ), queued AS (
+    DELETE FROM fencepost.queued_change AS q WHERE q.tx_id = ANY ($1::uuid[])
+  ), pooled AS (
+    DELETE FROM fencepost.pool_choice AS c WHERE c.tx_id = ANY ($1::uuid[])
+  ), reserved AS (
+    DELETE FROM fencepost.reservation AS r WHERE r.reservation_id = ANY (ARRAY(
+      SELECT own.reservation_id FROM gone CROSS JOIN LATERAL (
+        SELECT each.reservation_id, each.tx_id FROM fencepost.reservation AS each
+        WHERE each.chain_id = gone.chain_id AND each.signer = gone.signer AND each.nonce = gone.nonce
+          AND each.state <> 'RELEASED'
+        OFFSET 0
+      ) AS own
+      WHERE own.tx_id = gone.tx_id
+    ))
+  ), aliases AS (
+    DELETE FROM fencepost.intake AS i WHERE i.intake_id = ANY (ARRAY(
+      SELECT own.intake_id FROM gone CROSS JOIN LATERAL (
+        SELECT each.intake_id, each.alias_of FROM fencepost.intake AS each
+        WHERE each.request_id = gone.request_id AND each.request_id IS NOT NULL
+        OFFSET 0
+      ) AS own
+      WHERE own.alias_of = gone.tx_id
+    ))
+  )
+  SELECT fencepost.require_rows((SELECT count(*) FROM gone), $2, 'transactions that leave')`;

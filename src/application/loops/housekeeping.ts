@@ -1,0 +1,155 @@
+/**
+ * What is older than the retention leaves, a little at a time: completions from the feed, then the transactions of the lanes
+ * that this node holds, each under its lane's fence, then the hashes of request ids where those have an end too.
+ *
+ * Reads: which lanes have something old. Writes: see ports/retention-store.ts. Invariants: I5 (a late repeat is refused), I8
+ * (the feed is shortened from its beginning, and says so). It stands back for everything else: one small batch at once, then
+ * a pause several times as long; a lane that is busy is left for the next round. A crash leaves a batch undone, or done.
+ */
+import { type Fence, laneKey } from "../../domain/lane.ts";
+import type { Ports } from "../../ports/ports.ts";
+import { StoreUnavailable } from "../../ports/lane-store.ts";
+import type { RetentionStore } from "../../ports/retention-store.ts";
+import { Activity } from "../lane/activity.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+
+/** What is kept, and for how long. */
+export interface Retention {
+  readonly store: RetentionStore;
+  readonly ageMs: number;
+  /** Null: hashes of request ids are kept for ever. */
+  readonly requestIdAgeMs: number | null;
+}
+
+export interface HousekeepingPorts extends Pick<Ports, "clock" | "telemetry"> {
+  /** Absent: nothing leaves. */
+  readonly retention?: Retention;
+}
+
+/** What a round is about. */
+export interface Household {
+  readonly lanes: () => readonly OwnedLane[];
+  readonly signal: AbortSignal;
+  readonly onFailed: (error: unknown) => void;
+}
+
+/** A thousandth of the age, and once a minute at the least: what is a little older than it should be does no harm. */
+const ROUNDS_WITHIN_AGE = 1_000;
+const LONGEST_ROUND_MS = 60_000;
+const LANES_AT_ONCE = 200;
+/** Creates of these lanes wait while a batch of them is removed. */
+const LANES_OF_A_BATCH = 8;
+const ROWS_OF_A_BATCH = 100;
+const COMPLETIONS_OF_A_BATCH = 500;
+/** After a batch, so many times as long as it took, and no less than this. */
+const PAUSES = 3;
+const SHORTEST_PAUSE_MS = 20;
+
+export class Housekeeping {
+  private readonly ports: HousekeepingPorts;
+  private readonly household: Household;
+  private readonly round: Activity;
+  private dueMs = 0;
+
+  constructor(ports: HousekeepingPorts, household: Household) {
+    this.ports = ports;
+    this.household = household;
+    const { retention } = ports;
+    this.round = new Activity(() => (retention === undefined ? null : this.keep(retention)), household.onFailed);
+  }
+
+  /** Begins a round where one is due. */
+  look(): void {
+    const { retention, clock } = this.ports;
+    const nowMs = clock.monotonicMs();
+    if (retention === undefined || nowMs < this.dueMs) return;
+    this.dueMs = nowMs + Math.min(LONGEST_ROUND_MS, retention.ageMs / ROUNDS_WITHIN_AGE);
+    this.round.kick();
+  }
+
+  settled(): Promise<void> {
+    return this.round.settled();
+  }
+
+  private async keep(retention: Retention): Promise<void> {
+    const { store, ageMs, requestIdAgeMs } = retention;
+    const { telemetry, clock } = this.ports;
+    const older = await store.closeToOlder();
+    if (older !== null) {
+      telemetry.emit({ type: "retention.waits", olderNode: older.nodeId, version: older.version });
+      return;
+    }
+    const { completions, oldestAt } = await this.shortenFeed(retention);
+    const transactions = await this.removeOld(retention);
+    const requestIds =
+      requestIdAgeMs === null
+        ? 0
+        : await this.batches(COMPLETIONS_OF_A_BATCH, () => store.forgetRequestIds(requestIdAgeMs, COMPLETIONS_OF_A_BATCH));
+    const oldestAgeMs = oldestAt === null ? null : Math.max(0, clock.now().getTime() - oldestAt.getTime());
+    telemetry.emit({ type: "retention.round", keptMs: ageMs, transactions, completions, requestIds, oldestAgeMs });
+  }
+
+  private async shortenFeed({ store, ageMs }: Retention) {
+    let oldestAt: Date | null = null;
+    const completions = await this.batches(COMPLETIONS_OF_A_BATCH, async () => {
+      const shortened = await store.shortenFeed(ageMs, COMPLETIONS_OF_A_BATCH);
+      oldestAt = shortened.oldestAt;
+      return shortened.completions;
+    });
+    return { completions, oldestAt: oldestAt as Date | null };
+  }
+
+  /** Of lanes whose history is in doubt nothing leaves: somebody may want to look at all of it. */
+  private async removeOld({ store, ageMs }: Retention): Promise<number> {
+    const own = this.household.lanes().filter((lane) => lane.reconciled && !lane.heldByHistory);
+    let removed = 0;
+    for (const page of inPages(own, LANES_AT_ONCE)) {
+      if (this.isOver) break;
+      const fences = new Map(page.map(({ lane, fence }) => [laneKey(lane), fence]));
+      const found = await store.lanesWithOld(
+        page.map(({ lane }) => lane),
+        ageMs,
+      );
+      const old = found.flatMap((lane) => fences.get(laneKey(lane)) ?? []);
+      for (const batch of inPages(old, LANES_OF_A_BATCH)) removed += await this.removeOn(store, batch, ageMs);
+    }
+    return removed;
+  }
+
+  private removeOn(store: RetentionStore, fences: readonly Fence[], ageMs: number): Promise<number> {
+    return this.batches(ROWS_OF_A_BATCH, async () => {
+      try {
+        const { transactions } = await store.removeOld(fences, ageMs, ROWS_OF_A_BATCH);
+        return transactions;
+      } catch (error) {
+        if (error instanceof StoreUnavailable && error.busy) return 0;
+        throw error;
+      }
+    });
+  }
+
+  /** One after the other with a pause behind each, until one is not full; how many left with all of them. */
+  private async batches(full: number, work: () => Promise<number>): Promise<number> {
+    const { clock } = this.ports;
+    let total = 0;
+    while (!this.isOver) {
+      const beganMs = clock.monotonicMs();
+      const left = await work();
+      total += left;
+      if (left === 0) break;
+      const tookMs = clock.monotonicMs() - beganMs;
+      const pauseMs = Math.max(SHORTEST_PAUSE_MS, PAUSES * tookMs);
+      await clock.sleep(pauseMs, this.household.signal).catch(() => undefined);
+      if (left < full) break;
+    }
+    return total;
+  }
+
+  private get isOver(): boolean {
+    return this.household.signal.aborted;
+  }
+}
+
+function* inPages<T>(items: readonly T[], size: number): Generator<readonly T[]> {
+  for (let from = 0; from < items.length; from += size) yield items.slice(from, from + size);
+}

@@ -1,0 +1,36 @@
+import type { Fence, Lane } from "../domain/lane.ts";
+
+/** What left the feed, and where it begins now. */
+export interface FeedShortened {
+  readonly completions: number;
+  /** There may be more: as many as a batch may have left. */
+  readonly more: boolean;
+  /** Of the first that is kept; null: none is. */
+  readonly oldestAt: Date | null;
+}
+
+export interface RowsLeft {
+  readonly transactions: number;
+  /** Lanes that had more than a batch, or were busy. */
+  readonly more: boolean;
+}
+
+/**
+ * What leaves by retention (domain/retention.ts), in batches that are over within milliseconds. Every method throws as
+ * `LaneStore.commit` does; one whose outcome is unknown may be called again.
+ */
+export interface RetentionStore {
+  /**
+   * From now on no program registers that does not know the hashes of request ids: it would do a late repeat again. Null:
+   * so it is. Else the node that runs and is too old; nothing leaves before it is gone.
+   */
+  closeToOlder(): Promise<{ readonly nodeId: string; readonly version: string } | null>;
+  /** Completions older than this, lowest first, with the mark below which callers are told `FEED_TRUNCATED`. */
+  shortenFeed(ageMs: number, most: number): Promise<FeedShortened>;
+  /** Those of these lanes that have transactions to leave. Nothing is locked. */
+  lanesWithOld(lanes: readonly Lane[], ageMs: number): Promise<readonly Lane[]>;
+  /** Transactions of the lanes that these terms still hold, final and past their watch for so long; their request ids stay as hashes. */
+  removeOld(fences: readonly Fence[], ageMs: number, most: number): Promise<RowsLeft>;
+  /** Hashes of request ids whose transactions left longer ago than this. */
+  forgetRequestIds(ageMs: number, most: number): Promise<number>;
+}

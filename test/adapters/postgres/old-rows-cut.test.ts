@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { allocate, anIntent, holdLane } from "../../support/lane-samples.ts";
+import { anOldIntent, anOldTransaction, DAY_MS, letDaysPass, OLD_DAYS } from "../../support/old-transactions.ts";
+import { TcpProxy } from "../../support/tcp-proxy.ts";
+import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
+
+const KEPT_MS = 90 * DAY_MS;
+
+describe("rows that leave while something else happens", () => {
+  let subject: PostgresSubject;
+  let proxy: TcpProxy;
+  let cut: PostgresStore;
+  let direct: PostgresStore;
+
+  beforeAll(async () => {
+    subject = await createPostgresSubject();
+    proxy = await TcpProxy.start(Number(new URL(subject.url).port));
+    const open = (databaseUrl: string) =>
+      openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 12_000 });
+    [cut, direct] = [await open(proxy.through(subject.url)), await open(subject.url)];
+    expect(await direct.closeToOlder()).toBeNull();
+  });
+  afterAll(async () => {
+    await Promise.all([cut.close(), direct.close()]);
+    await proxy.close();
+    await subject.close();
+  });
+
+  const counts = async (requestId: string) => {
+    const { rows } = await subject.client.query<{ kept: number; steps: number; spent: number }>(
+      `SELECT count(*)::int AS kept,
+         (SELECT count(*)::int FROM fencepost.payload WHERE tx_id IN (SELECT tx_id FROM fencepost.transaction WHERE request_id = $1)) AS steps,
+         (SELECT count(*)::int FROM fencepost.spent_request WHERE digest IN (
+           SELECT fencepost.request_digest(l.chain_id, l.signer, $1) FROM fencepost.lane AS l)) AS spent
+       FROM fencepost.transaction WHERE request_id = $1`,
+      [requestId],
+    );
+    return rows[0];
+  };
+
+  it.each(["cut-before", "cut-after"] as const)(
+    "have left with their hash, or are all there, where the commit got no answer (%s); a repeat is never new",
+    async (fault) => {
+      const fence = await holdLane(direct);
+      const requestId = `of ${fault}`;
+      await anOldTransaction(direct, fence, anOldIntent(fence.lane, { requestId }));
+      await letDaysPass(subject.client, OLD_DAYS);
+      await direct.shortenFeed(KEPT_MS, 100);
+      const hit = proxy.atNextCommit(fault);
+      await cut.removeOld([fence], KEPT_MS, 100).catch(() => undefined);
+      await hit;
+      const { kept, steps, spent } = (await counts(requestId)) ?? { kept: -1, steps: -1, spent: -1 };
+      expect([kept, steps, spent]).toEqual(kept === 1 ? [1, 1, 0] : [0, 0, 1]);
+      const [fate] = await allocate(direct, fence, [anIntent(fence.lane, { requestId })]);
+      expect(fate?.fate).toBe(kept === 1 ? "duplicate" : "spent");
+      await direct.removeOld([fence], KEPT_MS, 100);
+      expect(await counts(requestId)).toMatchObject({ kept: 0, spent: 1 });
+    },
+  );
+
+  it.each(["cut-before", "cut-after"] as const)(
+    "leave the feed with its mark, or not at all, where the commit got no answer (%s)",
+    async (fault) => {
+      const fence = await holdLane(direct);
+      await anOldTransaction(direct, fence);
+      await letDaysPass(subject.client, OLD_DAYS);
+      const before = await direct.feed(0, 100);
+      const hit = proxy.atNextCommit(fault);
+      await cut.shortenFeed(KEPT_MS, 100).catch(() => undefined);
+      await hit;
+      const after = await direct.feed(0, 100);
+      const isShort = after.items.length === 0;
+      expect(after.truncatedThrough).toBe(isShort ? before.lastSeq : before.truncatedThrough);
+      expect(after.items).toEqual(isShort ? [] : before.items);
+    },
+  );
+
+  it("leave once where two nodes remove them at the same time, and creates go on beside it", async () => {
+    const fence = await holdLane(direct);
+    for (let index = 0; index < 20; index++)
+      await anOldTransaction(direct, fence, anOldIntent(fence.lane, { requestId: `both ${index}` }));
+    await letDaysPass(subject.client, OLD_DAYS);
+    await direct.shortenFeed(KEPT_MS, 100);
+    const remove = async (store: PostgresStore) => {
+      let removed = 0;
+      for (let tries = 0; tries < 40; tries++)
+        removed += (await store.removeOld([fence], KEPT_MS, 3).catch(() => ({ transactions: 0 }))).transactions;
+      return removed;
+    };
+    const create = async () => {
+      const fates: string[] = [];
+      for (let index = 0; index < 20; index++) {
+        const both = [anIntent(fence.lane, { requestId: `both ${index}` }), anIntent(fence.lane)];
+        fates.push(...(await allocate(direct, fence, both)).map(({ fate }) => fate));
+      }
+      return fates;
+    };
+    const [one, other, fates] = await Promise.all([remove(cut), remove(direct), create()]);
+    expect(one + other).toBe(20);
+    expect(fates.filter((fate) => fate === "created")).toHaveLength(20);
+    expect(fates.filter((fate) => fate === "spent" || fate === "duplicate")).toHaveLength(20);
+  });
+});

@@ -1,0 +1,174 @@
+import { describe, expect, it } from "vitest";
+import { Housekeeping } from "../../../src/application/loops/housekeeping.ts";
+import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
+import type { Fence, Lane } from "../../../src/domain/lane.ts";
+import { StoreUnavailable } from "../../../src/ports/lane-store.ts";
+import type { RetentionStore } from "../../../src/ports/retention-store.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+import { aLane } from "../../support/lane-samples.ts";
+import { recordTelemetry } from "../../support/recorded-telemetry.ts";
+
+const HOUR_MS = 3_600_000;
+const ROUND_MS = 60_000;
+
+interface Wishes {
+  readonly lanes?: readonly Partial<OwnedLane>[];
+  readonly requestIdAgeMs?: number | null;
+  readonly store?: Partial<RetentionStore>;
+}
+
+function aHousehold({ lanes = [], requestIdAgeMs = null, store = {} }: Wishes = {}) {
+  const clock = createManualClock();
+  const telemetry = recordTelemetry();
+  const calls: string[] = [];
+  const stopping = new AbortController();
+  const failures: unknown[] = [];
+  const noted =
+    <A extends unknown[], R>(name: string, work: (...args: A) => Promise<R>) =>
+    (...args: A) => {
+      calls.push(name);
+      return work(...args);
+    };
+  const all: RetentionStore = {
+    closeToOlder: async () => null,
+    shortenFeed: async () => ({ completions: 0, more: false, oldestAt: null }),
+    lanesWithOld: async (asked) => asked,
+    removeOld: async () => ({ transactions: 0, more: false }),
+    forgetRequestIds: async () => 0,
+    ...store,
+  };
+  const named = Object.entries(all).map(([name, work]) => [name, noted(name, work as () => Promise<unknown>)]);
+  const retention = {
+    store: Object.fromEntries(named) as unknown as RetentionStore,
+    ageMs: 90 * 24 * HOUR_MS,
+    requestIdAgeMs,
+  };
+  const housekeeping = new Housekeeping(
+    { clock, telemetry, retention },
+    {
+      lanes: () => lanes as readonly OwnedLane[],
+      signal: stopping.signal,
+      onFailed: (error) => failures.push(error),
+    },
+  );
+  return { housekeeping, clock, telemetry, calls, stopping, failures };
+}
+
+function anOwnedLane(wishes: Partial<OwnedLane> = {}): Partial<OwnedLane> {
+  const lane: Lane = aLane();
+  const fence: Fence = { lane, instanceId: "instance", token: 1 };
+  return { lane, fence, reconciled: true, heldByHistory: false, ...wishes };
+}
+
+describe("housekeeping", () => {
+  it("does nothing where everything is kept", async () => {
+    const clock = createManualClock();
+    const household = { lanes: () => [], signal: new AbortController().signal, onFailed: () => undefined };
+    const housekeeping = new Housekeeping({ clock, telemetry: recordTelemetry() }, household);
+    housekeeping.look();
+    await housekeeping.settled();
+    expect(clock.armedTimers).toBe(0);
+  });
+
+  it("shortens the feed before transactions leave, once a minute", async () => {
+    const { housekeeping, clock, calls, telemetry } = aHousehold({ lanes: [anOwnedLane()] });
+    housekeeping.look();
+    housekeeping.look();
+    await clock.runUntilIdle();
+    expect(calls).toEqual(["closeToOlder", "shortenFeed", "lanesWithOld", "removeOld"]);
+    await clock.advance(ROUND_MS - 1);
+    housekeeping.look();
+    await clock.runUntilIdle();
+    expect(calls).toHaveLength(4);
+    await clock.advance(1);
+    housekeeping.look();
+    await clock.runUntilIdle();
+    expect(calls).toHaveLength(8);
+    expect(telemetry.of("retention.round")).toHaveLength(2);
+  });
+
+  it("goes on batch after batch while they are full, with a pause behind each", async () => {
+    const left = [500, 500, 3];
+    const shortenFeed = async () => ({ completions: left.shift() ?? 0, more: false, oldestAt: new Date(0) });
+    const { housekeeping, clock, calls, telemetry } = aHousehold({ store: { shortenFeed } });
+    housekeeping.look();
+    await clock.advance(0);
+    expect(calls.filter((call) => call === "shortenFeed")).toHaveLength(1);
+    expect(clock.armedTimers).toBe(1);
+    await clock.runUntilIdle();
+    expect(telemetry.of("retention.round")).toMatchObject([{ completions: 1_003 }]);
+  });
+
+  it("tells nobody's rows to leave while an older node runs, and says which one", async () => {
+    const closeToOlder = async () => ({ nodeId: "node-1", version: "0.9.0" });
+    const { housekeeping, clock, calls, telemetry } = aHousehold({ lanes: [anOwnedLane()], store: { closeToOlder } });
+    housekeeping.look();
+    await clock.runUntilIdle();
+    expect(calls).toEqual(["closeToOlder"]);
+    expect(telemetry.of("retention.waits")).toMatchObject([{ olderNode: "node-1", version: "0.9.0" }]);
+  });
+
+  it("asks for the lanes that it holds, under their fences, and leaves alone those whose history is in doubt", async () => {
+    const [fine, unreconciled, held] = [
+      anOwnedLane(),
+      anOwnedLane({ reconciled: false }),
+      anOwnedLane({ heldByHistory: true }),
+    ];
+    const asked: (readonly Fence[])[] = [];
+    const removeOld: RetentionStore["removeOld"] = async (fences) => {
+      asked.push(fences);
+      return { transactions: 0, more: false };
+    };
+    const { housekeeping, clock } = aHousehold({ lanes: [fine, unreconciled, held], store: { removeOld } });
+    housekeeping.look();
+    await clock.runUntilIdle();
+    expect(asked).toEqual([[fine.fence]]);
+  });
+
+  it("leaves a busy lane for the next round, and goes on with the others", async () => {
+    const lanes = Array.from({ length: 9 }, () => anOwnedLane());
+    let batches = 0;
+    const removeOld: RetentionStore["removeOld"] = async () => {
+      if (++batches === 1) throw new StoreUnavailable("locked", { busy: true });
+      return { transactions: 1, more: false };
+    };
+    const { housekeeping, clock, telemetry, failures } = aHousehold({ lanes, store: { removeOld } });
+    housekeeping.look();
+    await clock.runUntilIdle();
+    expect(telemetry.of("retention.round")).toMatchObject([{ transactions: 1 }]);
+    expect(failures).toEqual([]);
+  });
+
+  it("forgets request ids only where they have an end", async () => {
+    const forgetting = aHousehold({ requestIdAgeMs: HOUR_MS, store: { forgetRequestIds: async () => 2 } });
+    forgetting.housekeeping.look();
+    await forgetting.clock.runUntilIdle();
+    expect(forgetting.telemetry.of("retention.round")).toMatchObject([{ requestIds: 2 }]);
+    const keeping = aHousehold();
+    keeping.housekeeping.look();
+    await keeping.clock.runUntilIdle();
+    expect(keeping.calls).not.toContain("forgetRequestIds");
+  });
+
+  it("says what failed, and comes back with the next round", async () => {
+    const shortenFeed = async () => Promise.reject(new StoreUnavailable("away"));
+    const { housekeeping, clock, failures, calls } = aHousehold({ store: { shortenFeed } });
+    housekeeping.look();
+    await clock.runUntilIdle();
+    expect(failures).toHaveLength(1);
+    await clock.advance(ROUND_MS);
+    housekeeping.look();
+    await clock.runUntilIdle();
+    expect(calls.filter((call) => call === "shortenFeed")).toHaveLength(2);
+  });
+
+  it("ends in the middle of a round where the node does", async () => {
+    const shortenFeed = async () => ({ completions: 500, more: true, oldestAt: null });
+    const { housekeeping, clock, stopping, calls } = aHousehold({ lanes: [anOwnedLane()], store: { shortenFeed } });
+    housekeeping.look();
+    await clock.advance(30);
+    stopping.abort();
+    await housekeeping.settled();
+    expect(calls).not.toContain("removeOld");
+  });
+});

@@ -1,0 +1,118 @@
+/** A node with a retention of one hour, whose transactions were made long ago; real PostgreSQL, the library. */
+import { Pool } from "pg";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { createFencepost, type Fencepost } from "../../src/index.ts";
+import { SimulatedChain } from "../doubles/simulated-chain/core.ts";
+import { type SimulatedServer, startSimulatedServer } from "../doubles/simulated-chain/server.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { connect, type Database, KEYS, OTHER_SIGNER, SIGNER } from "../support/integration.ts";
+import { makeOld } from "../support/old-transactions.ts";
+import { pricedTransfer, transfer } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+describe("a node with a retention", () => {
+  let database: TestDatabase;
+  let chain: SimulatedServer;
+  let rows: Database & { end(): Promise<void> };
+  let fencepost: Fencepost;
+  /** As its caller knows it; its row has another id by then, of long ago. */
+  let told: string;
+  let truncatedAt: number;
+
+  const inPool = (index: number) => ({ ...transfer(index, "pooled"), signer: { pool: "payouts" } });
+  /** More than the signer has. */
+  const dear = { ...transfer(1, "old"), payload: { ...transfer(1, "old").payload, value: String(10n ** 30n) } };
+  const count = async (table: string) => (await rows.query(`SELECT FROM fencepost.${table}`)).length;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    rows = connect(database.url);
+    chain = await startSimulatedServer({ chain: new SimulatedChain(), blockTimeMs: 20 });
+    fencepost = await createFencepost({
+      databaseUrl: database.url,
+      chains: [{ rpc: chain.url, confirmations: 1, pollInterval: "50ms" }],
+      signers: KEYS,
+      retention: "1h",
+      pools: { payouts: [SIGNER, OTHER_SIGNER] },
+    });
+    const sent = await Promise.all([
+      ...[0, 1].map((index) => fencepost.send(transfer(index, "old"))),
+      fencepost.send(inPool(0)),
+    ]);
+    for (const { txId } of sent) await fencepost.waitFor(txId, { timeoutMs: 30_000 });
+    told = (sent[0] as (typeof sent)[0]).txId;
+    truncatedAt = (await fencepost.completionsPage({ after: 0 })).next;
+    await makeOld((sql) => rows.query(sql));
+    await waitUntil(async () => (await count("transaction")) === 0, "everything has left");
+  }, 60_000);
+  afterAll(async () => {
+    await fencepost.close();
+    await chain.close();
+    await rows.end();
+    await database.drop();
+  });
+
+  const REFUSED = { code: "REQUEST_ID_REUSED", status: 409, message: expect.stringContaining("kept no more") };
+
+  it("keeps nothing of what is older, but that there was such a request id", async () => {
+    for (const table of ["payload", "attempt", "receipt", "step", "completion", "pool_choice"])
+      expect([table, await count(table)]).toEqual([table, 0]);
+    expect(await rows.query("SELECT FROM fencepost.spent_request")).toHaveLength(4);
+    await expect(fencepost.get(told)).rejects.toMatchObject({
+      code: "NOT_FOUND",
+      message: expect.stringContaining("final more than 1 hour ago are kept no more"),
+    });
+    await expect(fencepost.getByRequest({ signer: SIGNER, requestId: "old-0" })).rejects.toMatchObject({
+      code: "NOT_FOUND",
+    });
+  });
+
+  it("refuses a late repeat, also where the chain would have refused it for another reason, and asks nothing for it", async () => {
+    const nonces = await rows.query("SELECT next_nonce FROM fencepost.lane ORDER BY signer");
+    await expect(fencepost.send(transfer(0, "old"))).rejects.toMatchObject(REFUSED);
+    await expect(fencepost.send(pricedTransfer(1, "old"))).rejects.toMatchObject(REFUSED);
+    await expect(fencepost.send(dear)).rejects.toMatchObject(REFUSED);
+    await expect(fencepost.reserveNonce({ signer: SIGNER, requestId: "old-0" })).rejects.toMatchObject(REFUSED);
+    expect(await rows.query("SELECT next_nonce FROM fencepost.lane ORDER BY signer")).toEqual(nonces);
+  });
+
+  it("refuses it of a pool, whichever of its lanes would be chosen, and in a batch, beside others that are not", async () => {
+    await expect(fencepost.send(inPool(0))).rejects.toMatchObject(REFUSED);
+    const results = await fencepost.sendMany([transfer(0, "old"), transfer(0, "new"), inPool(0), inPool(1)]);
+    expect(results.map((result) => ("code" in result ? result.code : "sent"))).toEqual([
+      "REQUEST_ID_REUSED",
+      "sent",
+      "REQUEST_ID_REUSED",
+      "sent",
+    ]);
+  });
+
+  it("says so of one that was sent inside its caller's own transaction", async () => {
+    const pool = new Pool({ connectionString: database.url, max: 1 });
+    const client = await pool.connect();
+    await client.query("BEGIN");
+    // One that could be sent, and one that could not: that it was sent before is what its caller has to know.
+    const sent = [await fencepost.send(transfer(0, "old"), { client }), await fencepost.send(dear, { client })];
+    await client.query("COMMIT");
+    client.release();
+    await pool.end();
+    for (const { txId } of sent) {
+      const refused = await fencepost.waitFor(txId, { timeoutMs: 30_000 });
+      expect(refused).toMatchObject({ state: "FAILED_FINAL", subState: "REQUEST_ID_REUSED", nonce: null });
+      expect(refused.lastError).toContain("kept no more");
+    }
+    await expect(fencepost.send(transfer(0, "old")), "nor is it the refused one's now").rejects.toMatchObject(REFUSED);
+  });
+
+  it("says where the feed begins to whoever is below, and goes on for whoever stands there", async () => {
+    const below = fencepost.completionsPage({ after: truncatedAt - 1 });
+    await expect(below).rejects.toMatchObject({ code: "FEED_TRUNCATED", status: 410, resumeAfter: truncatedAt });
+    const sent = await fencepost.send(transfer(7, "young"));
+    await fencepost.waitFor(sent.txId, { timeoutMs: 30_000 });
+    const { items } = await fencepost.completionsPage({ after: truncatedAt });
+    expect(items[0]?.seq).toBe(truncatedAt + 1);
+    expect(items.map(({ txId }) => txId)).toContain(sent.txId);
+  });
+});
