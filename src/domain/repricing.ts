@@ -137,7 +137,8 @@ function asAdvised(market: FeeMarket, { maxFeePerGas, maxPriorityFeePerGas = tip
   return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: smaller(maxPriorityFeePerGas, maxFeePerGas) };
 }
 
-function tipTaken({ priorityFees }: FeeMarket): bigint {
+/** What the last blocks took above their base fee. */
+export function tipTaken({ priorityFees }: FeeMarket): bigint {
   return median(priorityFees.slice(-LAST_BLOCKS));
 }
 

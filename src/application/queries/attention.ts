@@ -55,11 +55,13 @@ export class AttentionDesk {
     const { limit = DEFAULT_LIMIT, chainId } = query;
     return this.look.held(query, ({ asOf, troubles, unread }) => {
       const seen = troubles.filter((each) => isSeen(each, limits) && (chainId === undefined || isOn(each, chainId)));
-      const items = seen.slice(0, limit);
+      const lasting = seen.filter(({ over }) => !over);
+      const past = newestFirst(seen.filter(({ over }) => over)).slice(0, limit);
+      const items = lasting.slice(0, limit);
       // How many others have is not told to who may not see them.
       const beyond = limits !== undefined && isLimited(limits) ? 0 : unread;
-      const more = seen.length - items.length + beyond;
-      return { revision: revisionOf([items.map(unchanging), more]), asOf, items, more };
+      const more = lasting.length - items.length + beyond;
+      return { revision: revisionOf([items.map(unchanging), more, past.map(pastOf)]), asOf, items, more, past };
     });
   }
 
@@ -131,6 +133,15 @@ function isSeen({ signer, chainId }: Trouble, limits: Limits | undefined): boole
   if (limits === undefined) return true;
   const ofSigner = signer === null || limits.signers?.has(signer) !== false;
   return ofSigner && (chainId === null || limits.chains?.has(chainId) !== false);
+}
+
+function newestFirst(past: readonly Trouble[]): readonly Trouble[] {
+  return [...past].sort((a, b) => (b.since?.getTime() ?? 0) - (a.since?.getTime() ?? 0));
+}
+
+/** Raised again, it is news. */
+function pastOf({ id, since }: Trouble) {
+  return [id, since];
 }
 
 /** What makes it another list. Sentences tell ages, which change by themselves. */

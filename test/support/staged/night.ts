@@ -181,7 +181,7 @@ function attention({ at, isCalm, words }: Staged): Attention {
       actions: [],
     },
   ];
-  return { revision: isCalm ? "calm" : "night", asOf: at(1), items: isCalm ? [] : items, more: 0 };
+  return { revision: isCalm ? "calm" : "night", asOf: at(1), items: isCalm ? [] : items, more: 0, past: [] };
 }
 
 function overview({ at, isCalm, lanes }: Staged): Overview {
@@ -207,6 +207,7 @@ function overview({ at, isCalm, lanes }: Staged): Overview {
         reachable: true,
         head: 23_114_502,
         baseFee: "4800000000",
+        tip: String(15n * 10n ** 8n),
         endpoints: [
           { url: "https://rpc-1.example.net", status: "up", behind: 0 },
           { url: "https://rpc-2.example.net", status: isCalm ? "up" : "failing", behind: null },
@@ -218,6 +219,7 @@ function overview({ at, isCalm, lanes }: Staged): Overview {
         reachable: true,
         head: 128_400_117,
         baseFee: "61000000",
+        tip: String(15n * 10n ** 8n),
         endpoints: [{ url: "https://op.example.net", status: "up", behind: 0 }],
         explorer: null,
       },
@@ -416,6 +418,14 @@ function lane({ at, isCalm, lanes }: Staged, n: number): SignerLane {
     headOfLine: isStuck ? { txId: STUCK_TX, nonce: 42, state: "STUCK", createdAt: at(291), held: false } : null,
     balance: n === 1 ? "2100000000000000" : n < 6 ? `${(3 + n) * 41}00000000000000000` : null,
     signerAway: null,
+    window: isUnused
+      ? null
+      : {
+          configured: 64,
+          open: isStuck ? 16 : 64,
+          inFlight: isStuck ? 16 : n % 3,
+          limitedBy: isStuck ? "NO_FUTURE_NONCES" : null,
+        },
     suspended: n === 4,
     suspendedBy: n === 4 ? "OPERATOR" : null,
     owner: isUnused ? null : { nodeId: `node-${"abc"[n % 3]}`, instanceId: idOf(900 + n), url: "http://10.0.0.7:3000" },

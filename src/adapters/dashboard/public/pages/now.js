@@ -3,8 +3,9 @@ import { h } from "../dom.js";
 import { countOf, durationOf, gweiOf, plural, wordsOf } from "../formats.js";
 import { meaningOf } from "../parts/actions.js";
 import { orderButton } from "../parts/order-dialog.js";
+import { pastAlerts, places } from "../parts/past-alerts.js";
 import { testTransfers } from "../parts/test-transfers.js";
-import { age, cell, laneLink, quiet, said, section, table } from "../parts/words.js";
+import { age, cell, quiet, said, section, table } from "../parts/words.js";
 import { linkTo, toLane, toTransaction, toTransactions } from "../routes.js";
 import { world } from "../world.js";
 import { firstSteps } from "./transactions.js";
@@ -39,6 +40,7 @@ export const nowPage = {
             attention.items.map((item) => trouble(item, refresh)),
           ),
       attention.more > 0 ? h("p", { class: "quiet" }, `and ${countOf(attention.more)} more`) : null,
+      pastAlerts(attention.past),
       isNew ? firstSteps(signers) : null,
       figures(overview),
       states(overview),
@@ -121,23 +123,6 @@ function lookButton({ txId, chainId, signer, nodeId }) {
   if (txId !== null) return h("a", { class: "button", href: toTransaction(txId) }, "Look at the transaction");
   if (signer !== null) return h("a", { class: "button", href: toLane(chainId ?? "all", signer) }, "Look at the lane");
   return nodeId === null ? null : h("a", { class: "button", href: linkTo(["cluster"]) }, "Look at the nodes");
-}
-
-/** Where it is: each word leads there. */
-function places({ chainId, signer, txId, nonce, nodeId, endpoint }) {
-  const lane = signer === null ? null : chainId === null ? h("code", {}, signer) : laneLink(chainId, signer);
-  const name = nonce === null ? "transaction" : `nonce ${countOf(nonce)}`;
-  return [
-    lane === null ? null : h("span", {}, lane),
-    txId !== null
-      ? h("a", { href: toTransaction(txId), class: "name" }, name)
-      : nonce !== null
-        ? h("span", {}, name)
-        : null,
-    chainId === null ? null : h("span", {}, `chain ${chainId}`),
-    nodeId === null ? null : h("a", { href: linkTo(["cluster"]) }, said(nodeId, 60)),
-    endpoint === null ? null : h("span", {}, said(endpoint, 80)),
-  ];
 }
 
 /** With GET: where to look. Everything else is an order, and asked twice. */
