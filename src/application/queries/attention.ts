@@ -84,7 +84,8 @@ export class AttentionDesk {
       ...findings,
     ]);
     await this.explainSome(found);
-    return { asOf: known.at, troubles: found.map((each) => this.inItsWords(each)), unread: known.more };
+    const troubles = withoutEchoes(found.map((each) => this.inItsWords(each)));
+    return { asOf: known.at, troubles, unread: known.more };
   }
 
   /** The worst first; what was explained a moment ago is not explained again. */
@@ -117,6 +118,12 @@ export class AttentionDesk {
       actions: explanation.actions.map(({ code: _, scope: __, ...request }) => request),
     };
   }
+}
+
+/** A head that is stuck because of a hole is told by the hole: one thing is wrong, and one order repairs it. */
+function withoutEchoes(troubles: readonly Trouble[]): readonly Trouble[] {
+  const holes = new Set(troubles.filter(({ id }) => id.startsWith("hole:")).map(({ txId }) => txId));
+  return troubles.filter((each) => !isOfTransaction(each) || each.code !== "HOLE_BELOW" || !holes.has(each.txId));
 }
 
 /** A hole names the transaction that is to be resolved, and is not about it. */

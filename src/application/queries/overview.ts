@@ -141,5 +141,5 @@ function share(values: readonly number[], part: number): number {
 
 /** JSON has no bigints. */
 function inJson({ chains, ...figures }: Omit<Figures, "asOf">) {
-  return [figures, chains.map(({ baseFee, ...chain }) => [chain, `${baseFee}`])];
+  return [figures, chains.map(({ baseFee, tip, ...chain }) => [chain, `${baseFee}`, `${tip}`])];
 }

@@ -249,19 +249,35 @@ function holes({ holes: open }) {
 
 /** Of people about the lane, and of people, the hook, policies and the node itself about the head of its line; newest first. */
 function decisions({ decisions: ofLane = [] }, first) {
-  const steps = (first?.history ?? []).filter(({ actor, event }) => actor !== null || DECIDED.has(event));
+  const steps = (first?.history ?? []).filter(({ actor, event }) => actor !== null || DECIDED[event] !== undefined);
   const ofHead = steps.map(({ event, actor, reason, nodeId, fencingToken, lastAt }) => {
-    return { action: wordsOf(event), actor: actor ?? "the node", reason, nodeId, fencingToken, at: lastAt, tx: first };
+    return {
+      action: DECIDED[event] ?? wordsOf(event),
+      actor: actor ?? "the node",
+      reason,
+      nodeId,
+      fencingToken,
+      at: lastAt,
+      tx: first,
+    };
   });
   const taken = [...ofLane, ...ofHead].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
   return section(
     "Decisions",
     { aside: quiet("about the lane and the head of its line") },
-    taken.length === 0 ? empty("Nobody has decided anything.") : h("ol", { class: "timeline" }, taken.map(decision)),
+    taken.length === 0
+      ? empty("Nobody has decided anything.")
+      : h("ol", { class: "timeline decisions" }, taken.map(decision)),
   );
 }
 
-const DECIDED = new Set(["reprice", "stick", "unstick", "cancel", "replace", "placeholder", "requeue"]);
+/** Steps that the node decides by itself. */
+const DECIDED = {
+  reprice: "raised the fee",
+  stick: "called it stuck",
+  unstick: "took it up again",
+  requeue: "gave it another nonce",
+};
 
 function decision({ action, actor, reason, nodeId, fencingToken, at, tx }) {
   return h(
@@ -271,10 +287,10 @@ function decision({ action, actor, reason, nodeId, fencingToken, at, tx }) {
     h(
       "div",
       {},
-      h("b", {}, action),
-      tx === undefined ? null : [" of ", transactionLink(tx)],
-      " by ",
       said(actor, 80),
+      " ",
+      h("b", {}, action),
+      tx === undefined ? null : [" ", transactionLink(tx)],
       reason === null ? null : h("p", { class: "reason" }, said(reason, 400)),
     ),
     h("span", { class: "by" }, nodeId === null ? null : [said(nodeId, 40), `, token ${fencingToken}`]),

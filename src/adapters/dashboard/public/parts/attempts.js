@@ -48,7 +48,7 @@ export function attemptsTable({ chainId, attempts, receipt }, market) {
 /** What blocks ask for now, as the node was last told; null: it was not. */
 export function marketNow(market) {
   if ((market?.baseFee ?? null) === null) return null;
-  const tip = market.tip === null ? "" : `, ${gweiOf(market.tip)} tip`;
+  const tip = (market.tip ?? null) === null ? "" : `, ${gweiOf(market.tip)} tip`;
   return quiet(`now ${gweiOf(market.baseFee)} gwei base fee${tip}`);
 }
 
@@ -71,6 +71,6 @@ function feeBar(attempt, highest, baseFee) {
       h("span", { class: "fill", style: { width: share(cap) } }),
       baseFee === null ? null : h("span", { class: "market", style: { left: share(Number(baseFee)) } }),
     ),
-    isShort ? h("small", {}, `below ${gweiOf(baseFee)}`) : null,
+    isShort ? h("small", {}, "below the market") : null,
   );
 }
