@@ -2,6 +2,7 @@ import type { FencepostError } from "../domain/errors.ts";
 import type { Explanation } from "../domain/explain/situation.ts";
 import type { Kill } from "../domain/kills.ts";
 import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
+import type { WindowLimit } from "../domain/pace/window-limits.ts";
 import type { Forbidden } from "../domain/policy/policy.ts";
 import type { Amounts } from "../domain/policy/use.ts";
 import type { CreateLimits, Limits } from "../domain/principal.ts";
@@ -20,6 +21,7 @@ import type {
   ListFilter,
   TransactionRecord,
 } from "../ports/query-store.ts";
+import type { ShownOutcome } from "../ports/shown-outcome.ts";
 import type { SightApi } from "./sight-api.ts";
 
 /**
@@ -262,7 +264,8 @@ export interface Reserved {
 /** The same wherever it was accepted: here, or by the lane's owner. */
 export type Created = ForwardedAnswer;
 
-export type Include = "history" | "confirmations";
+/** With "logs" the chain is asked. */
+export type Include = "history" | "confirmations" | "logs";
 
 export interface TransactionView extends TransactionRecord {
   /** The mined attempt's hash, else the newest's. */
@@ -270,6 +273,16 @@ export interface TransactionView extends TransactionRecord {
   readonly nextResubmitAt: Date | null;
   readonly history?: readonly HistoryRecord[];
   readonly confirmations?: readonly { readonly number: number; readonly hash: Hash }[];
+  readonly onChain?: ChainLook;
+}
+
+/** What became of a question to the chain. "unmined": there is no receipt to ask about. "differs": it stands in another block. */
+export type LookKind = "shown" | "unmined" | "unknown" | "differs" | "silent";
+
+export interface ChainLook extends Pick<ShownOutcome, "logs" | "more" | "revert"> {
+  readonly kind: LookKind;
+  readonly askedAt: Date;
+  readonly blockHash: Hash | null;
 }
 
 /** By the lane's signer, or by the pool that was asked. */
@@ -323,8 +336,22 @@ export interface SignerView extends LaneRecord {
   readonly balance: bigint | null;
   /** Null: it signs, as far as this node knows. */
   readonly signerAway: { readonly since: Date; readonly reason: string } | null;
+  /** Null: another node acts for it and knows. */
+  readonly window: LaneWindow | null;
   /** What people decided about the lane, newest first; where one signer is asked for. */
   readonly decisions?: readonly LaneDecisionRecord[];
+}
+
+/** How many may be on their way at once. */
+export interface LaneWindow {
+  /** By the settings. */
+  readonly configured: number;
+  /** Now: fewer where the chain's node takes no nonce ahead of the next one. */
+  readonly open: number;
+  /** Signed, and not mined. */
+  readonly inFlight: number;
+  /** What keeps the next from being signed; null: nothing does, or nothing waits. */
+  readonly limitedBy: WindowLimit | null;
 }
 
 export interface Readiness {

@@ -96,11 +96,15 @@ function reads(principal: Principal, api: FencepostApi) {
   const onlyChain = onlyOne(principal.chains);
   return {
     transaction: async (txId, include) => {
+      // No chain is asked about what it may not see.
+      if (limited && include?.includes("logs") === true)
+        shown(principal, await api.transaction(txId), `transaction ${txId}`);
       return shown(principal, await api.transaction(txId, include), `transaction ${txId}`);
     },
     transactionByRequest: async (query, include) => {
       refuseNamed(principal, query);
       const what = `transaction with request id ${query.requestId}`;
+      if (limited && include?.includes("logs") === true) shown(principal, await api.transactionByRequest(query), what);
       return shown(principal, await api.transactionByRequest(query, include), what);
     },
     /** What it may not see leaves its page, which may be short, or empty, and has a next one all the same. */

@@ -38,6 +38,8 @@ export interface AttentionView {
   readonly asOf: Date;
   readonly items: readonly Trouble[];
   readonly more: number;
+  /** What was told of a moment lately and is over, newest first. */
+  readonly past: readonly Trouble[];
 }
 
 export interface OverviewView {
@@ -65,6 +67,8 @@ export interface ChainView {
   readonly reachable: boolean;
   readonly head: number | null;
   readonly baseFee: bigint | null;
+  /** What the last blocks took above it, as a loop was last told; null: none has asked. */
+  readonly tip: bigint | null;
   readonly endpoints: readonly EndpointHealth[];
   readonly explorer: string | null;
 }

@@ -20,7 +20,8 @@ import type { FollowedCompletion, FollowQuery, WaitOptions } from "./follow.ts";
 import type { SentTransaction } from "./sent-transaction.ts";
 import type { UsesNonce } from "./with-nonce.ts";
 
-export type Include = "history" | "confirmations";
+/** With "logs" the node asks the chain. */
+export type Include = "history" | "confirmations" | "logs";
 export type ReadOptions = CallOptions & { readonly include?: readonly Include[] };
 
 /** By the signer, or by the pool that was asked. */

@@ -59,6 +59,10 @@ export const Attention = named("Attention", {
   asOf: Timestamp,
   items: Type.Array(AttentionItem, { description: "Worst first." }),
   more: Type.Integer({ minimum: 0, description: "How many were left out." }),
+  past: Type.Array(AttentionItem, {
+    description:
+      "What alerts of the last quarter of an hour told of a moment, newest first: `since` is when. Nothing of it lasts.",
+  }),
 });
 export type Attention = Static<typeof Attention>;
 

@@ -158,6 +158,7 @@ export const signerLanes: SignerLanes = {
       headOfLine: null,
       balance: "9999990000000000000000",
       signerAway: null,
+      window: { configured: 64, open: 64, inFlight: 0, limitedBy: null },
       suspended: false,
       suspendedBy: null,
       owner: { ...nodeA, url: "http://127.0.0.1:3000" },

@@ -23,6 +23,12 @@ const OverviewChain = named("OverviewChain", {
   reachable: Type.Boolean(),
   head: nullable(count),
   baseFee: nullable(Decimal),
+  tip: nullable(
+    Type.Unsafe<string>({
+      ...Decimal,
+      description: "What the last blocks took above it, as one was last asked; null: none was.",
+    }),
+  ),
   endpoints: Type.Array(ChainEndpoint),
   explorer: nullable(
     Type.String({

@@ -25,6 +25,17 @@ export const attention: Attention = {
     },
   ],
   more: 0,
+  past: [
+    {
+      id: "alert:DEEP_REORG 31337: ",
+      severity: "CRITICAL",
+      code: "DEEP_REORG",
+      sentence: "Blocks that had been final left the chain: 2 outcomes are open again.",
+      since: "2026-11-02T09:21:00.000Z",
+      ...{ chainId, signer: null, txId: null, nonce: null, nodeId: "node-1", endpoint: null },
+      ...{ waiting: 0, actions: [] },
+    },
+  ],
 };
 
 export const overview: Overview = {
@@ -42,6 +53,7 @@ export const overview: Overview = {
       reachable: true,
       head: 1204,
       baseFee: "1000000000",
+      tip: "1500000000",
       endpoints: [{ url: "https://rpc.example.org", status: "up", behind: 0 }],
       explorer: null,
     },

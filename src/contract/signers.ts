@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { HOLE_CAUSES } from "../domain/holes.ts";
+import { WINDOW_LIMITS } from "../domain/pace/window-limits.ts";
 import { STATES } from "../domain/transitions.ts";
 import { Address, ChainId, Decimal, Nonce, Timestamp, TxId } from "./scalars.ts";
 import { named, nullable, oneOf, query } from "./shapes.ts";
@@ -54,6 +55,25 @@ export const SignerLane = named("SignerLane", {
         description:
           "Nothing is signed for the lane now, as the node that answers knows it; null: it signs, or another node acts.",
       },
+    ),
+  ),
+  window: nullable(
+    Type.Object(
+      {
+        configured: Type.Integer({ minimum: 1, description: "FENCEPOST_IN_FLIGHT_WINDOW." }),
+        open: Type.Integer({
+          minimum: 1,
+          description:
+            "How many may be on their way now: fewer where the chain's node takes no nonce ahead of the next one.",
+        }),
+        inFlight: Type.Integer({ minimum: 0, description: "Signed, and not mined." }),
+        limitedBy: nullable(
+          oneOf(WINDOW_LIMITS, {
+            description: "What keeps the next one from being signed; null: nothing does, or nothing waits.",
+          }),
+        ),
+      },
+      { description: "As the node that answers knows it; null: another node acts for the lane, or none." },
     ),
   ),
   suspended: Type.Boolean(),

@@ -4,6 +4,7 @@ import { SCOPES } from "../domain/principal.ts";
 import { ATTEMPT_KINDS } from "../domain/transaction.ts";
 import { STATES, SUB_STATES, type SubState, TRANSITIONS, type TransitionEvent } from "../domain/transitions.ts";
 import { FeeType } from "./create.ts";
+import { OnChain } from "./on-chain.ts";
 import {
   Address,
   AnsweredAddress,
@@ -127,7 +128,7 @@ export const Transaction = named(
     createdAt: Timestamp,
     updatedAt: Timestamp,
     confirmedAt: nullable(Timestamp),
-    ...optional({ history: Type.Array(HistoryEntry), confirmations: Type.Array(Confirmation) }),
+    ...optional({ history: Type.Array(HistoryEntry), confirmations: Type.Array(Confirmation), onChain: OnChain }),
   },
   {
     description:
@@ -144,8 +145,8 @@ export type TransactionPage = Static<typeof TransactionPage>;
 
 const include = Type.Unsafe<string>({
   type: "string",
-  pattern: "^(history|confirmations)(,(history|confirmations))*$",
-  description: "Comma-separated: history, confirmations.",
+  pattern: "^(history|confirmations|logs)(,(history|confirmations|logs))*$",
+  description: "Comma-separated: history, confirmations, logs. With logs the chain is asked, for `onChain`.",
   examples: ["history,confirmations"],
 });
 

@@ -148,7 +148,7 @@ function asAdvised(market: FeeMarket, { maxFeePerGas, maxPriorityFeePerGas = tip
   return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: smaller(maxPriorityFeePerGas, maxFeePerGas) };
 }
 
-/** By the last blocks. */
+/** What the last blocks took above their base fee. */
 export function tipTaken({ priorityFees }: FeeMarket): bigint {
   return median(priorityFees.slice(-LAST_BLOCKS));
 }

@@ -4,6 +4,7 @@ import type { CountAnswer } from "../domain/counts.ts";
 import type { FeeMarket, Fees } from "../domain/fees.ts";
 import type { Address, Hash, Hex } from "../domain/lane.ts";
 import type { Payload, Receipt, UnsignedTransaction } from "../domain/transaction.ts";
+import type { OutcomeQuestion, ShownOutcome } from "./shown-outcome.ts";
 import type { EndpointState } from "./telemetry.ts";
 
 export interface Block extends BlockRef {
@@ -221,6 +222,8 @@ export interface Chain {
    * none. Apart from what this node asks: a slow answer delays none of that.
    */
   passOn(method: string, params: unknown): Promise<PassedAnswer>;
+  /** For a person who asks: one endpoint's word, in the same way. Null: it knows no such receipt. Throws `ChainUnavailable`. */
+  outcome(question: OutcomeQuestion): Promise<ShownOutcome | null>;
   close(): Promise<void>;
 }
 

@@ -197,9 +197,18 @@ describe("a reserved nonce", () => {
     await reserve(entry);
     await reserve(entry);
     expect(alerts(entry)).not.toContain("RESERVED_PILE_UP");
-    await reserve(entry);
+    const last = await reserve(entry);
     expect(alerts(entry).filter((code) => code === "RESERVED_PILE_UP")).toHaveLength(1);
     expect(entry.node.gauges().noncesReserved).toBe(3);
+    await world.clock.advance(5_000);
+    const over = () => entry.events.filter((event) => event.type === "alert.resolved");
+    expect(over()).toEqual([]);
+    await world.settle(entry.node.api.releaseNonce(last.reservationId));
+    await world.until(() => over().length > 0);
+    expect(over()).toMatchObject([{ code: "RESERVED_PILE_UP", lane: { signer: SIGNER } }]);
+    // A pile that comes again is said again.
+    await reserve(entry);
+    expect(alerts(entry).filter((code) => code === "RESERVED_PILE_UP")).toHaveLength(2);
   });
 
   it.each([0, 1])("makes itself heard once where many come in one commit, with %d there before", async (before) => {

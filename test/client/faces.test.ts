@@ -152,11 +152,21 @@ const everything: Partial<FencepostApi> = {
     items: [
       inside({
         ...{ id: "kill:1", severity: "CRITICAL" as const, code: "KILLED" as const, sentence: "s", since: new Date(0) },
-        ...{ chainId: CHAIN_ID, signer: SIGNER, txId: TX, nonce: 7, nodeId: "n", endpoint: null, waiting: 3 },
+        ...{
+          chainId: CHAIN_ID,
+          signer: SIGNER,
+          txId: TX,
+          nonce: 7,
+          nodeId: "n",
+          endpoint: null,
+          waiting: 3,
+          over: false,
+        },
         actions: [{ action: "endKill", label: "l", method: "DELETE" as const, path: "/p", body: { chainId: 1 } }],
       }),
     ],
     more: 2,
+    past: [],
   }),
   overview: async () => ({
     ...{ revision: "r2", asOf: new Date(9_000), lanes: 1 },
@@ -165,7 +175,7 @@ const everything: Partial<FencepostApi> = {
     oldestPending: inside({ lane: { chainId: CHAIN_ID, signer: SIGNER }, txId: TX, nonce: 7, createdAt: new Date(0) }),
     chains: [
       inside({
-        ...{ chainId: CHAIN_ID, reachable: true, head: 5, baseFee: 7n, explorer: "https://etherscan.io" },
+        ...{ chainId: CHAIN_ID, reachable: true, head: 5, baseFee: 7n, tip: 2n, explorer: "https://etherscan.io" },
         endpoints: [inside({ url: "https://rpc.example", status: "up" as const, behind: 0 })],
       }),
     ],

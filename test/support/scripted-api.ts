@@ -146,6 +146,7 @@ export function sampleSigner(overrides: Partial<SignerView> = {}): SignerView {
     lane: { chainId: CHAIN_ID, signer: SIGNER },
     address: SIGNER,
     signerAway: null,
+    window: { configured: 64, open: 64, inFlight: 1, limitedBy: null },
     cursor: 8,
     suspendedBy: null,
     owner: {

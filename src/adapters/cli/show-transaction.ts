@@ -47,7 +47,7 @@ export function transactionsTable(items: readonly Transaction[], paint: Paint): 
 }
 
 export function wholeTransaction(transaction: Transaction, paint: Paint): string {
-  const { attempts, history, confirmations } = transaction;
+  const { attempts, history, confirmations, onChain } = transaction;
   const parts = [
     table(factsOf(transaction), paint, (cell, column) => (column === 0 ? "grey" : colourOf(cell))),
     attempts.length === 0 ? "" : `\n${attemptsTable(attempts, paint)}`,
@@ -55,8 +55,34 @@ export function wholeTransaction(transaction: Transaction, paint: Paint): string
     confirmations === undefined
       ? ""
       : `\n${confirmations.map(({ number, hash }) => `block ${number}  ${hash}\n`).join("")}`,
+    onChain === undefined ? "" : `\n${shownOnChain(onChain, paint)}`,
   ];
   return parts.join("");
+}
+
+const UNSHOWN: Readonly<Record<string, string>> = {
+  unmined: "not mined yet: there are no logs",
+  unknown: "the endpoint that was asked has no receipt of it",
+  differs: "the endpoint that was asked shows it in another block than the one that is known",
+  silent: "no endpoint answered in time, or with something of use",
+};
+
+/** Contracts wrote it, and an endpoint tells it. */
+function shownOnChain({ kind, logs, more, revert }: NonNullable<Transaction["onChain"]>, paint: Paint): string {
+  if (kind !== "shown") return `on chain: ${UNSHOWN[kind] ?? kind}\n`;
+  const rows = logs.map(({ address, topics, data, dataLength, event }) => [
+    address,
+    event === null ? (topics[0] ?? "anonymous") : event.name,
+    event === null
+      ? `${dataLength} bytes ${short(data)}`
+      : event.args.map(({ name, value }) => `${name} ${value}`).join(", "),
+  ]);
+  const why =
+    revert === null
+      ? ""
+      : `reverted: ${[revert.name, revert.message, revert.data].filter((each) => each !== null).join(" ")}\n`;
+  const told = rows.length === 0 ? "no logs\n" : listing(["contract", "event", "what"], rows, paint);
+  return `${inert(why)}${told}${more === 0 ? "" : `and ${more} more\n`}`;
 }
 
 function factsOf(transaction: Transaction): readonly (readonly string[])[] {

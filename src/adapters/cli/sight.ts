@@ -75,15 +75,17 @@ function addRuler(program: Command, asking: Asking): void {
 
 const SEVERITY_COLOURS: Readonly<Record<string, Colour>> = { CRITICAL: "red", ERROR: "red", WARNING: "yellow" };
 
-function attentionTable({ items, more }: Attention, paint: Paint): string {
-  if (items.length === 0) return "nothing needs attention\n";
+function attentionTable({ items, more, past }: Attention, paint: Paint): string {
+  const over = past.map((item) => [item.since ?? "-", item.code, where(item), item.sentence]);
+  const ended = over.length === 0 ? "" : `\n${listing(["over", "code", "where", "what"], over, paint)}`;
+  if (items.length === 0) return `nothing needs attention\n${ended}`;
   const rows = items.map((item) => [item.severity, item.code, where(item), item.since ?? "-", item.sentence]);
   const told = listing(["severity", "code", "where", "since", "what"], rows, paint, (cell, column) =>
     column === 0 ? (SEVERITY_COLOURS[cell] ?? null) : null,
   );
   const helps = items.flatMap(({ actions }) => actions.map(({ label, method, path }) => [label, `${method} ${path}`]));
   const help = helps.length === 0 ? "" : `\n${listing(["what helps", "request"], helps, paint)}`;
-  return `${told}${more === 0 ? "" : `and ${more} more: fencepost attention --limit 500\n`}${help}`;
+  return `${told}${more === 0 ? "" : `and ${more} more: fencepost attention --limit 500\n`}${help}${ended}`;
 }
 
 function where({ txId, signer, chainId, nodeId, endpoint }: AttentionItem): string {

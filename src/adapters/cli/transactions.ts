@@ -48,7 +48,7 @@ async function find(
   throw new CommandFailed([`no transaction has an attempt with the hash ${id}`], EXIT_CODES.refused);
 }
 
-type TxOptions = RemoteOptions & Named & WaitingOptions & { readonly history?: true; readonly confirmations?: true };
+type TxOptions = RemoteOptions & Named & WaitingOptions & { readonly [Part in Include]?: true };
 
 export function addTransactions(program: Command, asking: Asking): void {
   const { io } = asking;
@@ -58,14 +58,15 @@ export function addTransactions(program: Command, asking: Asking): void {
       let transaction = await find(client, tx.args[0], options);
       const { txId } = transaction;
       if (options.wait === true) transaction = await untilFinal(client, txId, { io, timeout: options.timeout });
-      const include = (["history", "confirmations"] as const).filter((part: Include) => options[part] === true);
+      const include = (["history", "confirmations", "logs"] as const).filter((part: Include) => options[part] === true);
       if (include.length > 0) transaction = await client.get(txId, { include });
       const judge = options.wait === true ? { judge: judgeOutcome } : {};
       tell(transaction, io, { json: options.json === true, show: wholeTransaction, ...judge });
     }),
   )
     .addOption(new Option("--history", "with every step it took, and who decided it"))
-    .addOption(new Option("--confirmations", "with the blocks on top of the receipt's"));
+    .addOption(new Option("--confirmations", "with the blocks on top of the receipt's"))
+    .addOption(new Option("--logs", "with its logs and why it reverted, as the chain shows them now"));
   for (const option of waitingOptions()) tx.addOption(option);
   const explain = program
     .command("explain")

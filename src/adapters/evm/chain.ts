@@ -6,6 +6,7 @@ import { fetchFeeMarket } from "./fetch-fee-market.ts";
 import { passOn } from "./pass-on.ts";
 import { BlockProver } from "./proof/block-prover.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity, fetchTagged } from "./read-block.ts";
+import { fetchOutcome } from "./read-outcome.ts";
 import { fetchReceipts, fetchShownInBlock } from "./read-receipts.ts";
 import {
   CountsAtHead,
@@ -113,6 +114,7 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
     },
     sendUnsigned: (from, transaction) => sendUnsigned(endpoints, from, transaction),
     passOn: (method, params) => passOn(endpoints, method, params),
+    outcome: (question) => fetchOutcome((method, params) => passOn(endpoints, method, params), question),
     close: async () => void (await Promise.all([endpoints.close(), prover.close()])),
   };
 }

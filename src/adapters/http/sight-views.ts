@@ -10,11 +10,12 @@ import type { ClusterPast } from "../../ports/sight-store.ts";
 
 /** What is seen of everything at once, in the contract's terms. */
 
-export function attentionView({ asOf, items, ...rest }: AttentionView, checksum: Checksum): Attention {
-  return { ...rest, asOf: asOf.toISOString(), items: items.map((item) => itemView(item, checksum)) };
+export function attentionView({ asOf, items, past, ...rest }: AttentionView, checksum: Checksum): Attention {
+  const shown = (troubles: readonly Trouble[]) => troubles.map((each) => itemView(each, checksum));
+  return { ...rest, asOf: asOf.toISOString(), items: shown(items), past: shown(past) };
 }
 
-function itemView({ since, signer, actions, ...item }: Trouble, checksum: Checksum): AttentionItem {
+function itemView({ since, signer, actions, over: _, ...item }: Trouble, checksum: Checksum): AttentionItem {
   return {
     ...item,
     since: since?.toISOString() ?? null,
@@ -40,8 +41,9 @@ export function overviewView(view: OverviewView, checksum: Checksum): Overview {
   };
 }
 
-function chainView({ baseFee, endpoints, ...chain }: ChainView): Overview["chains"][number] {
-  return { ...chain, baseFee: baseFee === null ? null : baseFee.toString(), endpoints: [...endpoints] };
+function chainView({ baseFee, tip, endpoints, ...chain }: ChainView): Overview["chains"][number] {
+  const wei = (value: bigint | null) => (value === null ? null : value.toString());
+  return { ...chain, baseFee: wei(baseFee), tip: wei(tip), endpoints: [...endpoints] };
 }
 
 export function searchView(found: readonly Found[], checksum: Checksum): SearchResults {

@@ -1,5 +1,6 @@
 import type {
   CompletionsPage as ApiPage,
+  ChainLook,
   Created,
   KeyView,
   KillAnswer,
@@ -60,7 +61,7 @@ export function createdView({ txId, lane, nonce, state, requestId }: Created, ch
 }
 
 export function transactionView(view: TransactionView, checksum: Checksum): Transaction {
-  const { lane, payload, attempts, receipt, history, confirmations, ...rest } = view;
+  const { lane, payload, attempts, receipt, history, confirmations, onChain, ...rest } = view;
   const contract = receipt?.contractAddress ?? null;
   const known = told(rest, {
     chainId: lane.chainId,
@@ -72,9 +73,23 @@ export function transactionView(view: TransactionView, checksum: Checksum): Tran
     validUntil: view.validUntil?.toISOString() ?? null,
     heldSince: view.heldSince?.toISOString() ?? null,
   });
-  if (history === undefined && confirmations === undefined) return known;
-  const asked = { history: history?.map(historyView), confirmations: confirmations && [...confirmations] };
+  if (history === undefined && confirmations === undefined && onChain === undefined) return known;
+  const asked = {
+    history: history?.map(historyView),
+    confirmations: confirmations && [...confirmations],
+    onChain: onChain && onChainView(onChain, checksum),
+  };
   return { ...known, ...defined(asked) };
+}
+
+function onChainView({ logs, revert, ...look }: ChainLook, checksum: Checksum): NonNullable<Transaction["onChain"]> {
+  const shown = logs.map(({ address, topics, event, ...log }) => ({
+    ...log,
+    address: checksum(address),
+    topics: [...topics],
+    event: event && { name: event.name, args: event.args.map((arg) => ({ ...arg })) },
+  }));
+  return { ...plain(look), logs: shown, revert: revert && { ...revert } };
 }
 
 function payloadView({ accessList, to, ...payload }: Payload, checksum: Checksum): Transaction["payload"] {
@@ -115,6 +130,7 @@ function signerView(view: SignerView, checksum: Checksum, now: Date): SignerLane
     oldestPendingAgeSeconds: oldestPendingAt && ageSeconds(oldestPendingAt, now),
     headOfLine: headOfLine && plain(headOfLine),
     signerAway: view.signerAway && plain(view.signerAway),
+    window: view.window && { ...view.window },
     suspended: view.suspendedBy !== null,
     owner,
     lease: owner && plain({ fencingToken: token, acquiredAt, expiresAt: owner.expiresAt }),

@@ -133,7 +133,12 @@ function reportsIn(reading: Reading, leasing: DurableRuntime): Pick<SightStore, 
     async reports() {
       return (await ask(reading, listReports)).map(({ instanceId, findings }) => ({
         instanceId,
-        findings: findings.map((each) => ({ ...each, since: each.since === null ? null : new Date(each.since) })),
+        // An older node reports none as over.
+        findings: findings.map((each) => ({
+          ...each,
+          since: each.since === null ? null : new Date(each.since),
+          over: each.over ?? false,
+        })),
       }));
     },
   };

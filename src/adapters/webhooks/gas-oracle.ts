@@ -36,14 +36,22 @@ export function createGasOracle(options: GasOracleOptions): GasOracle {
   const { clock, telemetry, chainId } = options;
   let last: { readonly atMs: number; readonly offer: Promise<Offer | null> } | null = null;
   let isAway = false;
+  const code = "GAS_ORACLE_AWAY";
   const ask = async (): Promise<Offer | null> => {
     try {
       const offer = readOffer(await fetchText(options), options);
+      if (isAway)
+        telemetry.emit({
+          type: "alert.resolved",
+          code,
+          message: `the gas oracle of chain ${chainId} answers`,
+          chainId,
+        });
       isAway = false;
       return offer;
     } catch (error) {
       const message = `the gas oracle of chain ${chainId} is of no use: ${(error as Error).message}; the market alone decides`;
-      if (!isAway) telemetry.emit({ type: "alert", severity: "WARNING", code: "GAS_ORACLE_AWAY", message });
+      if (!isAway) telemetry.emit({ type: "alert", severity: "WARNING", code, message, chainId });
       isAway = true;
       return null;
     }

@@ -35,6 +35,8 @@ export class ChainContext {
   readonly counts: Counts;
   /** As the chain last told one of the loops, for lists of many signers, which ask nothing. Nothing is decided by it. */
   readonly knownBalances = new Map<Address, bigint>();
+  /** The same of what blocks take. */
+  knownMarket: FeeMarket | null = null;
   readonly knownCode = new KnownCode();
   readonly settings: ChainSettings;
   /** What is in force here: as configured, else by the chain's id. */
@@ -60,6 +62,8 @@ export class ChainContext {
   readonly doubts = new Map<LaneKey, string>();
   /** Wall-clock time of the first look that failed since the last that did not. */
   unreachableSince: Date | null = null;
+  /** So many passes failed for a reason of our own. */
+  failedPasses = 0;
   /** What this node last stored of the canonical chain; spares it a write where nothing changed. */
   storedConfirmations: readonly Confirmation[] = [];
   private readonly ports: Pick<Ports, "clock" | "telemetry">;
@@ -137,7 +141,10 @@ export class ChainContext {
   }
 
   feeMarket(): Promise<FeeMarket> {
-    return this.markets.about("market", this.settings.pollIntervalMs, () => this.chain.feeMarket());
+    return this.markets.about("market", this.settings.pollIntervalMs, async () => {
+      this.knownMarket = await this.chain.feeMarket();
+      return this.knownMarket;
+    });
   }
 
   balance(address: Address): Promise<bigint> {

@@ -49,6 +49,8 @@ export class CountMemory {
   proven = 0;
   /** A mined count above the cursor that is not proved yet, and the block that the follower had come to when it was met. */
   claim: { readonly count: number; readonly atBlock: number } | null = null;
+  /** A claim that could not be proved in time, and since when none could: creates are refused for it. For people to look at. */
+  unproved: { readonly count: number; readonly since: Date } | null = null;
   /** The comparison that is under way, and counts: one that began before the last failure does not. */
   proving: Promise<number | null> | null = null;
   /** A mined count that a look has reported: a nonce below it that is not mined for us may be another program's. A hint. */

@@ -20,6 +20,7 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
 import type { ChainContext } from "./chain-context.ts";
+import { passFailed } from "./pass-failures.ts";
 
 export interface TrustPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly store: Pick<LaneStore, "settledBelow" | "loadLane">;
@@ -93,7 +94,7 @@ async function lookAll(ports: TrustPorts, context: ChainContext, lanes: readonly
   if (failures.length === 0) return;
   const { chainId } = context.chain;
   const message = `whether chain ${chainId} is still the one that was known could not be judged for ${failures.length} of ${lanes.length} lanes: ${String(failures[0])}`;
-  ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "PASS_FAILED", message, chainId });
+  passFailed(context, message);
 }
 
 /** Null: nothing shows that it is another chain than the one we know. */

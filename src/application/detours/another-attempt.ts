@@ -80,7 +80,7 @@ export async function signAnother(
     await commitPlanned(ports, lane, planned);
     happened(tx, signedAnew, attempt, tx.receipt !== null);
     if (isOrdered) happened(tx, sendOrdered);
-    tx.facts.delete("REFUSED_FOR_GOOD");
+    for (const code of ["REFUSED_FOR_GOOD", "CANNOT_RESIGN"] as const) tx.facts.delete(code);
     lane.follow(tx);
     await ports.failpoint("another.committed");
     return "committed";

@@ -8,7 +8,7 @@
  */
 import { FencepostError } from "../../domain/errors.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
-import type { ReconcileResult, TelemetryEvent } from "../../ports/telemetry.ts";
+import type { ReconcileResult } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { type TrustPorts, trustedOnSight } from "../chain/trust.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -87,11 +87,13 @@ async function compare(
 ): Promise<ReconcileResult> {
   const counts = await lane.term.during(countAll(context, lane, finalized));
   context.counts.of(lane.lane.signer).reported = counts.latest;
-  await watchPool(ports, context, lane);
+  await watchPool(context, lane);
   if (lane.cursor === null) return "agreed";
+  if (counts.latest <= lane.cursor) context.counts.of(lane.lane.signer).unproved = null;
+  if (counts.pending <= lane.cursor) endForeign(context, lane, "FOREIGN_PENDING");
   if (counts.latest > lane.cursor) return alignTo(ports, context, lane);
   if (counts.pending <= lane.cursor) return "agreed";
-  reportDrift(ports, lane, lane.cursor, counts.pending);
+  reportDrift(ports, context, lane, { cursor: lane.cursor, pending: counts.pending });
   return context.settings.nonceChainQuery === "pending" ? alignTo(ports, context, lane) : "drift";
 }
 
@@ -116,24 +118,43 @@ async function alignTo(ports: ReconcilePorts, context: ChainContext, lane: Owned
   return "aligned";
 }
 
-function reportDrift(ports: ReconcilePorts, { lane }: OwnedLane, cursor: number, pending: number): void {
-  ports.telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount: pending, proved: false });
+function reportDrift(
+  { telemetry }: ReconcilePorts,
+  { standing }: ChainContext,
+  { lane }: OwnedLane,
+  { cursor, pending }: { readonly cursor: number; readonly pending: number },
+): void {
+  telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount: pending, proved: false });
   const message = `${pending - cursor} transactions of ${lane.signer} wait in a pool that are not ours`;
-  alert(ports, { code: "FOREIGN_PENDING", message, lane });
+  standing.raise({ severity: "WARNING", code: "FOREIGN_PENDING", message, lane });
+}
+
+function endForeign(
+  { standing }: ChainContext,
+  { lane }: OwnedLane,
+  code: "FOREIGN_PENDING" | "FOREIGN_REPLACEMENT",
+): void {
+  standing.resolve({ code, lane }, `nothing that is not ours waits in the pool for ${lane.signer} any more`);
 }
 
 /** Another payload at one of our nonces that we did not sign: whichever is mined decides, and somebody should know. */
-async function watchPool(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+async function watchPool(context: ChainContext, lane: OwnedLane): Promise<void> {
   const open = [...lane.unmined.values()];
-  if (open.length === 0) return;
+  if (open.length === 0) return endForeign(context, lane, "FOREIGN_REPLACEMENT");
   const nonces = open.map(({ nonce }) => nonce);
   const pooled = await lane.term.during(context.chain.pooled(lane.lane.signer, nonces));
-  open.forEach(({ txId, nonce, attempts }, index) => {
-    const hash = pooled?.[index] ?? null;
-    if (hash === null || attempts.some(({ txHash }) => txHash === hash)) return;
-    const message = `${hash}, which is not ours, waits in the pool at nonce ${nonce} of ${lane.lane.signer}`;
-    alert(ports, { code: "FOREIGN_REPLACEMENT", message, lane: lane.lane, txId });
+  // An endpoint that shows no pool says nothing about it.
+  if (pooled === null) return;
+  const foreign = open.flatMap(({ txId, nonce, attempts }, index) => {
+    const hash = pooled[index] ?? null;
+    return hash === null || attempts.some(({ txHash }) => txHash === hash) ? [] : [{ txId, nonce, hash }];
   });
+  const [first] = foreign;
+  if (first === undefined) return endForeign(context, lane, "FOREIGN_REPLACEMENT");
+  const { txId, nonce, hash } = first;
+  const others = foreign.length === 1 ? "" : `, and ${foreign.length - 1} more at others of its nonces`;
+  const message = `${hash}, which is not ours, waits in the pool at nonce ${nonce} of ${lane.lane.signer}${others}`;
+  context.standing.raise({ severity: "WARNING", code: "FOREIGN_REPLACEMENT", message, lane: lane.lane, txId });
 }
 
 async function watchBalance(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
@@ -146,10 +167,4 @@ async function watchBalance(ports: ReconcilePorts, context: ChainContext, lane: 
   const isLow = threshold !== null && balance < threshold;
   if (isLow) context.standing.raise({ severity: "WARNING", ...low, message: `${holds}, less than ${threshold}` });
   else context.standing.resolve(low, holds);
-}
-
-type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
-
-function alert({ telemetry }: ReconcilePorts, what: Omit<Alert, "type" | "severity">): void {
-  telemetry.emit({ type: "alert", severity: "WARNING", ...what });
 }

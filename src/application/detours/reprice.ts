@@ -38,6 +38,9 @@ interface Work {
   readonly tx: Tracked;
 }
 
+/** What keeps a transaction from another price is over where none is wanted any more. */
+const WANTING_MORE = ["CANNOT_RESIGN", "MAX_ATTEMPTS_REACHED", "POLICY_LIMIT_REACHED"] as const;
+
 export async function repriceIfBelow(ports: RepricePorts, work: Work): Promise<RepriceFate> {
   const strategy = work.context.settings.repricing;
   if (strategy === null) return "kept";
@@ -48,6 +51,7 @@ export async function repriceIfBelow(ports: RepricePorts, work: Work): Promise<R
   const limit = await work.lane.term.during(limitOf(ports, work, view));
   const verdict = reprice(strategy, view, limit.most);
   noteCeiling(ports, work, verdict, limit);
+  if (verdict.verdict === "keep") for (const code of WANTING_MORE) work.tx.facts.delete(code);
   if (verdict.verdict !== "reprice") return "kept";
   const known = sendableAttempts(work.tx.attempts).find(({ fees }) => covers(fees, verdict.fees));
   if (known !== undefined) return sendKnown(work.tx, known);

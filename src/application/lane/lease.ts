@@ -254,7 +254,7 @@ export class Lease {
     }
   }
 
-  /** Tried again for as long as the process lives, told once: only an upgrade ends it. */
+  /** Tried again for as long as the process lives, told once: only an upgrade ends it, or another database. */
   private leftBehind({ message }: SchemaTooNew): void {
     if (!this.isLeftBehind) this.alert("SCHEMA_TOO_NEW", message);
     this.isLeftBehind = true;
@@ -267,6 +267,9 @@ export class Lease {
     if (!this.startingOver && this.silentAs !== this.current) this.events.onSilence();
     this.silentAs = this.current;
     const startedMs = await this.register();
+    const message = "the database's schema is one that this version knows";
+    if (this.isLeftBehind) this.ports.telemetry.emit({ type: "alert.resolved", code: "SCHEMA_TOO_NEW", message });
+    this.isLeftBehind = false;
     this.startingOver = false;
     // What was held under the instance before is dropped before anything may act again.
     this.events.onLost();

@@ -15,6 +15,7 @@ import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import { fewAtATime } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { HeadChange, Subscription } from "../chain/head-follower.ts";
+import { endingFailures, passFailed } from "../chain/pass-failures.ts";
 import { trustedLanes } from "../chain/trust.ts";
 import { type ReconcilePorts, reconcile } from "../detours/reconcile.ts";
 import { Activity, inTurn, type Working } from "../lane/activity.ts";
@@ -168,6 +169,12 @@ export class ChainLoop {
     const { context, ports } = this;
     if (context.follower.window.tip === null || this.stopping.signal.aborted) return;
     const all = ports.lanesOf(context.chain.chainId);
+    await endingFailures(context, () => this.passOverTrusted(all));
+  }
+
+  /** False: of some it is not known whether their chain is ours. */
+  private async passOverTrusted(all: readonly OwnedLane[]): Promise<boolean> {
+    const { context, ports } = this;
     const lanes = await trustedLanes(ports, context, all);
     try {
       await this.passOver(
@@ -182,6 +189,7 @@ export class ChainLoop {
         (lane) => lane.kick(),
       );
     }
+    return lanes.length === all.length;
   }
 
   private async passOver(all: readonly OwnedLane[], lanes: readonly OwnedLane[]): Promise<void> {
@@ -266,8 +274,7 @@ export class ChainLoop {
   private reportFailure(error: unknown): void {
     if (error instanceof ChainUnavailable) return;
     const { chainId } = this.context.chain;
-    const message = `a pass over chain ${chainId} failed: ${String(error)}`;
-    this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "PASS_FAILED", message, chainId });
+    passFailed(this.context, `a pass over chain ${chainId} failed: ${String(error)}`);
   }
 }
 

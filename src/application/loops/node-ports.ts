@@ -13,7 +13,7 @@ export interface NodePorts extends Ports {
   /** Absent: without an operator no CANCEL, REPLACE or PLACEHOLDER is ever signed. */
   readonly stuckHook?: StuckResolutionHook;
   /** Absent: nobody listens to alerts, and none are shown. */
-  readonly alerts?: Pick<RecentAlerts, "firing">;
+  readonly alerts?: Pick<RecentAlerts, "shown">;
   /** Absent: no traces are recorded. */
   readonly tracer?: Tracer;
   /** Absent: everything is kept. */

@@ -5,12 +5,13 @@
  */
 import type { AlertCode } from "../../domain/alerts.ts";
 import type { LaneKey } from "../../domain/lane.ts";
+import { pileSeen } from "../../domain/pace/lane-pace.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { StuckTrigger } from "../../ports/stuck-hook.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { sideBySide } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import type { Tracked } from "../lane/tracked.ts";
+import { happened, type Tracked } from "../lane/tracked.ts";
 import type { HookRunner } from "../operations/stuck-hook.ts";
 
 export interface StuckWatchPorts extends Pick<Ports, "clock" | "telemetry"> {
@@ -43,7 +44,7 @@ export class StuckWatch {
 
   look(lanes: readonly OwnedLane[]): void {
     if (this.told.size > 0) this.forgetOthers(lanes);
-    const restless = lanes.filter((lane) => lane.hasUnmined() || this.told.has(lane.key));
+    const restless = lanes.filter((lane) => lane.hasUnmined() || lane.pace.pileSaid || this.told.has(lane.key));
     const questions = restless.flatMap((lane) => this.lookAt(lane));
     if (this.asking !== null || questions.length === 0 || !this.ports.hook.isConfigured) return;
     this.asking = sideBySide(questions, ASK_AT_ONCE, (question) => this.ports.hook.ask(question)).finally(() => {
@@ -65,6 +66,7 @@ export class StuckWatch {
     const context = this.ports.chains.get(lane.lane.chainId);
     const head = lane.unmined.get(lane.headOfLine() ?? -1);
     if (context === undefined) return [];
+    endPile(context, lane);
     const findings = lane.hasUnmined() ? this.findings(context, lane, head) : [];
     this.tell(context, lane, findings, head === undefined ? {} : { txId: head.txId });
     // An operator or the node has suspended it: that is a decision already.
@@ -130,6 +132,17 @@ function singles(lane: OwnedLane, context: ChainContext): readonly Question[] {
     const isSpent = maxAttempts > 0 && tx.attempts.length >= maxAttempts;
     return isSpent ? [{ lane, context, tx, trigger: "maxAttempts" }] : [];
   });
+}
+
+/** Said when one more was reserved; what ends it (a use, a release, an expiry) is seen here. */
+function endPile({ settings, standing }: ChainContext, lane: OwnedLane): void {
+  const { reserved } = lane.nonces;
+  if (!lane.pace.pileSaid || reserved > settings.alertReserved) return;
+  happened(lane, pileSeen, false);
+  standing.resolve(
+    { code: "RESERVED_PILE_UP", lane: lane.lane },
+    `${reserved} nonces of ${lane.lane.signer} are reserved`,
+  );
 }
 
 function seconds(ms: number): string {

@@ -111,19 +111,18 @@ async function reserveOn(
   const { token } = lane.fence;
   telemetry.emit({ type: "nonce.reserved", lane: lane.lane, token, reservationId, nonce, state });
   if (fate.recycled) telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: 1 });
-  notePile(ports, context, lane);
+  notePile(context, lane);
   return fate;
 }
 
 /** Several may have come in one commit: the number is not seen growing one by one. */
-function notePile({ telemetry }: ReservationPorts, { settings }: ChainContext, lane: OwnedLane): void {
+function notePile({ settings, standing }: ChainContext, lane: OwnedLane): void {
   const { reserved } = lane.nonces;
   const isPiledUp = reserved > settings.alertReserved;
-  const wasSaid = lane.pace.pileSaid;
   happened(lane, pileSeen, isPiledUp);
-  if (!isPiledUp || wasSaid) return;
+  if (!isPiledUp) return;
   const message = `${reserved} nonces of ${lane.lane.signer} are reserved and unused: everything above the lowest waits`;
-  telemetry.emit({ type: "alert", severity: "WARNING", code: "RESERVED_PILE_UP", message, lane: lane.lane });
+  standing.raise({ severity: "WARNING", code: "RESERVED_PILE_UP", message, lane: lane.lane });
 }
 
 function written<T>(ports: ReservationPorts, lane: OwnedLane, write: Promise<T>): Promise<T> {

@@ -55,11 +55,13 @@ export class AttentionDesk {
     const { limit = DEFAULT_LIMIT, chainId } = query;
     return this.look.held(query, ({ asOf, troubles, unread }) => {
       const seen = troubles.filter((each) => isSeen(each, limits) && (chainId === undefined || isOn(each, chainId)));
-      const items = seen.slice(0, limit);
+      const lasting = seen.filter(({ over }) => !over);
+      const past = newestFirst(seen.filter(({ over }) => over)).slice(0, limit);
+      const items = lasting.slice(0, limit);
       // How many others have is not told to who may not see them.
       const beyond = limits !== undefined && isLimited(limits) ? 0 : unread;
-      const more = seen.length - items.length + beyond;
-      return { revision: revisionOf([items.map(unchanging), more]), asOf, items, more };
+      const more = lasting.length - items.length + beyond;
+      return { revision: revisionOf([items.map(unchanging), more, past.map(pastOf)]), asOf, items, more, past };
     });
   }
 
@@ -82,7 +84,8 @@ export class AttentionDesk {
       ...findings,
     ]);
     await this.explainSome(found);
-    return { asOf: known.at, troubles: found.map((each) => this.inItsWords(each)), unread: known.more };
+    const troubles = withoutEchoes(found.map((each) => this.inItsWords(each)));
+    return { asOf: known.at, troubles, unread: known.more };
   }
 
   /** The worst first; what was explained a moment ago is not explained again. */
@@ -117,6 +120,12 @@ export class AttentionDesk {
   }
 }
 
+/** A head that is stuck because of a hole is told by the hole: one thing is wrong, and one order repairs it. */
+function withoutEchoes(troubles: readonly Trouble[]): readonly Trouble[] {
+  const holes = new Set(troubles.filter(({ id }) => id.startsWith("hole:")).map(({ txId }) => txId));
+  return troubles.filter((each) => !isOfTransaction(each) || each.code !== "HOLE_BELOW" || !holes.has(each.txId));
+}
+
 /** A hole names the transaction that is to be resolved, and is not about it. */
 function isOfTransaction({ id, txId }: Trouble): boolean {
   return txId !== null && id.startsWith("tx:");
@@ -131,6 +140,15 @@ function isSeen({ signer, chainId }: Trouble, limits: Limits | undefined): boole
   if (limits === undefined) return true;
   const ofSigner = signer === null || limits.signers?.has(signer) !== false;
   return ofSigner && (chainId === null || limits.chains?.has(chainId) !== false);
+}
+
+function newestFirst(past: readonly Trouble[]): readonly Trouble[] {
+  return [...past].sort((a, b) => (b.since?.getTime() ?? 0) - (a.since?.getTime() ?? 0));
+}
+
+/** Raised again, it is news. */
+function pastOf({ id, since }: Trouble) {
+  return [id, since];
 }
 
 /** What makes it another list. Sentences tell ages, which change by themselves. */

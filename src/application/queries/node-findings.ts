@@ -7,6 +7,7 @@ import {
   ofBlocked,
   ofDisputes,
   ofDoubt,
+  ofDrift,
   ofEndpoint,
   ofUnreachable,
   ofWatch,
@@ -64,7 +65,8 @@ function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
   const waiting = lane.pendingDepth();
   const found: Trouble[] = [];
   if (signer.kind === "away") {
-    found.push(ofAway({ lane: lane.lane, since: signer.since, reason: signer.reason, waiting }));
+    const { since, reason, lies } = signer;
+    found.push(ofAway({ lane: lane.lane, since, reason, waiting, lies }));
   }
   const doubt = context.doubts.get(lane.key);
   if (doubt !== undefined) found.push(ofDoubt(lane.lane, doubt, waiting));
@@ -73,16 +75,35 @@ function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
   if (threshold !== null && balance !== undefined && balance < threshold) {
     found.push(ofBalance(lane.lane, balance, threshold));
   }
+  const drift = driftOf(context, lane);
+  if (drift !== null) found.push(drift);
+  const unsigned = ofUnsigned(lane);
+  if (unsigned !== null) found.push(unsigned);
   return [...found, ...[...lane.unmined.values()].flatMap((tx) => ofUnmined(lane, tx))];
 }
 
+/** A count that is claimed and not proved is a matter of seconds, unless endpoints contradict each other. */
+function driftOf({ counts }: ChainContext, { lane, cursor }: OwnedLane): Trouble | null {
+  const { unproved } = counts.of(lane.signer);
+  return unproved === null || cursor === null ? null : ofDrift(lane, unproved, cursor);
+}
+
+/** What was signed at another nonce before, and cannot be signed at the one it has now. */
+function ofUnsigned({ lane, pace: { unsignable }, backlog }: OwnedLane): Trouble | null {
+  const record = unsignable && backlog.atHand.find(({ txId }) => txId === unsignable.txId);
+  if (!unsignable || !record) return null;
+  const { txId, nonce } = record;
+  const waiting = backlog.atHand.filter((each) => each.nonce > nonce).length;
+  return ofBlocked({ ...unsignable, lane, txId, nonce, waiting });
+}
+
 /** In the words of an explanation; null: it is told of in another place, or by a state. */
-const AS_CAUSES: Readonly<Record<FactCode, CauseCode | null>> = {
+const AS_CAUSES: Readonly<Record<FactCode, CauseCode | AlertCode | null>> = {
   FEE_CEILING_REACHED: "FEE_CEILING_REACHED",
   POLICY_LIMIT_REACHED: "POLICY_LIMIT_REACHED",
-  MAX_ATTEMPTS_REACHED: null,
-  CANNOT_RESIGN: null,
-  RESENT_OFTEN: null,
+  MAX_ATTEMPTS_REACHED: "MAX_ATTEMPTS_REACHED",
+  CANNOT_RESIGN: "CANNOT_RESIGN",
+  RESENT_OFTEN: "RESENT_OFTEN",
   NONCE_HOLE: null,
   INSUFFICIENT_FUNDS: "INSUFFICIENT_FUNDS",
   HASH_OF_ANOTHER: null,

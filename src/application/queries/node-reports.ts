@@ -14,7 +14,7 @@ export interface NodeReportPorts extends FindingPorts, Pick<Ports, "clock"> {
   readonly nodeId: string;
   readonly instanceId: () => string;
   /** Absent: nobody listens to alerts here. */
-  readonly alerts?: Pick<RecentAlerts, "firing">;
+  readonly alerts?: Pick<RecentAlerts, "shown">;
 }
 
 const EVERY_MS = 5_000;
@@ -59,7 +59,7 @@ export class NodeReports {
 
   private own(): readonly Trouble[] {
     const { nodeId, alerts } = this.ports;
-    const found = [...nodeFindings(this.ports), ...(alerts?.firing() ?? [])];
+    const found = [...nodeFindings(this.ports), ...(alerts?.shown() ?? [])];
     return found.slice(0, MOST).map((trouble) => ({ ...trouble, nodeId }));
   }
 }

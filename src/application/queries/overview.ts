@@ -2,6 +2,7 @@
 import { revisionOf } from "../../domain/attention/revision.ts";
 import { explorerOf } from "../../domain/explorers.ts";
 import { isLimited, isWithin, type Limits } from "../../domain/principal.ts";
+import { tipTaken } from "../../domain/repricing.ts";
 import type { State } from "../../domain/transitions.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { QueryStore, TransactionRecord } from "../../ports/query-store.ts";
@@ -120,12 +121,13 @@ function oldestOf({ lane, txId, nonce, createdAt }: TransactionRecord): OldestPe
   return { lane, txId, nonce, createdAt };
 }
 
-function chainView({ chain, reachable, follower, settings }: ChainContext): ChainView {
+function chainView({ chain, reachable, follower, settings, knownMarket }: ChainContext): ChainView {
   return {
     chainId: chain.chainId,
     reachable: reachable && follower.head !== null,
     head: follower.head?.number ?? null,
     baseFee: follower.head?.baseFeePerGas ?? null,
+    tip: knownMarket && tipTaken(knownMarket),
     endpoints: chain.health?.() ?? [],
     explorer: explorerOf(chain.chainId, settings.explorerUrl),
   };
@@ -139,5 +141,5 @@ function share(values: readonly number[], part: number): number {
 
 /** JSON has no bigints. */
 function inJson({ chains, ...figures }: Omit<Figures, "asOf">) {
-  return [figures, chains.map(({ baseFee, ...chain }) => [chain, `${baseFee}`])];
+  return [figures, chains.map(({ baseFee, tip, ...chain }) => [chain, `${baseFee}`, `${tip}`])];
 }

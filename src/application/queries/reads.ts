@@ -2,6 +2,7 @@ import { orDatabaseSilent } from "../../domain/errors.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { FencepostApi, JsonRpcApi, KeyOperation, OperationName, PolicyApi } from "../api.ts";
 import type { SightApi } from "../sight-api.ts";
+import { ChainLooks } from "./chain-looks.ts";
 import { type ExplainPorts, explainTransaction } from "./explain.ts";
 import type { Feed } from "./feed.ts";
 import { type SignerQueryPorts, signer, signers } from "./signers.ts";
@@ -32,12 +33,13 @@ export function createReads(
   | keyof SightApi
 > {
   const { store, feed } = ports;
+  const looking = { ...ports, looks: new ChainLooks(ports) };
   const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);
   const liveNodes = async () => (await store.instances()).filter(({ dead, expired }) => !dead && !expired);
   return {
-    transaction: (txId, include) => reading(transaction(ports, txId, include)),
-    transactionByRequest: (query, include) => reading(transactionByRequest(ports, query, include)),
-    transactions: (query) => reading(transactions(ports, query)),
+    transaction: (txId, include) => reading(transaction(looking, txId, include)),
+    transactionByRequest: (query, include) => reading(transactionByRequest(looking, query, include)),
+    transactions: (query) => reading(transactions(looking, query)),
     explain: (txId, options) => reading(explainTransaction(ports, txId, options)),
     completions: (query) => reading(feed.page(query)),
     signers: (query = {}) => reading(signers(ports, query)),

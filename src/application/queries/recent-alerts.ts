@@ -1,75 +1,60 @@
 /**
- * Alerts that were raised a while ago, for people who were not listening. An alert is an event, and most have no end: it is
- * shown until it is said to be over, and else for a quarter of an hour after it was raised last. What still stands when that is over is told by what it is about
- * (a lane, a transaction, an endpoint), and those alerts are not repeated here.
+ * What alerts tell of and no state does, for people who were not listening. What lasts is shown until it is said to be over, however
+ * long that takes; what tells of a moment is shown as past, for a quarter of an hour after it was raised last. Alerts that a
+ * state tells of for as long as it lasts are not repeated here.
  */
-import { type AlertCode, type AlertSubject, alertKey } from "../../domain/alerts.ts";
+import { ALERT_ENDS, type AlertSubject, alertKey } from "../../domain/alerts.ts";
 import { NOWHERE, type Trouble } from "../../domain/attention/troubles.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
 
 const SHOWN_FOR_MS = 15 * 60_000;
-/** A storm of alerts must not fill the memory; the oldest are dropped. */
+/** Of each kind: a storm of alerts must not fill the memory; the oldest are dropped. */
 const MOST = 200;
-
-/** A state says it, for as long as it lasts; or it is good news. */
-const TOLD_BY_STATE: ReadonlySet<AlertCode> = new Set<AlertCode>([
-  "CHAIN_DISTRUSTED",
-  "CHAIN_TRUSTED_AGAIN",
-  "FEE_CEILING_REACHED",
-  "GRAY_ZONE_ENTERED",
-  "GRAY_ZONE_LEFT",
-  "HEAD_OF_LINE_OLD",
-  "HOLE_FILLED",
-  "INSUFFICIENT_FUNDS",
-  "KILLED",
-  "LANE_AWAITS_OPERATOR",
-  "LOW_BALANCE",
-  "PENDING_DEEP",
-  "PENDING_OLD",
-  "POLICY_LIMIT_REACHED",
-  "RPC_BEHIND",
-  "RPC_DISAGREES",
-  "RPC_ENDPOINT_DOWN",
-  "RPC_WRONG_CHAIN",
-  "SIGNER_AWAY",
-  "SIGNER_BACK",
-  "TX_STUCK",
-]);
 
 type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
 
-interface Raised {
+interface Past {
   readonly trouble: Trouble;
   readonly lastMs: number;
 }
 
 export class RecentAlerts {
   private readonly clock: Pick<Clock, "now" | "monotonicMs">;
-  private readonly raised = new Map<string, Raised>();
+  private readonly standing = new Map<string, Trouble>();
+  private readonly past = new Map<string, Past>();
 
   constructor(clock: Pick<Clock, "now" | "monotonicMs">) {
     this.clock = clock;
   }
 
   hear(event: TelemetryEvent): void {
-    if (event.type === "alert.resolved") this.raised.delete(idOf(event));
-    if (event.type !== "alert" || TOLD_BY_STATE.has(event.code)) return;
+    if (event.type === "alert.resolved") this.standing.delete(idOf(event));
+    if (event.type !== "alert") return;
+    const end = ALERT_ENDS[event.code];
     const trouble = troubleOf(event, this.clock.now());
-    const before = this.raised.get(trouble.id);
-    // Put at the end: the first of the map is the one that was raised least recently.
-    this.raised.delete(trouble.id);
-    const since = before?.trouble.since ?? trouble.since;
-    this.raised.set(trouble.id, { trouble: { ...trouble, since }, lastMs: this.clock.monotonicMs() });
-    const [oldest] = this.raised.keys();
-    if (this.raised.size > MOST && oldest !== undefined) this.raised.delete(oldest);
+    if (end === "said") {
+      const since = this.standing.get(trouble.id)?.since ?? trouble.since;
+      renew(this.standing, trouble.id, { ...trouble, since });
+    }
+    if (end === "moment")
+      renew(this.past, trouble.id, { trouble: { ...trouble, over: true }, lastMs: this.clock.monotonicMs() });
   }
 
-  firing(): readonly Trouble[] {
+  /** What lasts first: where there is room for some only, those are told. */
+  shown(): readonly Trouble[] {
     const nowMs = this.clock.monotonicMs();
-    for (const [id, { lastMs }] of this.raised) if (nowMs - lastMs > SHOWN_FOR_MS) this.raised.delete(id);
-    return [...this.raised.values()].map(({ trouble }) => trouble);
+    for (const [id, { lastMs }] of this.past) if (nowMs - lastMs > SHOWN_FOR_MS) this.past.delete(id);
+    return [...this.standing.values(), ...[...this.past.values()].map(({ trouble }) => trouble).reverse()];
   }
+}
+
+/** Put at the end: the first of the map is the one that was raised least recently. */
+function renew<T>(kept: Map<string, T>, id: string, value: T): void {
+  kept.delete(id);
+  kept.set(id, value);
+  const [oldest] = kept.keys();
+  if (kept.size > MOST && oldest !== undefined) kept.delete(oldest);
 }
 
 const idOf = (subject: AlertSubject) => `alert:${alertKey(subject)}`;

@@ -13,9 +13,10 @@ import type { SignersPage, SignersQuery, SignerView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { parseSigner } from "../requests/normalise.ts";
+import { windowOf } from "./lane-window.ts";
 import { silent } from "./silent.ts";
 
-export interface SignerQueryPorts extends Pick<Ports, "codec"> {
+export interface SignerQueryPorts extends Pick<Ports, "codec" | "clock"> {
   readonly store: Pick<QueryStore, "lanes" | "lanesAfter" | "laneDecisions">;
   readonly signer: Pick<Signer, "addresses">;
   readonly chains: ReadonlyMap<number, ChainContext>;
@@ -87,10 +88,23 @@ function unusedLanes({ chains, signer }: SignerQueryPorts, known: readonly LaneR
   return all.filter((lane) => !keys.has(laneKey(lane)));
 }
 
-function viewOf({ lanesOf }: SignerQueryPorts, record: LaneRecord, { latest, pending, balance }: Account): SignerView {
+function viewOf(ports: SignerQueryPorts, record: LaneRecord, { latest, pending, balance }: Account): SignerView {
   const { chainId, signer: address } = record.lane;
   const chainCounts = latest === null ? null : { latest, pending };
-  return { ...record, address, chainCounts, balance, signerAway: signerAwayOf(lanesOf(chainId), address) };
+  const owned = ports.lanesOf(chainId).filter(({ lane }) => lane.signer === address);
+  return {
+    ...record,
+    address,
+    chainCounts,
+    balance,
+    signerAway: signerAwayOf(owned, address),
+    window: windowIn(ports, owned),
+  };
+}
+
+function windowIn({ chains, clock }: SignerQueryPorts, [lane]: readonly OwnedLane[]): SignerView["window"] {
+  const configured = lane && chains.get(lane.lane.chainId)?.settings.inFlightWindow;
+  return lane === undefined || configured === undefined ? null : windowOf(lane, configured, clock.monotonicMs());
 }
 
 /** Null: it signs, or another node acts for it and knows. */

@@ -11,6 +11,7 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import { resubmitEveryMs } from "../lane/tracked.ts";
 import { given, parseHash, UUID } from "../requests/fields.ts";
 import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
+import type { ChainLooks } from "./chain-looks.ts";
 
 export interface KeepsFor {
   /** How long what is final is kept; absent: for ever. */
@@ -20,6 +21,8 @@ export interface KeepsFor {
 export interface TransactionQueryPorts extends Pick<Ports, "codec">, KeepsFor {
   readonly store: QueryStore & Pick<LaneStore, "findPooled">;
   readonly chains: ReadonlyMap<number, ChainContext>;
+  /** Absent: the chain is asked for nobody. */
+  readonly looks?: Pick<ChainLooks, "of">;
 }
 
 const DEFAULT_PAGE = 50;
@@ -98,7 +101,9 @@ async function detailed(
     receipt === null ? [] : ports.store.confirmations(lane.chainId, receipt.blockNumber, MOST_CONFIRMATIONS);
   const history = include.includes("history") ? { history: await ports.store.history(txId) } : {};
   const confirmations = include.includes("confirmations") ? { confirmations: await above() } : {};
-  return { ...view(ports, record), ...history, ...confirmations };
+  const { looks } = ports;
+  const onChain = looks !== undefined && include.includes("logs") ? { onChain: await looks.of(record) } : {};
+  return { ...view(ports, record), ...history, ...confirmations, ...onChain };
 }
 
 function view(ports: TransactionQueryPorts, record: TransactionRecord): TransactionView {

@@ -71,12 +71,31 @@ export interface AwaySigner {
   readonly since: Date;
   readonly reason: string;
   readonly waiting: number;
+  /** It answers with something else than it is asked for. */
+  readonly lies: boolean;
 }
 
-export function ofAway({ lane, since, reason, waiting }: AwaySigner): Trouble {
-  const sentence = `Nothing is signed for this signer: ${reason}.${behind(waiting)}`;
+export function ofAway({ lane, since, reason, waiting, lies }: AwaySigner): Trouble {
+  const what = lies
+    ? "The signer answers with something else than it was asked to sign"
+    : "Nothing is signed for this signer";
+  const kind = lies ? SIGNER_LIES : SIGNER_AWAY;
   const id = `away:${laneKey(lane)}`;
-  return { ...NOWHERE, ...lane, id, severity: "ERROR", code: "SIGNER_AWAY", sentence, since, waiting };
+  return { ...NOWHERE, ...lane, id, ...kind, sentence: `${what}: ${reason}.${behind(waiting)}`, since, waiting };
+}
+
+const SIGNER_AWAY = { severity: "ERROR", code: "SIGNER_AWAY" } as const;
+const SIGNER_LIES = { severity: "CRITICAL", code: "SIGNER_LIES" } as const;
+
+/** The chain counts more than was given out here, as somebody says; the endpoints do not agree on it yet. */
+export function ofDrift(
+  lane: Lane,
+  { count, since }: { readonly count: number; readonly since: Date },
+  cursor: number,
+): Trouble {
+  const sentence = `An endpoint counts ${count} transactions of this signer, ${cursor} were given out here, and the endpoints do not agree on it: creates are refused until they do.`;
+  const id = `drift:${laneKey(lane)}`;
+  return { ...NOWHERE, ...lane, id, severity: "ERROR", code: "NONCE_DRIFT", sentence, since };
 }
 
 export function ofBalance(lane: Lane, balance: bigint, threshold: bigint): Trouble {
@@ -90,13 +109,13 @@ export interface BlockedTransaction {
   readonly lane: Lane;
   readonly txId: string;
   readonly nonce: number;
-  readonly code: CauseCode;
+  readonly code: CauseCode | AlertCode;
   readonly text: string;
   readonly since: Date;
   readonly waiting: number;
 }
 
-const GRAVE: ReadonlySet<CauseCode> = new Set(["INSUFFICIENT_FUNDS"]);
+const GRAVE: ReadonlySet<CauseCode | AlertCode> = new Set(["INSUFFICIENT_FUNDS"]);
 
 export function ofBlocked({ text, ...blocked }: BlockedTransaction): Trouble {
   const { lane, txId, nonce, code, since, waiting } = blocked;

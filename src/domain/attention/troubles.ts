@@ -38,12 +38,14 @@ export interface Trouble {
   /** How many transactions wait behind it. */
   readonly waiting: number;
   readonly actions: readonly OfferedAction[];
+  /** It tells of a moment: somebody should know of it, and nothing of it lasts. */
+  readonly over: boolean;
 }
 
 /** Where it is about nothing in particular. */
 export const NOWHERE = {
   ...{ since: null, chainId: null, signer: null, txId: null, nonce: null, nodeId: null, endpoint: null },
-  ...{ waiting: 0, actions: [] },
+  ...{ waiting: 0, actions: [], over: false },
 } as const satisfies Partial<Trouble>;
 
 /** Worst first, then what holds up most, then the oldest; by id where nothing else tells them apart. */

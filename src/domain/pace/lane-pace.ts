@@ -25,8 +25,8 @@ export interface LanePace {
   /** Since when the signer has not been able to pay; null: it can, as far as a node has said. */
   readonly unpaidSince: Date | null;
   readonly signer: SignerPace;
-  /** The transaction that a ceiling keeps from being signed, once that was said. */
-  readonly overCeiling: string | null;
+  /** The transaction that cannot be signed at its nonce and may not be given up, once that was said. */
+  readonly unsignable: Unsignable | null;
   /** The chain's count has passed everything below: what is a hole there was used by somebody else, or will prove not to be. */
   readonly usedBelow: number;
   /** The chain may have passed a hole since its count was last looked at. So it may for a new owner. */
@@ -86,6 +86,13 @@ export type SignerPace =
       readonly lies: boolean;
     };
 
+export interface Unsignable {
+  readonly txId: string;
+  readonly code: "FEE_CEILING_REACHED" | "CANNOT_RESIGN";
+  readonly text: string;
+  readonly since: Date;
+}
+
 export interface BlockingHole {
   readonly nonce: number;
   /** Monotonic: since when it has held the lane up, by the first count of this term that had not passed it. */
@@ -108,7 +115,7 @@ export const NEW_LANE_PACE: LanePace = {
   window: OPEN,
   unpaidSince: null,
   signer: THERE,
-  overCeiling: null,
+  unsignable: null,
   usedBelow: 0,
   holeLookOwed: true,
   blocking: null,
@@ -231,8 +238,8 @@ export function signerAwaited({ signer }: LanePace, nowMs: number): string | nul
   return signer.kind === "away" && nowMs < signer.untilMs ? signer.reason : null;
 }
 
-/** It was said that a ceiling keeps this transaction from being signed. */
-export const ceilingReported = (pace: LanePace, txId: string): LanePace => ({ ...pace, overCeiling: txId });
+/** It was said that this transaction cannot be signed. */
+export const unsignableReported = (pace: LanePace, unsignable: Unsignable): LanePace => ({ ...pace, unsignable });
 
 /** Something was mined above a hole: whatever lies below was used, by whomever. A reorg may be on its way, so it is asked. */
 export const holeLookDue = (pace: LanePace): LanePace => (pace.holeLookOwed ? pace : { ...pace, holeLookOwed: true });

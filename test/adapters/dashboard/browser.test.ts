@@ -41,11 +41,11 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   it("shows first what needs somebody, worst first, with what helps", async () => {
     const { page, open, complaints } = await visit(browser);
     await open("#/");
-    expect(await title(page)).toBe("5 things need attention");
+    expect(await title(page)).toBe("4 things need attention");
     const first = page.locator(".trouble").first();
     expect(await first.textContent()).toContain("17 wait behind it");
     expect(await first.locator("button").allTextContents()).toEqual(["Raise the fee", "Cancel"]);
-    await shows(page, ".top nav .badge", "5");
+    await shows(page, ".top nav .badge", "4");
     await first.locator("a", { hasText: "nonce 42" }).click();
     await shows(page, "main h1", "payout-20460");
     expect(complaints).toEqual([]);
@@ -56,6 +56,62 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await open("#/");
     expect(await title(page)).toBe("All is well");
     expect(await page.locator(".trouble, .badge").count()).toBe(0);
+  });
+
+  it("tells what is over as over, in no colour of trouble, until somebody has seen it", async () => {
+    const now = new Date();
+    const { page, node, open } = await visit(browser, { now: () => now });
+    await open("#/");
+    const past = page.locator(".trouble.past");
+    expect(await past.getAttribute("data-code")).toBe("EXTERNAL_KEY_USE");
+    expect(await past.locator(".meta").textContent()).toMatch(/ ago, over/);
+    expect(await past.getAttribute("class")).not.toMatch(/error|critical|warning/);
+    await page.getByRole("button", { name: "Seen" }).click();
+    await past.waitFor({ state: "detached" });
+    await page.reload();
+    await page.locator(".trouble").first().waitFor();
+    expect(await past.count()).toBe(0);
+    expect(orders(node.asked), "nobody else loses sight of it").toEqual([]);
+  });
+
+  it("shows what is wrong also where how everything goes cannot be had", async () => {
+    const { page, open } = await visit(browser, {
+      scene: ({ path }) => {
+        if (path === "/overview") throw new Refusal(503, "UNAVAILABLE", "the database does not answer");
+        return undefined;
+      },
+    });
+    await open("#/");
+    expect(await title(page)).toBe("4 things need attention");
+    await shows(page, ".notice.bad", "cannot be shown: the database does not answer");
+    expect(await page.locator(".status.lost").textContent()).toBe("connecting");
+  });
+
+  it("asks the chain for logs and reasons when a button is pressed, and never by itself", async () => {
+    const { page, node, open } = await visit(browser);
+    const asked = () => node.asked.filter(({ query }) => query.get("include") === "logs");
+    await open("#/tx?state=FAILED_FINAL");
+    await page.locator("tr[data-tx]", { hasText: "reverted" }).first().locator("a.name").click();
+    await page.locator("#about-on-chain").waitFor();
+    expect(asked()).toEqual([]);
+    await page.getByRole("button", { name: "Ask the chain" }).click();
+    await shows(page, "section .bad", "transfer amount exceeds balance");
+    expect(await page.locator(".logs > li").allTextContents()).toEqual([
+      expect.stringMatching(/^Transferfrom 0x[0-9a-f]{40}to 0x[0-9a-f]{40}value 2500000/),
+      expect.stringContaining("20,000 bytes"),
+    ]);
+    await shows(page, "section", "and 3 logs more");
+    expect(asked()).toHaveLength(1);
+  });
+
+  it("says how many may be in flight, how many are, and what keeps the next back", async () => {
+    const { page, open } = await visit(browser);
+    await open(LANE);
+    const told = page.locator(".facts div", { hasText: "In flight" });
+    expect(await told.textContent()).toContain("16 of 16 that may be, 64 by the settings");
+    expect(await told.textContent()).toContain("takes no more ahead of what is mined");
+    await shows(page, ".facts", "now 4.8 gwei base fee, 1.5 tip");
+    await shows(page, ".decisions", "called it stuck");
   });
 
   it("leads from every number to its cause", async () => {
@@ -231,6 +287,11 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
       expect(await page.locator("main img").count(), place).toBe(0);
       expect(await page.evaluate("document.documentElement.scrollWidth"), place).toBeLessThanOrEqual(390);
     }
+    await open("#/tx/019a4b7e-8a90-7cc1-b1d2-00000000002d");
+    await page.getByRole("button", { name: "Ask the chain" }).click();
+    await page.locator(".logs > li").first().waitFor();
+    expect(await page.locator("main img").count()).toBe(0);
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
     await open(`#/tx/${STUCK_TX}`);
     const text = (await page.locator("main").textContent()) ?? "";
     expect(text).toContain("⟨U+202E⟩");

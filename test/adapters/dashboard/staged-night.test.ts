@@ -10,6 +10,7 @@ const ASKED: readonly (readonly [string, string])[] = [
   ["/search", "/search?q=payout"],
   ["/tx", "/tx?limit=80"],
   ["/tx/{txId}", `/tx/${STUCK_TX}`],
+  ["/tx/{txId}", `/tx/${STUCK_TX}?include=logs`],
   ["/tx/{txId}/explain", `/tx/${STUCK_TX}/explain`],
   ["/tx/completions", "/tx/completions"],
   ["/signers", "/signers"],

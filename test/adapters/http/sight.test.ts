@@ -25,6 +25,7 @@ const view: AttentionView = {
     },
   ],
   more: 3,
+  past: [{ ...NOWHERE, id: "alert:1", severity: "CRITICAL", code: "DEEP_REORG", sentence: "Gone.", over: true }],
 };
 
 describe("GET /api/v1/attention", () => {
@@ -36,6 +37,7 @@ describe("GET /api/v1/attention", () => {
       revision: "r1",
       more: 3,
       items: [{ signer: SIGNER_EIP55, since: null, waiting: 2 }],
+      past: [{ code: "DEEP_REORG", waiting: 0 }],
     });
     expect(json().items[0].actions).toEqual(view.items[0]?.actions);
   });

@@ -75,6 +75,9 @@ describe("a gas oracle behind a URL", () => {
     expect(receiver.received.length).toBe(1);
     await clock.advance(1);
     expect(await asked.offer()).toEqual({ maxFeePerGas: 7n, isFixed: false });
+    const [said, over, ...more] = telemetry.events;
+    expect([said, over]).toMatchObject([{ type: "alert" }, { type: "alert.resolved", code: "GAS_ORACLE_AWAY" }]);
+    expect([(over as { chainId?: number }).chainId, more]).toEqual([(said as { chainId?: number }).chainId, []]);
   });
 
   it("that hangs is given up after two seconds", async () => {

@@ -28,6 +28,10 @@ function alerts(entry: WorldNode, code: string) {
   return entry.events.filter((event) => event.type === "alert" && event.code === code);
 }
 
+function over(entry: WorldNode, code: string) {
+  return entry.events.filter((event) => event.type === "alert.resolved" && event.code === code);
+}
+
 function resolved(entry: WorldNode): readonly string[] {
   return entry.events.flatMap((event) => (event.type === "alert.resolved" ? [event.code] : []));
 }
@@ -120,11 +124,17 @@ describe("a lane that is compared with the chain", () => {
   it("reports foreign transactions that wait in the pool, and believes nothing", async () => {
     const entry = await settledLane();
     world.holdBlocks();
-    world.chain.injectForeign(SIGNER);
-    world.chain.injectForeign(SIGNER);
+    const foreign = [world.chain.injectForeign(SIGNER), world.chain.injectForeign(SIGNER)];
     await world.until(() => alerts(entry, "FOREIGN_PENDING").length > 0);
     expect(cursor()).toBe(1);
     expect(results(entry)).toContain("drift");
+    // Said once while it lasts, and once when it is over.
+    await world.clock.advance(120_000);
+    expect(alerts(entry, "FOREIGN_PENDING")).toHaveLength(1);
+    expect(over(entry, "FOREIGN_PENDING")).toEqual([]);
+    for (const { hash } of foreign) world.chain.dropTransaction(hash);
+    await world.until(() => over(entry, "FOREIGN_PENDING").length > 0);
+    expect(over(entry, "FOREIGN_PENDING")).toHaveLength(1);
   });
 
   it("tells a foreign replacement in the pool from its own payload, and from its own replacement", async () => {
@@ -143,6 +153,11 @@ describe("a lane that is compared with the chain", () => {
       message: expect.stringContaining(foreign.hash),
     });
     expect(world.rows()[1]).toMatchObject({ state: "TRACKING", receipt: null });
+    await world.clock.advance(120_000);
+    expect(alerts(entry, "FOREIGN_REPLACEMENT")).toHaveLength(1);
+    world.chain.dropTransaction(foreign.hash);
+    await world.until(() => over(entry, "FOREIGN_REPLACEMENT").length > 0);
+    expect(over(entry, "FOREIGN_REPLACEMENT")).toMatchObject([{ txId: world.rows()[1]?.txId }]);
   });
 
   it("warns of a balance that runs low, before transactions fail", async () => {

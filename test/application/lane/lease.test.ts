@@ -157,6 +157,19 @@ describe("an instance that missed its renewal", () => {
     expect(alerts).toEqual([["SCHEMA_TOO_NEW", "CRITICAL", "upgrade"]]);
   });
 
+  it("and finds a schema that it knows again says that this is over", async () => {
+    const { lease, store, telemetry } = await expire();
+    const real = store.registerInstance;
+    store.registerInstance = () => Promise.reject(new SchemaTooNew("upgrade"));
+    store.heal();
+    await bench.clock.advance(2_000);
+    expect(telemetry.of("alert.resolved")).toEqual([]);
+    store.registerInstance = real;
+    await bench.clock.advance(2_000);
+    expect(lease.mayAct()).toBe(true);
+    expect(telemetry.of("alert.resolved")).toMatchObject([{ code: "SCHEMA_TOO_NEW" }]);
+  });
+
   it("by the word of others is over too, although its own deadline has not come", async () => {
     const { lease, heard } = await bench.started("a");
     const first = lease.instanceId;

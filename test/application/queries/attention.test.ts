@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { AttentionDesk } from "../../../src/application/queries/attention.ts";
 import { RecentAlerts } from "../../../src/application/queries/recent-alerts.ts";
 import type { AttentionView } from "../../../src/application/sight-api.ts";
+import type { AlertCode } from "../../../src/domain/alerts.ts";
 import { ANYBODY, type Limits } from "../../../src/domain/principal.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { limitedTo } from "../../support/limited-api.ts";
@@ -257,32 +259,71 @@ describe("waiting for a change", () => {
 });
 
 describe("alerts that were raised", () => {
-  it("are shown for a quarter of an hour after the last time, once each, without those that a state tells", async () => {
+  const lane = { chainId: CHAIN_ID, signer: SIGNER };
+  const raised = (code: AlertCode, message = "two blocks were replaced") =>
+    ({ type: "alert", severity: "CRITICAL", code, message, lane }) as const;
+  const begin = () => {
     world = new World();
     const clock = createManualClock();
-    const alerts = new RecentAlerts(clock);
-    const lane = { chainId: CHAIN_ID, signer: SIGNER };
-    const raise = (code: "DEEP_REORG" | "TX_STUCK") =>
-      alerts.hear({ type: "alert", severity: "CRITICAL", code, message: "two blocks were replaced", lane });
-    raise("DEEP_REORG");
-    raise("TX_STUCK");
+    return { clock, alerts: new RecentAlerts(clock) };
+  };
+
+  it("are past where they tell of a moment, and gone a quarter of an hour after the last time", async () => {
+    const { clock, alerts } = begin();
+    alerts.hear(raised("DEEP_REORG"));
+    alerts.hear(raised("TX_STUCK"));
     await clock.advance(10 * 60_000);
-    raise("DEEP_REORG");
+    alerts.hear(raised("DEEP_REORG"));
+    const lastSaid = clock.now();
     await clock.advance(14 * 60_000);
-    expect(alerts.firing()).toMatchObject([
-      { code: "DEEP_REORG", signer: SIGNER, sentence: "Two blocks were replaced." },
+    expect(alerts.shown()).toMatchObject([
+      { code: "DEEP_REORG", signer: SIGNER, sentence: "Two blocks were replaced.", over: true, since: lastSaid },
     ]);
     await clock.advance(2 * 60_000);
-    expect(alerts.firing()).toEqual([]);
+    expect(alerts.shown()).toEqual([]);
   });
 
-  it("fill no memory: the oldest of many are dropped", () => {
-    world = new World();
-    const alerts = new RecentAlerts(createManualClock());
-    for (let n = 0; n < 1_000; n++)
-      alerts.hear({ type: "alert", severity: "WARNING", code: "TX_REFUSED", message: "no", txId: `tx-${n}` });
-    const shown = alerts.firing();
-    expect(shown).toHaveLength(200);
-    expect(shown.at(-1)?.txId).toBe("tx-999");
+  it("stand for as long as they are not said to be over, and since the first time", async () => {
+    const { clock, alerts } = begin();
+    const since = clock.now();
+    alerts.hear(raised("RECONCILIATION_FAILED"));
+    await clock.advance(3 * 60 * 60_000);
+    alerts.hear(raised("RECONCILIATION_FAILED", "worse"));
+    expect(alerts.shown()).toMatchObject([{ code: "RECONCILIATION_FAILED", over: false, since, sentence: "Worse." }]);
+    alerts.hear({ type: "alert.resolved", code: "RECONCILIATION_FAILED", message: "over", lane });
+    expect(alerts.shown()).toEqual([]);
+  });
+
+  it("fill no memory, and no storm of moments hides what lasts", () => {
+    const { alerts } = begin();
+    alerts.hear(raised("RECONCILIATION_FAILED"));
+    for (let n = 0; n < 1_000; n++) alerts.hear({ ...raised("NONCE_GIVEN_UP"), txId: `tx-${n}` });
+    const shown = alerts.shown();
+    expect(shown).toHaveLength(201);
+    expect(shown[0]?.code).toBe("RECONCILIATION_FAILED");
+    expect(shown[1]?.txId).toBe("tx-999");
+  });
+
+  it("leave the list calm where all of them are over, and are told beside it, newest first", async () => {
+    const entry = await start();
+    const alerts = new RecentAlerts(world.clock);
+    const findings = async () => alerts.shown();
+    const desk = new AttentionDesk({
+      clock: world.clock,
+      store: entry.store,
+      findings,
+      explain: () => Promise.reject(new Error("no")),
+    });
+    alerts.hear(raised("DEEP_REORG"));
+    await world.clock.advance(SECOND);
+    alerts.hear(raised("EXTERNAL_KEY_USE"));
+    const view = await world.settle(desk.view());
+    expect(view).toMatchObject({ items: [], more: 0, past: [{ code: "EXTERNAL_KEY_USE" }, { code: "DEEP_REORG" }] });
+    // What others may not see of it, they do not.
+    const elsewhere: Limits = { signers: new Set([SIGNERS[1] as typeof SIGNER]), chains: null };
+    expect(await world.settle(desk.view({}, elsewhere))).toMatchObject({ items: [], past: [] });
+    await world.clock.advance(2 * SECOND);
+    alerts.hear(raised("DEEP_REORG"));
+    expect((await world.settle(desk.view())).revision).not.toBe(view.revision);
   });
 });

@@ -144,8 +144,12 @@ describe("a nonce that another program used", () => {
     await world.until(() => alerts(entry, "NONCE_CONSUMED_UNSEEN").length > 0);
     await world.clock.advance(600_000);
     expect(world.rows()[1]).toMatchObject({ state: "TRACKING", receipt: null });
+    const code = "NONCE_CONSUMED_UNSEEN";
+    const over = () => entry.events.filter((event) => event.type === "alert.resolved" && event.code === code);
+    expect([alerts(entry, "NONCE_CONSUMED_UNSEEN").length, over()]).toEqual([1, []]);
     learn(entry.faults);
     await world.allSettled(2, 300_000);
+    expect(over()).toMatchObject([{ txId: world.rows()[1]?.txId }]);
     expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY" });
   });
 

@@ -27,7 +27,7 @@ const EVERYTHING: readonly Trouble[] = [
   ...ofLane({ ...quiet, lane: { ...lane, chainId: 6 }, suspendedBy: "HISTORY", open: 9 }, NOW),
   ...ofLane({ ...quiet, head, hole: { nonce: 6, detail: "it was released", since: ago(30) } }, NOW),
   ofNode({ nodeId: "node-b", instanceId: "i", lanes: 12, heartbeatAt: ago(20), dead: false }),
-  ofAway({ lane, since: ago(10), reason: "the key service does not answer", waiting: 2 }),
+  ofAway({ lane, since: ago(10), reason: "the key service does not answer", waiting: 2, lies: false }),
   ...ofLane(
     { ...quiet, suspendedBy: "OPERATOR", decision: { actor: "operator:bob", reason: "audit", at: ago(3) } },
     NOW,

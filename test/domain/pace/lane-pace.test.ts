@@ -15,7 +15,7 @@ describe("a lane that was just taken", () => {
       head: { kind: "not looked" },
       holeLookOwed: true,
       unpaidSince: null,
-      overCeiling: null,
+      unsignable: null,
     });
   });
 });

@@ -1,3 +1,4 @@
+import { fetchOutcome } from "../../../src/adapters/evm/read-outcome.ts";
 import type { SubmitResult } from "../../../src/domain/answers.ts";
 import type { CountAnswer } from "../../../src/domain/counts.ts";
 import type { FeeMarket } from "../../../src/domain/fees.ts";
@@ -21,6 +22,7 @@ import {
   type Settling,
   type Simulation,
 } from "../../../src/ports/chain.ts";
+import type { OutcomeQuestion, ShownOutcome } from "../../../src/ports/shown-outcome.ts";
 import { receiptOf, type SimulatedBlock } from "./block.ts";
 import type { SimulatedChain } from "./core.ts";
 import { Faults, type FeeLie } from "./faults.ts";
@@ -295,6 +297,10 @@ export class DirectChain implements Chain {
         return { kind: "error", code: error.code, message: error.message, data: error.data };
       }
     });
+  }
+
+  outcome(question: OutcomeQuestion): Promise<ShownOutcome | null> {
+    return fetchOutcome((method, params) => this.passOn(method, params), question);
   }
 
   async close(): Promise<void> {}

@@ -55,7 +55,11 @@ export function night({ now, isCalm = false, words, lanes = SIGNERS.length }: Ni
       case "tx":
         if (id === "completions") return completions(scene, Number(query.get("after") ?? 0));
         if (id === undefined) return transactionPage(scene, query);
-        return what === "explain" ? explanation(scene) : transaction(scene, Number.parseInt(id.slice(-6), 16));
+        if (what === "explain") return explanation(scene);
+        return {
+          ...transaction(scene, Number.parseInt(id.slice(-6), 16)),
+          ...(query.get("include") === "logs" && { onChain: onChain(scene) }),
+        };
       case "signers":
         if (id === undefined) return signersPage(scene, query);
         if (what === "nonces") return ruler(query);
@@ -151,11 +155,24 @@ function attention({ at, isCalm, words }: Staged): Attention {
     },
     {
       ...nowhere,
-      id: "foreign",
+      id: "endpoint",
       severity: "WARNING",
-      code: "NONCE_USED_BY_OTHERS",
+      code: "RPC_ENDPOINT_DOWN",
+      sentence: "https://rpc-2.example.net has not answered for 4 minutes; the other endpoint serves.",
+      since: at(240),
+      chainId: CHAIN,
+      endpoint: "https://rpc-2.example.net",
+      actions: [],
+    },
+  ];
+  const past: Attention["items"] = [
+    {
+      ...nowhere,
+      id: "foreign",
+      severity: "ERROR",
+      code: "EXTERNAL_KEY_USE",
       sentence: "Another program sent nonce 31 with this key: find out who else signs with it.",
-      since: at(1_800),
+      since: at(600),
       chainId: CHAIN,
       signer: shared,
       nonce: 31,
@@ -169,19 +186,14 @@ function attention({ at, isCalm, words }: Staged): Attention {
         },
       ],
     },
-    {
-      ...nowhere,
-      id: "endpoint",
-      severity: "WARNING",
-      code: "RPC_ENDPOINT_DOWN",
-      sentence: "https://rpc-2.example.net has not answered for 4 minutes; the other endpoint serves.",
-      since: at(240),
-      chainId: CHAIN,
-      endpoint: "https://rpc-2.example.net",
-      actions: [],
-    },
   ];
-  return { revision: isCalm ? "calm" : "night", asOf: at(1), items: isCalm ? [] : items, more: 0 };
+  return {
+    revision: isCalm ? "calm" : "night",
+    asOf: at(1),
+    items: isCalm ? [] : items,
+    more: 0,
+    past: isCalm ? [] : past,
+  };
 }
 
 function overview({ at, isCalm, lanes }: Staged): Overview {
@@ -207,6 +219,7 @@ function overview({ at, isCalm, lanes }: Staged): Overview {
         reachable: true,
         head: 23_114_502,
         baseFee: "4800000000",
+        tip: String(15n * 10n ** 8n),
         endpoints: [
           { url: "https://rpc-1.example.net", status: "up", behind: 0 },
           { url: "https://rpc-2.example.net", status: isCalm ? "up" : "failing", behind: null },
@@ -218,6 +231,7 @@ function overview({ at, isCalm, lanes }: Staged): Overview {
         reachable: true,
         head: 128_400_117,
         baseFee: "61000000",
+        tip: String(15n * 10n ** 8n),
         endpoints: [{ url: "https://op.example.net", status: "up", behind: 0 }],
         explorer: null,
       },
@@ -300,6 +314,36 @@ function transaction({ at, words }: Staged, n: number): Transaction {
   };
 }
 
+/** A token's transfer, and an event that nobody knows, with what a contract wrote. */
+function onChain({ at, words }: Staged): NonNullable<Transaction["onChain"]> {
+  const word = (value: number) => value.toString(16).padStart(64, "0");
+  const token = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
+  return {
+    kind: "shown",
+    askedAt: at(0),
+    blockHash: hash(5),
+    logs: [
+      {
+        address: token,
+        topics: ["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"],
+        data: `0x${word(2_500_000)}`,
+        dataLength: 32,
+        event: {
+          name: words ?? "Transfer",
+          args: [
+            { name: "from", value: SIGNERS[0].toLowerCase() },
+            { name: "to", value: SIGNERS[3].toLowerCase() },
+            { name: "value", value: "2500000" },
+          ],
+        },
+      },
+      { address: token, topics: [hash(1)], data: `0x${"ab".repeat(1_024)}`, dataLength: 20_000, event: null },
+    ],
+    more: 3,
+    revert: { name: "Error", message: words ?? "ERC20: transfer amount exceeds balance", data: "0x08c379a0" },
+  };
+}
+
 interface Told {
   readonly at: (secondsAgo: number) => string;
   readonly created: number;
@@ -378,7 +422,15 @@ function explanation({ words }: Staged): Explanation {
       { code: "CANCEL", text: "give it up safely" },
       { code: "RAISE_CEILING", text: "raise FENCEPOST_MAX_FEE_GWEI, or wait until the market is below it" },
     ],
-    actions: [],
+    actions: (["reprice", "cancel"] as const).map((action) => ({
+      action,
+      code: action === "reprice" ? "REPRICE" : "CANCEL",
+      label: action === "reprice" ? "Offer more" : "Cancel it",
+      method: "POST",
+      path: `/api/v1/tx/${STUCK_TX}/${action}`,
+      body: { reason: "explain: FEE_BELOW_BASE_FEE" },
+      scope: "operate",
+    })),
   };
 }
 
@@ -416,6 +468,14 @@ function lane({ at, isCalm, lanes }: Staged, n: number): SignerLane {
     headOfLine: isStuck ? { txId: STUCK_TX, nonce: 42, state: "STUCK", createdAt: at(291), held: false } : null,
     balance: n === 1 ? "2100000000000000" : n < 6 ? `${(3 + n) * 41}00000000000000000` : null,
     signerAway: null,
+    window: isUnused
+      ? null
+      : {
+          configured: 64,
+          open: isStuck ? 16 : 64,
+          inFlight: isStuck ? 16 : n % 3,
+          limitedBy: isStuck ? "NO_FUTURE_NONCES" : null,
+        },
     suspended: n === 4,
     suspendedBy: n === 4 ? "OPERATOR" : null,
     owner: isUnused ? null : { nodeId: `node-${"abc"[n % 3]}`, instanceId: idOf(900 + n), url: "http://10.0.0.7:3000" },

@@ -88,7 +88,9 @@ function status() {
   const since = staleSince();
   if (since !== null) return h("span", { class: "status lost" }, "no answer for ", age(since, ""));
   const asOf = world.overview?.asOf;
-  return h("span", { class: "status" }, asOf === undefined ? "connecting" : "live");
+  return asOf === undefined
+    ? h("span", { class: "status lost" }, "connecting")
+    : h("span", { class: "status" }, "live");
 }
 
 const THEME = "fencepost-theme";

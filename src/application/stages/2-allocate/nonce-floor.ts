@@ -81,12 +81,17 @@ async function askAndProve(ports: NonceFloorPorts, subject: Subject, isLast: () 
     const proven = context.settings.nonceChainQuery === "pending" ? await provePending(ports, work, mined) : mined;
     if (isLast()) memory.comparedAtMs = first?.askedAtMs ?? startedMs;
     memory.proven = isLast() ? proven : Math.max(memory.proven, proven);
+    memory.unproved = null;
     if (lane.cursor === null) {
       ports.telemetry.emit({ type: "nonce.firstCount", lane: lane.lane, chainCount: proven });
     }
     return aboveCursor(lane, memory);
   } catch (error) {
-    if (!(error instanceof ChainUnavailable)) throw error;
+    if (!(error instanceof ChainUnavailable)) {
+      const { claim, unproved } = memory;
+      if (claim !== null) memory.unproved = { count: claim.count, since: unproved?.since ?? ports.clock.now() };
+      throw error;
+    }
     // The database has a cursor: a chain that is away stops no create. A new lane has nothing to go by.
     if (lane.cursor !== null) return aboveCursor(lane, memory);
     throw unavailable("the chain does not answer, and this signer's nonce is not known yet", error);

@@ -9,7 +9,7 @@
  */
 import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/ceilings.ts";
 import { envelopeFor, type FeeMarket, isFullyPriced, under } from "../../../domain/fees.ts";
-import { ceilingReported, signerAwaited } from "../../../domain/pace/lane-pace.ts";
+import { signerAwaited, type Unsignable, unsignableReported } from "../../../domain/pace/lane-pace.ts";
 import { isExpiryLookOwed } from "../../../domain/pace/lane-time.ts";
 import { committed, LOOK_DUE, lookedAt } from "../../../domain/pace/transaction-pace.ts";
 import type { SignedAttempt } from "../../../domain/transaction.ts";
@@ -122,13 +122,13 @@ async function refuseBeyond(
 
 /** Once for a transaction that is not signed and may not be given up. */
 function report(
-  { telemetry }: SignPorts,
+  { telemetry, clock }: SignPorts,
   lane: OwnedLane,
   { txId, nonce }: AllocatedRecord,
-  { code, why }: { readonly code: "FEE_CEILING_REACHED" | "CANNOT_RESIGN"; readonly why: string },
+  { code, why }: { readonly code: Unsignable["code"]; readonly why: string },
 ): void {
-  if (lane.pace.overCeiling === txId) return;
-  happened(lane, ceilingReported, txId);
+  if (lane.pace.unsignable?.txId === txId) return;
+  happened(lane, unsignableReported, { txId, code, text: `it is not signed: ${why}`, since: clock.now() });
   const message = `nonce ${nonce} of ${lane.lane.signer} is not signed: ${why}`;
   telemetry.emit({ type: "alert", severity: "ERROR", code, message, lane: lane.lane, txId });
 }

@@ -33,7 +33,9 @@ const AT_ONCE = 16;
 /** Looks into every nonce of the lane that seems to be used up by another program. */
 export function noticeExternalUse(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Working {
   const nowMs = ports.clock.monotonicMs();
-  const due = suspectsOf(context, lane).length > 0 || countIsDue(context, lane, nowMs);
+  const suspects = suspectsOf(context, lane).length;
+  if (suspects === 0) endUnseen(context, lane);
+  const due = suspects > 0 || countIsDue(context, lane, nowMs);
   return !due || !isDue(lane.pace.externalLook, nowMs) ? null : lookInto(ports, context, lane);
 }
 
@@ -44,7 +46,8 @@ async function lookInto(ports: ExternalUsePorts, context: ChainContext, lane: Ow
     const { count } = await lane.term.during(counts.mined(lane.lane.signer, { atMostMs: settings.pollIntervalMs }));
     counts.of(lane.lane.signer).reported = count;
     const consumed = suspectsOf(context, lane).filter(({ nonce }) => nonce < count);
-    await findForeign(ports, context, { lane, consumed: consumed.slice(0, AT_ONCE), planned });
+    const isWhole = await findForeign(ports, context, { lane, consumed: consumed.slice(0, AT_ONCE), planned });
+    if (isWhole) endUnseen(context, lane);
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
   }
@@ -83,15 +86,20 @@ interface Consumed {
   readonly planned: Planned[];
 }
 
+/** False: of one of them it cannot be shown what stands at its nonce. */
 async function findForeign(
   ports: ExternalUsePorts,
   context: ChainContext,
   { lane, consumed, planned }: Consumed,
-): Promise<void> {
+): Promise<boolean> {
   const seen = new Map<number, ChainTransaction>();
+  let isWhole = true;
   for (const tx of consumed) {
     const sent = await lane.term.during(findSent(context, { signer: lane.lane.signer, nonce: tx.nonce, seen }));
-    if (sent.kind === "unseen") reportUnseen(ports, context, { lane, tx, detail: sent.detail });
+    if (sent.kind === "unseen") {
+      reportUnseen(ports, context, { lane, tx, detail: sent.detail });
+      isWhole = false;
+    }
     if (sent.kind !== "mined" || tx.receipt !== null) continue;
     const ours = tx.attempts.some(({ txHash, foreign }) => foreign !== true && txHash === sent.transaction.txHash);
     // Ours after all, and missed so far: the look by hash brings its receipt in.
@@ -102,6 +110,7 @@ async function findForeign(
       planned.push(isOurs ? mineMisnamed(ports, lane, tx, sent) : mineForeign(ports, lane, tx, sent));
     }
   }
+  return isWhole;
 }
 
 /** A node that signs may have named another hash than that of what it made: what says the same at our nonce is ours. */
@@ -171,5 +180,10 @@ function reportUnseen(
   const againInMs = context.settings.grayZoneIntervalMs ?? context.settings.staleReceiptTimeoutMs;
   happened(owned, externalUseUnseen, ports.clock.monotonicMs() + againInMs);
   const message = `nonce ${nonce} of ${lane.signer} is used up on chain, and by what cannot be shown: ${detail}`;
-  ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "NONCE_CONSUMED_UNSEEN", message, lane, txId });
+  context.standing.raise({ severity: "WARNING", code: "NONCE_CONSUMED_UNSEEN", message, lane, txId });
+}
+
+function endUnseen({ standing }: ChainContext, { lane }: OwnedLane): void {
+  if (standing.size === 0) return;
+  standing.resolve({ code: "NONCE_CONSUMED_UNSEEN", lane }, `what was mined at the nonces of ${lane.signer} is known`);
 }

@@ -59,7 +59,7 @@ function row(completion) {
     "tr",
     { key: seq, class: "completion" },
     cell("right mono seq", countOf(seq)),
-    cell("", stateOf(completion), settled ? null : h("span", { class: "tag" }, "not settled")),
+    cell("state-cell", stateOf(completion), settled ? null : h("span", { class: "tag" }, "not settled")),
     cell("grow", transactionLink(completion)),
     cell("right mono mid", nonce === null ? quiet("none") : countOf(nonce)),
     cell("wide", laneLink(chainId, signer), " ", chainName(chainId)),

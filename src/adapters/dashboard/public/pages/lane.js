@@ -1,8 +1,8 @@
 import { callApi } from "../api.js";
 import { h } from "../dom.js";
-import { countOf, etherOf, gweiOf, shortHex, wordsOf } from "../formats.js";
+import { countOf, etherOf, shortHex, wordsOf } from "../formats.js";
 import { ordersForLane, wordOf } from "../parts/actions.js";
-import { attemptsTable } from "../parts/attempts.js";
+import { attemptsTable, marketNow } from "../parts/attempts.js";
 import { explanation } from "../parts/explanation.js";
 import { orderButton } from "../parts/order-dialog.js";
 import { ruler, windowOf } from "../parts/ruler.js";
@@ -45,7 +45,7 @@ export const lanePage = {
     const [nonces, newest, first, explained] = await Promise.all([
       callApi(`/signers/${signer}/nonces`, { query: { chainId, from: shown.from, to: shown.to }, signal }),
       callApi("/tx", { query: { signer, chainId, limit: NEWEST }, signal }),
-      head === undefined ? null : callApi(`/tx/${head}`, { signal }),
+      head === undefined ? null : callApi(`/tx/${head}`, { query: { include: "history" }, signal }),
       head === undefined ? null : callApi(`/tx/${head}/explain`, { signal }),
     ]);
     return { lane, nonces, newest: newest.items, first, explained };
@@ -57,7 +57,8 @@ export const lanePage = {
     // By the address, not by what was read last: a key that is held moves on from where the window is.
     const shown = windowOf(route.query, lane);
     const { chainId, signer } = lane;
-    const baseFee = chainOf(chainId)?.baseFee ?? null;
+    const market = chainOf(chainId);
+    const baseFee = market?.baseFee ?? null;
     return [
       heading(lane, refresh),
       notices(lane),
@@ -66,7 +67,7 @@ export const lanePage = {
       h(
         "div",
         { class: "columns" },
-        h("div", {}, standing(lane, baseFee), holes(lane), decisions(lane)),
+        h("div", {}, standing(lane, market), holes(lane), decisions(lane, first)),
         h(
           "div",
           {},
@@ -75,7 +76,7 @@ export const lanePage = {
             : section(
                 "Head of line",
                 { aside: [transactionLink(first), ` nonce ${countOf(first.nonce)}`] },
-                attemptsTable(first, baseFee),
+                attemptsTable(first, market),
               ),
           section(
             "Newest transactions",
@@ -154,7 +155,7 @@ function notices({ suspendedBy, signerAway }) {
   ];
 }
 
-function standing(lane, baseFee) {
+function standing(lane, market) {
   const { chainId, signer, pending, confirmed, failed, stuck, reserved, chainCounts, balance, owner, lease } = lane;
   const count = (state, value) =>
     value === 0 ? "0" : h("a", { href: toTransactions({ signer, chain: chainId, state }) }, countOf(value));
@@ -181,7 +182,8 @@ function standing(lane, baseFee) {
               chainCounts.pending === null ? null : [", ", countOf(chainCounts.pending), quiet(" with its pool")],
             ],
       ],
-      ["Market", baseFee === null ? quiet("unknown") : `${gweiOf(baseFee)} gwei base fee`],
+      ["Market", marketNow(market) ?? quiet("unknown")],
+      ["In flight", inFlight(lane)],
       [
         "Pending",
         [
@@ -204,6 +206,28 @@ function standing(lane, baseFee) {
   );
 }
 
+const LIMITS = {
+  SUSPENDED: "the lane is suspended or stopped",
+  CHAIN_UNSURE: "whether the chain that answers is ours is being looked at",
+  SIGNER_AWAY: "its signer does not sign",
+  HELD: "the next one is held back",
+  NOT_SIGNED: "the next one cannot be signed",
+  NO_FUTURE_NONCES: "the chain's node takes no more ahead of what is mined",
+  FULL: "the window is full: the next goes when one is mined",
+};
+
+/** How many may be on their way, how many are, and what keeps the next one back. */
+function inFlight({ window: told, owner }) {
+  if (told === null) return quiet(owner === null ? "no node acts for it" : "known to the node that acts for it");
+  const { configured, open, inFlight: count, limitedBy } = told;
+  return [
+    countOf(count),
+    quiet(` of ${countOf(open)} that may be`),
+    open === configured ? null : quiet(`, ${countOf(configured)} by the settings`),
+    limitedBy === null ? null : h("p", { class: "why" }, "More wait: ", LIMITS[limitedBy] ?? wordsOf(limitedBy), "."),
+  ];
+}
+
 function holes({ holes: open }) {
   if (open.length === 0) return null;
   const rows = open.map(({ nonce, why, detail, since }) =>
@@ -223,23 +247,52 @@ function holes({ holes: open }) {
   );
 }
 
-function decisions({ decisions: taken = [] }) {
-  if (taken.length === 0) return null;
+/** Of people about the lane, and of people, the hook, policies and the node itself about the head of its line; newest first. */
+function decisions({ decisions: ofLane = [] }, first) {
+  const steps = (first?.history ?? []).filter(({ actor, event }) => actor !== null || DECIDED[event] !== undefined);
+  const ofHead = steps.map(({ event, actor, reason, nodeId, fencingToken, lastAt }) => {
+    return {
+      action: DECIDED[event] ?? wordsOf(event),
+      actor: actor ?? "the node",
+      reason,
+      nodeId,
+      fencingToken,
+      at: lastAt,
+      tx: first,
+    };
+  });
+  const taken = [...ofLane, ...ofHead].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
   return section(
     "Decisions",
-    {},
+    { aside: quiet("about the lane and the head of its line") },
+    taken.length === 0
+      ? empty("Nobody has decided anything.")
+      : h("ol", { class: "timeline decisions" }, taken.map(decision)),
+  );
+}
+
+/** Steps that the node decides by itself. */
+const DECIDED = {
+  reprice: "raised the fee",
+  stick: "called it stuck",
+  unstick: "took it up again",
+  requeue: "gave it another nonce",
+};
+
+function decision({ action, actor, reason, nodeId, fencingToken, at, tx }) {
+  return h(
+    "li",
+    { key: `${at}${action}` },
+    age(at),
     h(
-      "ol",
-      { class: "timeline" },
-      taken.map(({ action, actor, reason, nodeId, fencingToken, at }) =>
-        h(
-          "li",
-          { key: `${at}${action}` },
-          age(at),
-          h("div", {}, h("b", {}, action), " by ", said(actor, 80), h("p", { class: "reason" }, said(reason, 400))),
-          h("span", { class: "by" }, nodeId === null ? null : [said(nodeId, 40), `, token ${fencingToken}`]),
-        ),
-      ),
+      "div",
+      {},
+      said(actor, 80),
+      " ",
+      h("b", {}, action),
+      tx === undefined ? null : [" ", transactionLink(tx)],
+      reason === null ? null : h("p", { class: "reason" }, said(reason, 400)),
     ),
+    h("span", { class: "by" }, nodeId === null ? null : [said(nodeId, 40), `, token ${fencingToken}`]),
   );
 }

@@ -3,8 +3,9 @@ import { h } from "../dom.js";
 import { countOf, durationOf, gweiOf, plural, wordsOf } from "../formats.js";
 import { meaningOf } from "../parts/actions.js";
 import { orderButton } from "../parts/order-dialog.js";
+import { pastAlerts, places } from "../parts/past-alerts.js";
 import { testTransfers } from "../parts/test-transfers.js";
-import { age, cell, laneLink, quiet, said, section, table } from "../parts/words.js";
+import { age, cell, copyButton, quiet, said, section, table } from "../parts/words.js";
 import { linkTo, toLane, toTransaction, toTransactions } from "../routes.js";
 import { world } from "../world.js";
 import { firstSteps } from "./transactions.js";
@@ -16,18 +17,20 @@ export const nowPage = {
   title: () => "Now",
 
   async load({ signal }) {
-    const [attention, overview] = await Promise.all([
-      world.attention ?? callApi("/attention", { signal }),
-      world.overview ?? callApi("/overview", { signal }),
-    ]);
+    // Whichever of the two can be had is shown: what is wrong must not wait for how everything goes.
+    const [attention, overview] = await Promise.all(
+      ["attention", "overview"].map((name) => world[name] ?? callApi(`/${name}`, { signal }).catch((error) => error)),
+    );
+    if (attention instanceof Error) throw attention;
+    world.attention ??= attention;
+    if (overview instanceof Error) return { isNew: false, signers: [], problem: overview };
     const isNew = total(overview.states) === 0;
     const signers = isNew || world.isDev ? (await callApi("/signers", { query: { limit: 20 }, signal })).items : [];
-    world.attention ??= attention;
     world.overview ??= overview;
-    return { isNew, signers };
+    return { isNew, signers, problem: null };
   },
 
-  view({ isNew, signers }, { refresh }) {
+  view({ isNew, signers, problem }, { refresh }) {
     const { attention, overview } = world;
     return [
       headline(attention, overview),
@@ -39,10 +42,12 @@ export const nowPage = {
             attention.items.map((item) => trouble(item, refresh)),
           ),
       attention.more > 0 ? h("p", { class: "quiet" }, `and ${countOf(attention.more)} more`) : null,
+      pastAlerts(attention.past),
       isNew ? firstSteps(signers) : null,
-      figures(overview),
-      states(overview),
-      chains(overview.chains),
+      overview === null
+        ? h("p", { class: "notice bad" }, `How everything goes cannot be shown: ${problem?.message}.`)
+        : null,
+      overview === null ? null : [figures(overview), states(overview), chains(overview.chains)],
       world.isDev && signers.length > 0 ? testTransfers(signers) : null,
     ];
   },
@@ -52,7 +57,7 @@ function total(counts) {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-function headline({ items, more }, { asOf, lanes }) {
+function headline({ items, more, asOf }, overview) {
   const count = items.length + more;
   const isStale = staleSince() !== null;
   return h(
@@ -66,7 +71,7 @@ function headline({ items, more }, { asOf, lanes }) {
       h(
         "p",
         { class: "quiet" },
-        count === 0 ? `Nothing waits for a person on ${plural(lanes, "lane")}. ` : "",
+        count === 0 && overview !== null ? `Nothing waits for a person on ${plural(overview.lanes, "lane")}. ` : "",
         "As of ",
         age(asOf),
         ".",
@@ -111,33 +116,20 @@ function trouble(item, refresh) {
     h(
       "div",
       { class: "buttons" },
+      FUNDING.has(code) ? copyButton(item.signer, "the address to send funds to") : null,
       actions.length === 0 ? lookButton(item) : actions.map((action) => actionButton(action, refresh)),
     ),
   );
 }
+
+/** What no request repairs, and funds do. */
+const FUNDING = new Set(["INSUFFICIENT_FUNDS", "LOW_BALANCE"]);
 
 /** Where no request helps, where more is to be read. */
 function lookButton({ txId, chainId, signer, nodeId }) {
   if (txId !== null) return h("a", { class: "button", href: toTransaction(txId) }, "Look at the transaction");
   if (signer !== null) return h("a", { class: "button", href: toLane(chainId ?? "all", signer) }, "Look at the lane");
   return nodeId === null ? null : h("a", { class: "button", href: linkTo(["cluster"]) }, "Look at the nodes");
-}
-
-/** Where it is: each word leads there. */
-function places({ chainId, signer, txId, nonce, nodeId, endpoint }) {
-  const lane = signer === null ? null : chainId === null ? h("code", {}, signer) : laneLink(chainId, signer);
-  const name = nonce === null ? "transaction" : `nonce ${countOf(nonce)}`;
-  return [
-    lane === null ? null : h("span", {}, lane),
-    txId !== null
-      ? h("a", { href: toTransaction(txId), class: "name" }, name)
-      : nonce !== null
-        ? h("span", {}, name)
-        : null,
-    chainId === null ? null : h("span", {}, `chain ${chainId}`),
-    nodeId === null ? null : h("a", { href: linkTo(["cluster"]) }, said(nodeId, 60)),
-    endpoint === null ? null : h("span", {}, said(endpoint, 80)),
-  ];
 }
 
 /** With GET: where to look. Everything else is an order, and asked twice. */

@@ -12,10 +12,11 @@ import {
   visible,
   wordsOf,
 } from "../formats.js";
-import { ordersFor, ordersOfHelp, wordOf } from "../parts/actions.js";
-import { attemptsTable } from "../parts/attempts.js";
+import { ordersFor, ordersOf, wordOf } from "../parts/actions.js";
+import { attemptsTable, marketNow } from "../parts/attempts.js";
 import { decodedCall } from "../parts/calls.js";
 import { explanation } from "../parts/explanation.js";
+import { onChain } from "../parts/on-chain.js";
 import { orderButton } from "../parts/order-dialog.js";
 import {
   age,
@@ -65,14 +66,14 @@ export const transactionPage = {
       h(
         "div",
         { class: "columns" },
-        h("div", {}, about(transaction), call(transaction), outcome(transaction)),
+        h("div", {}, about(transaction), call(transaction), outcome(transaction), onChain(transaction)),
         h(
           "div",
           {},
           section(
             "Attempts",
-            { aside: baseFee === null ? null : quiet(`base fee now ${gweiOf(baseFee)} gwei`) },
-            attemptsTable(transaction, baseFee),
+            { aside: marketNow(chainOf(transaction.chainId)) },
+            attemptsTable(transaction, chainOf(transaction.chainId)),
           ),
           section("History", {}, timeline(transaction)),
         ),
@@ -120,7 +121,7 @@ function road(transaction) {
 
 /** Everything else that may be ordered, one click further away. */
 function others(transaction, explained, { baseFee, refresh }) {
-  const offered = new Set(ordersOfHelp(explained, transaction).map(wordOf));
+  const offered = new Set(ordersOf(explained).map(wordOf));
   const rest = ordersFor(transaction).filter((order) => !offered.has(wordOf(order)));
   if (rest.length === 0) return null;
   return h(

@@ -96,31 +96,6 @@ export function ordersFor(transaction) {
   return [];
 }
 
-/** The orders behind the words of an explanation; what only a person elsewhere can do has none. */
-const HELPING = {
-  REPRICE: "reprice",
-  RESUBMIT: "resubmit",
-  CANCEL: "cancel",
-  REPLACE: "replace",
-  RESUME_TRANSACTION: "resume",
-  APPROVE: "approve",
-};
-
-export function ordersOfHelp({ help, blockedBy }, { txId, chainId, signer }) {
-  return help.flatMap(({ code }) => {
-    if (code === "FILL_HOLE") return fillHole(blockedBy?.txId ?? txId, blockedBy?.nonce);
-    if (code === "RESUME_LANE") return laneOrder("resumeLane", { chainId, signer });
-    if (code === "END_KILL") return orderOf("endKill", `/signers/${signer}/kill`, {}, "DELETE");
-    const word = HELPING[code];
-    return word === undefined ? [] : forTransaction(txId)(word);
-  });
-}
-
-/** With the nonce: filled meanwhile, the same order about the transaction above would give up its payload. */
-function fillHole(txId, nonce) {
-  return orderOf("placeholder", `/tx/${txId}/resolve`, { action: "PLACEHOLDER", nonce });
-}
-
 const LANE_PATHS = { suspendLane: "suspend", resumeLane: "resume", realign: "realign" };
 
 function laneOrder(word, { chainId, signer }) {
@@ -137,6 +112,11 @@ export function ordersForLane(lane, isKilled) {
       ? orderOf("endKill", `/signers/${lane.signer}/kill`, {}, "DELETE")
       : orderOf("killSigner", `/signers/${lane.signer}/kill`),
   ];
+}
+
+/** What an explanation offers, in the words of the page. Each is a request as the API gives it. */
+export function ordersOf({ actions }) {
+  return actions.map((action) => ({ ...action, label: meaningOf(action).label }));
 }
 
 /** What goes to the chain by an order, in words; null where nothing does. */

@@ -10,9 +10,10 @@ const KINDS = {
   placeholder: "placeholder",
 };
 
-/** All that was signed for one nonce: one of them is mined. Its fee beside what the market asks. */
-export function attemptsTable({ chainId, attempts, receipt }, baseFee) {
+/** All that was signed for one nonce: one of them is mined. What it offers beside what the market asks. */
+export function attemptsTable({ chainId, attempts, receipt }, market) {
   if (attempts.length === 0) return h("p", { class: "empty" }, "Nothing is signed yet.");
+  const baseFee = market?.baseFee ?? null;
   const highest = Math.max(...attempts.map(capOf), Number(baseFee ?? 0), 1);
   const rows = attempts.map((attempt) => {
     const isMined = attempt.txHash !== null && attempt.txHash === receipt?.txHash;
@@ -25,12 +26,30 @@ export function attemptsTable({ chainId, attempts, receipt }, baseFee) {
         "mono",
         attempt.txHash === null ? quiet("not known") : explored(chainId, "tx", attempt.txHash, hex(attempt.txHash)),
       ),
-      cell("fee", feeBar(attempt, highest, baseFee)),
+      cell("fee", feeBar(attempt, highest, receipt === null ? baseFee : null)),
+      cell(
+        "right mono",
+        attempt.maxPriorityFeePerGas === undefined ? quiet("–") : gweiOf(attempt.maxPriorityFeePerGas),
+      ),
       cell("right", attempt.firstSentAt === null ? quiet("not sent") : timeOf(attempt.firstSentAt)),
     );
   });
-  const columns = [["#", "right"], ["Kind"], ["Hash"], ["Fee cap, gwei", "fee"], ["First sent", "right"]];
+  const columns = [
+    ["#", "right"],
+    ["Kind"],
+    ["Hash"],
+    ["Fee cap, gwei", "fee"],
+    ["Tip", "right"],
+    ["First sent", "right"],
+  ];
   return table(`${plural(attempts.length, "attempt")} at one nonce`, columns, rows);
+}
+
+/** What blocks ask for now, as the node was last told; null: it was not. */
+export function marketNow(market) {
+  if ((market?.baseFee ?? null) === null) return null;
+  const tip = (market.tip ?? null) === null ? "" : `, ${gweiOf(market.tip)} tip`;
+  return quiet(`now ${gweiOf(market.baseFee)} gwei base fee${tip}`);
 }
 
 function capOf({ maxFeePerGas, gasPrice }) {

@@ -2,14 +2,14 @@ import { h } from "../dom.js";
 import { wordsOf } from "../formats.js";
 import { toTransaction } from "../routes.js";
 import { progressOf } from "../stages.js";
-import { ordersOfHelp, wordOf } from "./actions.js";
+import { ordersOf } from "./actions.js";
 import { orderButton } from "./order-dialog.js";
 import { age, said } from "./words.js";
 
 /** Why it is not over yet: one sentence, its reasons, and what helps as buttons. */
 export function explanation(explained, transaction, { baseFee, refresh }) {
   const { summary, causes, blockedBy, help } = explained;
-  const orders = ordersOfHelp(explained, transaction);
+  const orders = ordersOf(explained);
   const isBlocked = blockedBy?.txId !== undefined && blockedBy.txId !== transaction.txId;
   return h(
     "section",
@@ -41,8 +41,8 @@ function cause({ code, text, since }) {
 
 /** What helps and has no button: said in words. */
 function words(help, orders) {
-  const pressed = new Set(orders.map(wordOf));
-  const unpressed = help.filter(({ code }) => !pressed.has(BUTTONS[code]) && code !== "LOOK_AT_BLOCKER");
+  const pressed = new Set(orders.map(({ code }) => code));
+  const unpressed = help.filter(({ code }) => !pressed.has(code) && code !== "LOOK_AT_BLOCKER");
   return unpressed.length === 0
     ? null
     : h(
@@ -51,15 +51,3 @@ function words(help, orders) {
         unpressed.map(({ text }) => h("li", {}, said(text))),
       );
 }
-
-const BUTTONS = {
-  REPRICE: "reprice",
-  RESUBMIT: "resubmit",
-  CANCEL: "cancel",
-  REPLACE: "replace",
-  RESUME_TRANSACTION: "resume",
-  APPROVE: "approve",
-  FILL_HOLE: "placeholder",
-  RESUME_LANE: "resumeLane",
-  END_KILL: "endKill",
-};

@@ -1,0 +1,119 @@
+/**
+ * What the chain shows of a mined transaction, asked only when somebody presses the button: logs, and why it reverted. Contracts
+ * wrote it and an endpoint tells it: shown as text, and as long as the API lets it be.
+ */
+import { callApi } from "../api.js";
+import { h } from "../dom.js";
+import { plural } from "../formats.js";
+import { age, code, copyButton, empty, explored, quiet, said, section } from "./words.js";
+
+/** By transaction and block: a reorg makes it another question. */
+const looks = new Map();
+const MOST_KEPT = 20;
+
+const UNSHOWN = {
+  unmined: "It is in no block any more.",
+  unknown: "The endpoint that was asked has no receipt of it. It may be behind: ask again.",
+  differs:
+    "The endpoint that was asked shows it in another block than the node knows: a reorg is under way, or one of them is wrong.",
+  silent: "No endpoint answered in time, or with something of use.",
+};
+
+export function onChain({ txId, chainId, receipt }) {
+  if (receipt === null) return null;
+  const key = `${txId}${receipt.blockHash}`;
+  const look = looks.get(key);
+  return section(
+    receipt.status === "success" ? "Logs" : "Why it reverted",
+    { name: "on-chain", aside: look?.shown === undefined ? null : ["from the chain ", age(look.shown.askedAt)] },
+    look?.shown === undefined ? null : shown(look.shown, chainId, receipt),
+    look?.problem === undefined ? null : h("p", { class: "result bad", role: "alert" }, look.problem),
+    h(
+      "div",
+      { class: "buttons" },
+      h(
+        "button",
+        { type: "button", disabled: look?.isAsking === true, onclick: () => ask(key, txId) },
+        look?.isAsking === true ? "Asking…" : look?.shown === undefined ? "Ask the chain" : "Ask again",
+      ),
+      look === undefined ? quiet("not kept by the node: one question to an endpoint") : null,
+    ),
+  );
+}
+
+async function ask(key, txId) {
+  const before = looks.get(key);
+  keep(key, { ...before, isAsking: true, problem: undefined });
+  try {
+    const { onChain: answer } = await callApi(`/tx/${txId}`, { query: { include: "logs" } });
+    keep(key, { shown: answer });
+  } catch (error) {
+    keep(key, { ...before, problem: error.message });
+  }
+}
+
+function keep(key, look) {
+  looks.delete(key);
+  looks.set(key, look);
+  if (looks.size > MOST_KEPT) looks.delete(looks.keys().next().value);
+  dispatchEvent(new Event("redraw"));
+}
+
+function shown({ kind, logs, more, revert }, chainId, { status }) {
+  if (kind !== "shown") return empty(UNSHOWN[kind] ?? kind);
+  return [
+    status === "success" ? null : reason(revert),
+    logs.length === 0 && status === "success" ? empty("It left no logs.") : null,
+    h(
+      "ol",
+      { class: "logs" },
+      logs.map((log, index) => h("li", { key: index }, entry(log, chainId))),
+    ),
+    more === 0 ? null : empty(`and ${plural(more, "log")} more`),
+  ];
+}
+
+function reason(revert) {
+  if (revert === null)
+    return empty(
+      "Called again on the state before its block it does not revert: what stood before it in the block was why.",
+    );
+  const { name, message, data } = revert;
+  return [
+    h(
+      "p",
+      { class: "bad" },
+      name === null && message === null ? "An error of the contract's own." : said(message ?? name, 600),
+    ),
+    data === "0x" ? null : bytes("Revert data", data, (data.length - 2) / 2),
+    h("p", { class: "quiet" }, "By calling it again on the state before its block."),
+  ];
+}
+
+function entry({ address, topics, data, dataLength, event }, chainId) {
+  const where = h("p", { class: "quiet" }, explored(chainId, "address", address, code(address)));
+  if (event !== null) return [h("b", {}, said(event.name, 60)), args(event.args), where];
+  return [
+    h("b", {}, "An event of its own"),
+    args(topics.map((value, index) => ({ name: `topic ${index}`, value }))),
+    dataLength === 0 ? null : bytes("Data", data, dataLength),
+    where,
+  ];
+}
+
+function args(list) {
+  return h(
+    "ul",
+    { class: "args" },
+    list.map(({ name, value }) => h("li", {}, quiet(`${name} `), code(value))),
+  );
+}
+
+function bytes(what, data, length) {
+  return h(
+    "details",
+    {},
+    h("summary", {}, `${what}, `, plural(length, "byte"), " ", code(data.slice(0, 10)), " ", copyButton(data, what)),
+    h("pre", { class: "bytes", tabindex: "0", "aria-label": what }, data),
+  );
+}

@@ -1,0 +1,70 @@
+/** Alerts that told of a moment: for whoever was not listening. Nothing of them lasts, so none of them makes the page red. */
+import { h } from "../dom.js";
+import { countOf, wordsOf } from "../formats.js";
+import { linkTo, toTransaction } from "../routes.js";
+import { age, laneLink, quiet, said, section } from "./words.js";
+
+/** What somebody has seen need not be shown to them again; another time it is raised is news. */
+const SEEN = "fencepost-seen-alerts";
+const MOST_SEEN = 200;
+
+const keyOf = ({ id, since }) => `${id} ${since}`;
+
+function seen() {
+  try {
+    return JSON.parse(sessionStorage.getItem(SEEN) ?? "[]");
+  } catch {
+    return [];
+  }
+}
+
+function dismiss(items) {
+  sessionStorage.setItem(SEEN, JSON.stringify([...seen(), ...items.map(keyOf)].slice(-MOST_SEEN)));
+  dispatchEvent(new Event("redraw"));
+}
+
+export function pastAlerts(past) {
+  const known = new Set(seen());
+  const news = past.filter((item) => !known.has(keyOf(item)));
+  if (news.length === 0) return null;
+  return section(
+    "Over, for you to know",
+    { name: "past", aside: h("button", { type: "button", class: "plain", onclick: () => dismiss(news) }, "Seen") },
+    h(
+      "ol",
+      { class: "past" },
+      news.map((item) =>
+        h(
+          "li",
+          { key: keyOf(item), class: "trouble past", "data-code": item.code },
+          h("p", { class: "sentence" }, said(item.sentence, 600)),
+          h(
+            "p",
+            { class: "meta" },
+            h("span", { class: "code" }, wordsOf(item.code)),
+            h("span", {}, age(item.since), ", over"),
+            places(item),
+          ),
+        ),
+      ),
+    ),
+    quiet("Alerts of the last quarter of an hour that told of a moment."),
+  );
+}
+
+/** Where it is: each word leads there. */
+export function places({ chainId, signer, txId, nonce, nodeId, endpoint }) {
+  const lane = signer === null ? null : chainId === null ? h("code", {}, signer) : laneLink(chainId, signer);
+  const name = nonce === null ? "transaction" : `nonce ${countOf(nonce)}`;
+  return [
+    lane === null ? null : h("span", {}, lane),
+    txId !== null
+      ? h("a", { href: toTransaction(txId), class: "name" }, name)
+      : nonce !== null
+        ? h("span", {}, name)
+        : null,
+    chainId === null ? null : h("span", {}, `chain ${chainId}`),
+    nodeId === null ? null : h("a", { href: linkTo(["cluster"]) }, said(nodeId, 60)),
+    endpoint === null ? null : h("span", {}, said(endpoint, 80)),
+  ];
+}

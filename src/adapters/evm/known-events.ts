@@ -1,0 +1,67 @@
+/** Events of token standards and of what most contracts inherit. A first topic names an event for everybody; its words must fit. */
+import { parseAbiItem, toEventSelector } from "viem/utils";
+import type { Hash, Hex } from "../../domain/lane.ts";
+import type { KnownEvent } from "../../ports/shown-outcome.ts";
+
+/** Static types alone: an address or a number in each word. Those that are indexed, then those that are not. */
+const KNOWN = [
+  "event Transfer(address indexed from, address indexed to, uint256 value)",
+  "event Transfer(address indexed from, address indexed to, uint256 indexed tokenId)",
+  "event Approval(address indexed owner, address indexed spender, uint256 value)",
+  "event Approval(address indexed owner, address indexed approved, uint256 indexed tokenId)",
+  "event ApprovalForAll(address indexed owner, address indexed operator, bool approved)",
+  "event TransferSingle(address indexed operator, address indexed from, address indexed to, uint256 id, uint256 value)",
+  "event Deposit(address indexed to, uint256 value)",
+  "event Withdrawal(address indexed from, uint256 value)",
+  "event OwnershipTransferred(address indexed previousOwner, address indexed newOwner)",
+  "event Upgraded(address indexed implementation)",
+  "event Paused(address account)",
+  "event Unpaused(address account)",
+] as const;
+
+interface Input {
+  readonly name: string;
+  readonly type: string;
+  readonly indexed: boolean;
+}
+
+interface Layout {
+  readonly name: string;
+  readonly selector: Hash;
+  readonly inputs: readonly Input[];
+}
+
+const LAYOUTS: readonly Layout[] = KNOWN.map((text) => {
+  const { name, inputs } = parseAbiItem(text) as { readonly name: string; readonly inputs: readonly Input[] };
+  return { name, inputs, selector: toEventSelector(text) };
+});
+
+const WORD = 64;
+
+export function knownEvent([selector, ...indexed]: readonly Hash[], data: Hex): KnownEvent | null {
+  for (const layout of LAYOUTS) {
+    const found = layout.selector === selector ? fitted(layout, indexed, data) : null;
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function fitted({ name, inputs }: Layout, topics: readonly Hash[], data: Hex): KnownEvent | null {
+  const words = data.slice(2).match(/.{64}/g) ?? [];
+  const [outside, inside] = [inputs.filter(({ indexed }) => indexed), inputs.filter(({ indexed }) => !indexed)];
+  if (outside.length !== topics.length || data.length !== 2 + inside.length * WORD) return null;
+  const values = [...topics.map((topic) => topic.slice(2)), ...words];
+  const args = [...outside, ...inside].map((input, at) => ({
+    name: input.name,
+    value: wordAs(input.type, values[at] ?? ""),
+  }));
+  const isWhole = (arg: (typeof args)[number]): arg is { name: string; value: string } => arg.value !== null;
+  return args.every(isWhole) ? { name, args } : null;
+}
+
+/** Null where the word cannot be of that type: then it is another event of the same name. */
+function wordAs(type: string, word: string): string | null {
+  if (type === "uint256") return BigInt(`0x${word}`).toString();
+  if (type === "bool") return /^0{63}[01]$/.test(word) ? String(word.endsWith("1")) : null;
+  return /^0{24}/.test(word) ? `0x${word.slice(24)}` : null;
+}

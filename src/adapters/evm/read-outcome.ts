@@ -1,0 +1,63 @@
+/**
+ * What an endpoint shows of a mined transaction for people to look at: its logs, and why it reverted. Contracts write logs and
+ * reasons, and endpoints tell them: whatever is not what it should be is a bad answer, and nothing is shown without a limit.
+ */
+import { numberToHex } from "viem/utils";
+import { defined } from "../../domain/defined.ts";
+import type { Hex } from "../../domain/lane.ts";
+import { type Call, ChainUnavailable, type PassedAnswer, type Revert } from "../../ports/chain.ts";
+import type { OutcomeQuestion, ShownLog, ShownOutcome } from "../../ports/shown-outcome.ts";
+import { decodeRevert, revertDataOf, shorten } from "./error-texts.ts";
+import { knownEvent } from "./known-events.ts";
+import { BadAnswer, read } from "./rpc/quantities.ts";
+
+const MOST_LOGS = 100;
+const MOST_TOPICS = 4;
+/** Of each log, and of a reason: longer ones are for an explorer. */
+const MOST_BYTES = 1_024;
+
+type Ask = (method: string, params: unknown) => Promise<PassedAnswer>;
+
+export async function fetchOutcome(ask: Ask, { txHash, replay }: OutcomeQuestion): Promise<ShownOutcome | null> {
+  const [answer, revert] = await Promise.all([
+    ask("eth_getTransactionReceipt", [txHash]),
+    replay === null ? null : fetchRevert(ask, replay.call, replay.onBlock),
+  ]);
+  if (answer.kind === "error") throw new ChainUnavailable(shorten(answer.message));
+  if (answer.result === null) return null;
+  try {
+    const receipt = read.record(answer.result, "a receipt");
+    if (read.hash(receipt.transactionHash, "transactionHash") !== txHash) throw new BadAnswer("it is another receipt");
+    const all = read.array(receipt.logs, "logs");
+    const logs = all.slice(0, MOST_LOGS).map(readLog);
+    return { blockHash: read.hash(receipt.blockHash, "blockHash"), logs, more: all.length - logs.length, revert };
+  } catch (error) {
+    if (error instanceof BadAnswer) throw new ChainUnavailable(`an endpoint's receipt is of no use: ${error.message}`);
+    throw error;
+  }
+}
+
+function readLog(value: unknown): ShownLog {
+  const log = read.record(value, "a log");
+  const topics = read.array(log.topics, "topics").map((topic) => read.hash(topic, "a topic"));
+  if (topics.length > MOST_TOPICS) throw new BadAnswer("a log has more than four topics");
+  const data = read.bytes(log.data, "data");
+  const address = read.address(log.address, "address");
+  const shown = { address, topics, data: cut(data), dataLength: (data.length - 2) / 2 };
+  return { ...shown, event: knownEvent(topics, data) };
+}
+
+/** Null where it does not revert this time: what stood before it in its block may have been why. */
+async function fetchRevert(ask: Ask, { from, to, data, value, gas }: Call, onBlock: number): Promise<Revert | null> {
+  const limit = gas === undefined ? undefined : numberToHex(gas);
+  const call = defined({ from, to: to ?? undefined, data, value: numberToHex(value), gas: limit });
+  const answer = await ask("eth_call", [call, numberToHex(onBlock)]);
+  if (answer.kind === "result") return null;
+  const bytes = revertDataOf(answer.data);
+  if (bytes === null) return { name: null, message: shorten(answer.message), data: "0x" };
+  return { ...decodeRevert(bytes), data: cut(bytes) };
+}
+
+function cut(data: Hex): Hex {
+  return data.slice(0, 2 + 2 * MOST_BYTES) as Hex;
+}

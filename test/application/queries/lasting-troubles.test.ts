@@ -1,0 +1,91 @@
+/** What an alert told of and lasts is on the list for as long as it lasts, however long ago it was said, and no longer. */
+import { afterEach, describe, expect, it } from "vitest";
+import { linearRepricing } from "../../../src/domain/repricing.ts";
+import { SignerAway } from "../../../src/ports/signer.ts";
+import { Faults } from "../../doubles/simulated-chain/faults.ts";
+import { OperatedWorld } from "../../support/operations.ts";
+import { SIGNER, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+
+let world: World;
+let ops: OperatedWorld;
+afterEach(() => world.close());
+
+async function start(options: WorldOptions = {}): Promise<WorldNode> {
+  world = new World(options);
+  ops = new OperatedWorld(world);
+  return world.startNode();
+}
+
+const AN_HOUR = 3_600_000;
+const shown = async ({ node }: WorldNode) => (await world.settle(node.api.attention())).items;
+const said = ({ events }: WorldNode, code: string) =>
+  events.some((event) => event.type === "alert" && event.code === code);
+
+describe("on the list of what needs attention", () => {
+  it("is a signer that lies, worse than one that is away, until it signs again", async () => {
+    const entry = await start();
+    const honest = entry.signer.sign.bind(entry.signer);
+    entry.signer.sign = () => Promise.reject(new SignerAway("it signed another receiver", { lies: true }));
+    await world.settle(entry.node.api.create(transfer()));
+    await world.clock.advance(AN_HOUR);
+    expect(await shown(entry)).toContainEqual(expect.objectContaining({ code: "SIGNER_LIES", severity: "CRITICAL" }));
+    entry.signer.sign = honest;
+    await world.allSettled(1);
+    await world.clock.advance(5_000);
+    expect(await shown(entry)).toEqual([]);
+  });
+
+  it.each([
+    ["the signer refuses another price for", {}, (entry: WorldNode) => entry.signer.refuse(() => true)],
+    ["as many payloads were signed as may be for", { maxAttempts: 2, repricing: linearRepricing(20) }, () => undefined],
+  ] as const)("is what %s, until the market is below what it offers", async (_, settings, refuse) => {
+    const entry = await start({ settings: { resubmitIntervalMs: 2_000, stuckAfterMs: 10 * AN_HOUR, ...settings } });
+    const txId = await ops.sent(entry);
+    refuse(entry);
+    world.chain.setBaseFee(90_000_000_000n);
+    world.chain.mine();
+    await world.until(() => said(entry, "CANNOT_RESIGN") || said(entry, "MAX_ATTEMPTS_REACHED"));
+    await world.clock.advance(AN_HOUR / 2);
+    expect(await shown(entry)).toContainEqual(expect.objectContaining({ id: `tx:${txId}`, txId, nonce: 0 }));
+    world.chain.setBaseFee(1_000_000_000n);
+    await world.allSettled(1);
+    await world.clock.advance(5_000);
+    expect(await shown(entry)).toEqual([]);
+  });
+
+  it("is what got another nonce and is not signed there", async () => {
+    const settings = { externalUsePolicy: "requeue" } as const;
+    const entry = await start({ settings, chain: { tagDepths: { safe: 1, finalized: 2 } } });
+    await ops.settled(await ops.create(entry));
+    world.holdBlocks();
+    const lost = await ops.sent(entry);
+    world.chain.mineForeign(SIGNER);
+    await world.until(() => ops.row(lost).subState === "MINED");
+    entry.signer.refuse(() => true);
+    world.chain.mine(5);
+    world.releaseBlocks();
+    await world.until(() => said(entry, "CANNOT_RESIGN"));
+    await world.clock.advance(AN_HOUR);
+    const found = (await shown(entry)).find(({ txId }) => txId === lost);
+    expect(found).toMatchObject({ nonce: ops.row(lost).nonce, signer: SIGNER });
+    entry.signer.refuse(() => false);
+    await ops.settled(await ops.create(entry), lost);
+    await world.clock.advance(5_000);
+    expect(await shown(entry)).toEqual([]);
+  });
+
+  it("is a count of the chain that its endpoints do not agree on, until they do", async () => {
+    world = new World({ settings: { reconciliationIntervalMs: 10_000 } });
+    ops = new OperatedWorld(world);
+    const other = new Faults();
+    const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: other } });
+    await ops.settled(await ops.create(entry));
+    entry.faults.lieAboutNonce((count) => count + 5);
+    await world.clock.advance(AN_HOUR);
+    const found = (await shown(entry)).filter(({ code }) => code === "NONCE_DRIFT");
+    expect(found).toMatchObject([{ severity: "ERROR", signer: SIGNER, sentence: expect.stringContaining("counts 6") }]);
+    entry.faults.lieAboutNonce((count) => count);
+    await world.clock.advance(60_000);
+    expect(await shown(entry)).toEqual([]);
+  });
+});
