@@ -1,6 +1,6 @@
 /** The node of `fencepost dev` on a terminal is a process of its own, which a key kills. */
 import { fileURLToPath } from "node:url";
-import { expect, onTestFinished, vi } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { startNodeProcess } from "../../src/main/dev/node-process.ts";
 import { audit } from "../support/audit.ts";
@@ -13,11 +13,9 @@ it("a node of dev that is killed without a word is followed by another at its ad
   database,
   edr,
 }) => {
-  // The node has our environment, and takes a variable that it does not know for a mistake.
-  vi.stubEnv("FENCEPOST_PROCESSES_LONG", undefined);
-  onTestFinished(() => void vi.unstubAllEnvs());
   const lost: string[] = [];
-  const variables = { ...QUICK, FENCEPOST_DATABASE_URL: database.url, FENCEPOST_RPC_URL: edr.url };
+  const { PATH } = process.env;
+  const variables = { PATH, ...QUICK, FENCEPOST_DATABASE_URL: database.url, FENCEPOST_RPC_URL: edr.url };
   const options = {
     argv: [launcher, "dev"],
     variables,

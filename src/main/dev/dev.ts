@@ -103,7 +103,13 @@ class Serving {
 
   constructor({ config, say }: DevRequest, variables: Readonly<Record<string, string>>) {
     const onLost = (how: string) => say(`the node ended (${how}); k starts another`);
-    this.options = { argv: process.argv.slice(1), variables, drainTimeoutMs: config.drainTimeoutMs, onLost };
+    const environment = { ...process.env, ...variables };
+    this.options = {
+      argv: process.argv.slice(1),
+      variables: environment,
+      drainTimeoutMs: config.drainTimeoutMs,
+      onLost,
+    };
   }
 
   async start(port: number): Promise<NodeProcess> {

@@ -11,8 +11,8 @@ import { endChild, launch } from "./embedded/processes.ts";
 export interface NodeProcessOptions {
   /** The command line of `dev`, launcher first. */
   readonly argv: readonly string[];
-  /** What its environment has beside ours. */
-  readonly variables: Readonly<Record<string, string>>;
+  /** All of its environment. */
+  readonly variables: NodeJS.ProcessEnv;
   readonly drainTimeoutMs: number;
   /** It ended, and nobody here asked for that. */
   readonly onLost: (how: string) => void;
@@ -28,8 +28,7 @@ const GRACE_MS = 5_000;
 /** Rejects where it ends before it is ready; why, it has said itself on the standard error that it shares with us. */
 export async function startNodeProcess({ argv, variables, ...options }: NodeProcessOptions, port: number) {
   const command = [process.execPath, ...inherited(process.execArgv), ...argv, "--port", String(port)];
-  const env = { ...process.env, ...variables };
-  const child = launch(command, { env, stdio: ["ignore", "ignore", "inherit", "ipc"] }, "TERM");
+  const child = launch(command, { env: variables, stdio: ["ignore", "ignore", "inherit", "ipc"] }, "TERM");
   let isWanted = true;
   const end = (work: () => Promise<unknown>) => {
     isWanted = false;
