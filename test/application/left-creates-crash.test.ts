@@ -250,30 +250,26 @@ describe("a transaction that is held", () => {
   });
 });
 
-describe("a request id", () => {
-  it("does not stand for another nonce than was named, wherever it is asked", async () => {
+describe("a request id that is known", () => {
+  it("wins over the nonce that is named now, wherever it is asked, and no second one is given", async () => {
     const { other, owner, signer } = await pair();
-    const first = await world.settle(send(other, named(signer, 0, { requestId: "mine" })));
+    const { txId } = await world.settle(send(other, named(signer, 0, { requestId: "mine" })));
     for (const at of [other, owner]) {
-      const refused = await world.refusal(send(at, named(signer, 1, { requestId: "mine" })));
-      expect(refused).toMatchObject({ code: "REQUEST_ID_REUSED", extras: { txId: first.txId } });
-      expect(refused.message).toContain("has nonce 0, and not the one that was named");
-      expect(await world.settle(send(at, named(signer, 0, { requestId: "mine" })))).toMatchObject({
-        outcome: "existing",
-      });
-      expect(await world.settle(send(at, transfer({ signer, requestId: "mine" })))).toMatchObject({ nonce: 0 });
+      const again = await world.settle(send(at, named(signer, 1, { requestId: "mine" })));
+      expect(again).toMatchObject({ outcome: "existing", txId, nonce: 0 });
     }
     expect(world.rows()).toHaveLength(1);
   });
 
-  it("that waits without a nonce does not get one that is named later", async () => {
+  it("and waits without a nonce is told as that, and gets none by its name", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
-    const waiting = await world.settle(send(other, transfer({ signer, requestId: "mine" })));
-    expect(waiting).toMatchObject({ state: "CREATED", nonce: null });
-    const refused = await world.refusal(send(other, named(signer, 0, { requestId: "mine" })));
-    expect(refused).toMatchObject({ code: "REQUEST_ID_REUSED", extras: { txId: waiting.txId } });
+    const { txId } = await world.settle(send(other, transfer({ signer, requestId: "mine" })));
+    const again = await world.settle(send(other, named(signer, 7, { requestId: "mine" })));
+    expect(again).toMatchObject({ outcome: "existing", txId, nonce: null, state: "CREATED" });
     owner.store.resume();
+    await world.allSettled(1);
+    expect(world.rows()).toMatchObject([{ txId, nonce: 0 }]);
   });
 });
 

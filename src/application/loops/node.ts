@@ -282,9 +282,7 @@ export class FencepostNode {
 
   private async takeIntake(): Promise<void> {
     if (this.reception.draining || !this.lease.mayAct()) return;
-    await takeWaiting({ store: this.ports.store, intakes: this.intakes, cluster: this.cluster }, () =>
-      this.lanes.all(),
-    );
+    await takeWaiting({ ...this.ports, lanes: this.lanes, intakes: this.intakes, cluster: this.cluster });
   }
 
   private async balance(): Promise<void> {

@@ -5,18 +5,16 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 
 export interface TakeWaitingParts {
   readonly store: Pick<LeftRequestStore, "whatWaits">;
+  readonly lanes: { all(): readonly OwnedLane[] };
   readonly intakes: Pick<Intake, "look" | "noteNews">;
   readonly cluster: { readonly leftRequests: Pick<TakeRequests, "look"> };
 }
 
 /** Takes up what others left for this node's lanes. One question to the database where nothing was: a node at rest asks it every second. */
-export async function takeWaiting(
-  { store, intakes, cluster }: TakeWaitingParts,
-  lanes: () => readonly OwnedLane[],
-): Promise<void> {
+export async function takeWaiting({ store, lanes, intakes, cluster }: TakeWaitingParts): Promise<void> {
   const waits = await store.whatWaits();
-  if (waits.intents) await intakes.look(() => lanes().filter((lane) => !lane.heldByHistory));
+  if (waits.intents) await intakes.look(() => lanes.all().filter((lane) => !lane.heldByHistory));
   if (!waits.requests) return;
   intakes.noteNews();
-  await cluster.leftRequests.look(lanes);
+  await cluster.leftRequests.look(() => lanes.all());
 }

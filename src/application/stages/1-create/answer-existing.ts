@@ -43,16 +43,7 @@ export function answerOwned(owner: ExistingTransaction | Spent, asked: Intent): 
 export function answerWith(existing: ExistingTransaction, asked: Intent, samePayload: boolean): Fate {
   const { txId, lane, requestId, nonce, state } = existing;
   if (isAnothers(existing.owner, asked.owner)) return anothersRequestId(requestId);
-  if (!samePayload) return reusedRequestId(existing);
-  const { exactNonce = nonce } = asked;
-  return nonce === exactNonce ? { outcome: "existing", txId, lane, requestId, nonce, state } : atOtherNonce(existing);
-}
-
-/** A nonce that is named is given or refused, never passed over: the caller may rely on it that nothing else stands there. */
-function atOtherNonce({ txId, requestId, nonce }: ExistingTransaction): FencepostError {
-  const where = nonce === null ? "has no nonce yet" : `has nonce ${nonce}`;
-  const detail = `request id ${requestId} belongs to ${txId}, which ${where}, and not the one that was named`;
-  return new FencepostError("REQUEST_ID_REUSED", detail, { txId });
+  return samePayload ? { outcome: "existing", txId, lane, requestId, nonce, state } : reusedRequestId(existing);
 }
 
 export function reusedRequestId({ txId, requestId }: Pick<ExistingTransaction, "txId" | "requestId">): FencepostError {

@@ -1,0 +1,25 @@
+import { randomUUID } from "node:crypto";
+import { expect, it } from "vitest";
+import { aLane } from "../../support/lane-samples.ts";
+import { createPostgresSubject } from "./postgres-subject.ts";
+
+it("requests that were left for an owner are thrown away a minute after their time, with the next that is left", async () => {
+  const subject = await createPostgresSubject();
+  const store = await subject.connect();
+  const leave = async () => {
+    const leftId = randomUUID();
+    const words = { action: "act", body: "{}", owner: null, repeatable: true };
+    await store.leaveRequest({ leftId, lane: aLane(), ...words }, 4_000);
+    return leftId;
+  };
+  const [old, young] = [await leave(), await leave()];
+  const age = "UPDATE fencepost.left_request SET until = now() - $2::interval WHERE left_id = $1";
+  await subject.client.query(age, [old, "61 seconds"]);
+  await subject.client.query(age, [young, "50 seconds"]);
+  const next = await leave();
+  expect((await store.leftStanding([old, young, next])).map(({ leftId }) => leftId).sort()).toEqual(
+    [young, next].sort(),
+  );
+  await store.close();
+  await subject.close();
+});
