@@ -78,6 +78,11 @@ async function serve(script: Partial<FencepostApi> = {}, options: Partial<HttpSe
 }
 type Sockets = Pick<Parameters<typeof createHttpServer>[0], "loadUpgrader">;
 
+const UPGRADE = [
+  ...["GET /rpc HTTP/1.1", "host: x", "connection: Upgrade", "upgrade: websocket", "sec-websocket-version: 13"],
+  ...["sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==", "", ""],
+].join("\r\n");
+
 /** What a request that asks for a WebSocket is told instead of one. */
 async function refusal(url: string, headers: Readonly<Record<string, string>> = {}) {
   const upgrade = {
@@ -155,6 +160,18 @@ describe("a WebSocket at /rpc", () => {
     const { rpc } = await serve({}, { loadUpgrader: async () => null });
     const { status, body } = await refusal(rpc);
     expect([status, JSON.parse(body).detail]).toEqual([503, expect.stringContaining("npm install ws")]);
+  });
+
+  it("that is refused leaves no connection behind, also where the other side does not hang up", async () => {
+    const { server, rpc } = await serve({}, { apiKeys: [key("shop")] });
+    const { hostname, port } = new URL(rpc);
+    const stays = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+    stays.on("error", () => undefined);
+    stays.write(UPGRADE);
+    const [answer] = await once(stays, "data");
+    expect(String(answer)).toMatch(/^HTTP\/1.1 401 /);
+    await server.close();
+    stays.destroy();
   });
 
   it("is one of so many: of one key, and of the node", async () => {
@@ -401,14 +418,7 @@ describe("a WebSocket that is open", () => {
     const { rpc, clock } = await serve();
     const { hostname, port } = new URL(rpc);
     const silent = connect(Number(port), hostname);
-    const lines = [
-      "GET /rpc HTTP/1.1",
-      "host: x",
-      "connection: Upgrade",
-      "upgrade: websocket",
-      "sec-websocket-version: 13",
-    ];
-    silent.write(`${[...lines, "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ=="].join("\r\n")}\r\n\r\n`);
+    silent.write(UPGRADE);
     const [head] = await once(silent, "data");
     expect(String(head)).toMatch(/^HTTP\/1.1 101 /);
     silent.resume();
