@@ -5,14 +5,17 @@ import { hardhat } from "viem/chains";
 import { describe, expect } from "vitest";
 import { audit, untilSettled } from "../../support/audit.ts";
 import { BLOCK_TIME_MS, it, RECIPIENT, SIGNER } from "../../support/integration.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 const TIMEOUT_MS = 300_000;
 const AT_ONCE = 200;
 const DEARER = { reason: "test", maxFeePerGas: "90000000000", maxPriorityFeePerGas: "50000000000" };
+/** A contract whose every call writes an empty log: PUSH1 0, PUSH1 0, LOG0, STOP. */
+const LOGGING = "0x6006600c60003960066000f360006000a000";
 const socketOf = (url: string) => `${url.replace(/^http/, "ws")}/rpc`;
 
 describe("over a WebSocket, a node's /rpc", { timeout: TIMEOUT_MS }, () => {
-  it("serves viem: 200 at once, blocks, and what replaced a transaction", async ({ edr, nodes, database }) => {
+  it("serves viem: 200 at once, blocks, logs, and what replaced a transaction", async ({ edr, nodes, database }) => {
     const { url, client } = await nodes.start(edr.url);
     const transport = webSocket(socketOf(url));
     const wallet = createWalletClient({ chain: hardhat, transport, account: SIGNER });
@@ -24,9 +27,19 @@ describe("over a WebSocket, a node's /rpc", { timeout: TIMEOUT_MS }, () => {
     const receipts = await Promise.all(hashes.map((hash) => reader.waitForTransactionReceipt({ hash })));
     expect(new Set(receipts.map(({ transactionHash }) => transactionHash)).size).toBe(AT_ONCE);
     expect(receipts.every(({ status }) => status === "success")).toBe(true);
+    await waitUntil(() => seen.length > 5, "blocks are told");
     unwatch();
-    expect(seen.length).toBeGreaterThan(5);
     expect(seen).toEqual(seen.map((_, at) => (seen[0] as bigint) + BigInt(at)));
+
+    const deployed = await wallet.deployContract({ abi: [], bytecode: LOGGING });
+    const { contractAddress: address } = await reader.waitForTransactionReceipt({ hash: deployed });
+    if (!address) throw new Error("nothing was deployed");
+    const logs: unknown[] = [];
+    const unwatchLogs = reader.watchEvent({ address, onLogs: (some) => void logs.push(...some) });
+    const logged = await wallet.sendTransaction({ to: address });
+    await waitUntil(() => logs.length > 0, "the log is told");
+    unwatchLogs();
+    expect(logs).toMatchObject([{ transactionHash: logged }]);
 
     await edr.rpc("evm_setIntervalMining", [0]);
     const slow = await send(2n);
@@ -37,11 +50,11 @@ describe("over a WebSocket, a node's /rpc", { timeout: TIMEOUT_MS }, () => {
     const replaced = await replacing;
     expect([replaced.status, replaced.transactionHash === slow]).toEqual(["success", false]);
     (await transport({ chain: hardhat }).value?.getRpcClient())?.close();
-    await untilSettled(database, AT_ONCE + 1);
+    await untilSettled(database, AT_ONCE + 3);
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("serves ethers: 200 at once, blocks, and what replaced a transaction", async ({ edr, nodes, database }) => {
+  it("serves ethers: 200 at once, blocks, logs, and what replaced a transaction", async ({ edr, nodes, database }) => {
     const { url, client } = await nodes.start(edr.url);
     const provider = new WebSocketProvider(socketOf(url), undefined, { cacheTimeout: -1 });
     const signer = await provider.getSigner(SIGNER);
@@ -52,7 +65,15 @@ describe("over a WebSocket, a node's /rpc", { timeout: TIMEOUT_MS }, () => {
     const receipts = await Promise.all(sent.map((each) => each.wait()));
     expect(new Set(receipts.map((receipt) => receipt?.hash)).size).toBe(AT_ONCE);
     expect(receipts.every((receipt) => receipt?.status === 1)).toBe(true);
-    expect(seen.length).toBeGreaterThan(5);
+    await waitUntil(() => seen.length > 5, "blocks are told");
+
+    const deployed = await (await signer.sendTransaction({ data: LOGGING })).wait();
+    const logs: { readonly transactionHash: string }[] = [];
+    const filter = { address: deployed?.contractAddress ?? "" };
+    await provider.on(filter, (log: { readonly transactionHash: string }) => void logs.push(log));
+    const logged = await signer.sendTransaction({ to: filter.address });
+    await waitUntil(() => logs.length > 0, "the log is told");
+    expect(logs).toMatchObject([{ transactionHash: logged.hash }]);
 
     await edr.rpc("evm_setIntervalMining", [0]);
     const slow = await send(2n);
@@ -65,7 +86,7 @@ describe("over a WebSocket, a node's /rpc", { timeout: TIMEOUT_MS }, () => {
     // It ends its subscriptions in the background, and reports it where that is cut short.
     await provider.send("eth_chainId", []);
     await provider.destroy();
-    await untilSettled(database, AT_ONCE + 1);
+    await untilSettled(database, AT_ONCE + 3);
     await audit({ database, rpcUrl: edr.url });
   });
 });

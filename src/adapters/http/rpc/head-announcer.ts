@@ -1,7 +1,7 @@
 /**
- * New blocks of a chain, for those who subscribed to them (`eth_subscribe`, `newHeads`): looked for once for all of them, and
- * only while there are any. Blocks that came between two looks are told as well, in order, and so are those of another branch after
- * a reorg. What a block says is passed on as any answer of the chain is: nothing here is decided by it.
+ * New blocks of a chain, for those who subscribed to something (`eth_subscribe`): looked for once for all of them, and only while
+ * there are any. Blocks that came between two looks are told as well, in order, and after a reorg which ones are gone. What a
+ * block says is passed on as any answer of the chain is: nothing here is decided by it.
  */
 import type { Clock } from "../../../ports/clock.ts";
 
@@ -12,7 +12,14 @@ export interface HeadAnnouncerOptions {
 }
 
 export type Header = Readonly<Record<string, unknown>> & { readonly hash: string; readonly parentHash: string };
-type Listener = (header: Header) => void;
+
+export interface NewHead {
+  readonly header: Header;
+  /** Hashes of blocks that it stands in place of, the newest first. */
+  readonly dropped: readonly string[];
+}
+
+export type HeadListener = (head: NewHead) => void;
 
 const LOOK_EVERY_MS = 1_000;
 /** Told at once, where the chain is faster than it is looked at; what was missed beyond that is passed over. */
@@ -23,46 +30,56 @@ const BODY = ["transactions", "uncles", "withdrawals", "size"];
 
 export class HeadAnnouncer {
   private readonly options: HeadAnnouncerOptions;
-  private readonly listeners = new Set<Listener>();
-  /** Hashes of blocks that were told of, or that the chain had before. */
-  private known = new Set<string>();
+  private readonly listeners = new Set<HeadListener>();
+  /** Hashes of the newest blocks, oldest first; empty: what stands now is not known, and so neither what is new. */
+  private branch: string[] = [];
   private cancelLook: (() => void) | null = null;
-  private isLooking = false;
+  private looking: Promise<void> | null = null;
 
   constructor(options: HeadAnnouncerOptions) {
     this.options = options;
   }
 
-  /** The returned function ends it. */
-  hear(listener: Listener): () => void {
+  /** Of everything that comes after this has resolved. The returned function ends it. */
+  async hear(listener: HeadListener): Promise<() => void> {
+    if (this.branch.length === 0) await this.look();
     this.listeners.add(listener);
-    if (!this.isLooking && this.cancelLook === null) void this.look();
+    this.lookLater();
     return () => {
       this.listeners.delete(listener);
       if (this.listeners.size > 0) return;
       this.cancelLook?.();
       this.cancelLook = null;
-      this.known = new Set();
+      this.branch = [];
     };
   }
 
-  private async look(): Promise<void> {
-    this.cancelLook = null;
-    this.isLooking = true;
-    const fresh = await this.freshHeads().catch(() => []);
-    this.isLooking = false;
+  private lookLater(): void {
     if (this.listeners.size === 0) return;
-    for (const header of fresh) this.tell(header);
-    this.cancelLook = this.options.clock.after(LOOK_EVERY_MS, () => void this.look());
+    this.cancelLook ??= this.options.clock.after(LOOK_EVERY_MS, () => {
+      void this.look().then(() => {
+        this.cancelLook = null;
+        this.lookLater();
+      });
+    });
+  }
+
+  private look(): Promise<void> {
+    this.looking ??= this.freshHeads()
+      .then((fresh) => this.tell(fresh))
+      .catch(() => undefined)
+      .finally(() => {
+        this.looking = null;
+      });
+    return this.looking;
   }
 
   /** Those that nobody was told of, oldest first. */
   private async freshHeads(): Promise<readonly Header[]> {
-    const { known } = this;
     let oldest = await this.header("eth_getBlockByNumber", "latest");
-    if (oldest === null || known.has(oldest.hash)) return [];
+    if (oldest === null || this.branch.includes(oldest.hash)) return [];
     const fresh = [oldest];
-    while (known.size > 0 && !known.has(oldest.parentHash) && fresh.length < MOST_MISSED) {
+    while (this.branch.length > 0 && !this.branch.includes(oldest.parentHash) && fresh.length < MOST_MISSED) {
       oldest = await this.header("eth_getBlockByHash", oldest.parentHash);
       if (oldest === null) break;
       fresh.unshift(oldest);
@@ -70,15 +87,15 @@ export class HeadAnnouncer {
     return fresh;
   }
 
-  private tell(header: Header): void {
-    const isFirst = this.known.size === 0;
-    this.known.add(header.hash);
-    for (const hash of this.known) {
-      if (this.known.size <= REMEMBERED) break;
-      this.known.delete(hash);
+  private tell(fresh: readonly Header[]): void {
+    for (const header of fresh) {
+      const isFirst = this.branch.length === 0;
+      const parent = this.branch.lastIndexOf(header.parentHash);
+      // Where none of them is its parent, it follows on what was missed.
+      const dropped = parent < 0 ? [] : this.branch.splice(parent + 1).reverse();
+      this.branch = [...this.branch, header.hash].slice(-REMEMBERED);
+      if (!isFirst) for (const listener of this.listeners) listener({ header, dropped });
     }
-    // What stands already when somebody subscribes is not new.
-    if (!isFirst) for (const listener of this.listeners) listener(header);
   }
 
   private async header(method: string, name: string): Promise<Header | null> {

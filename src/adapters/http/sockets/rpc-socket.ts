@@ -6,8 +6,9 @@
 import type { Clock } from "../../../ports/clock.ts";
 import { refusePacket } from "../rpc/answer-packet.ts";
 import { NO_SUCH_METHOD } from "../rpc/error-codes.ts";
-import type { Header } from "../rpc/head-announcer.ts";
-import { RpcFailure, type RpcItem, readPacket, result, writeAnswer } from "../rpc/packet.ts";
+import type { HeadListener, NewHead } from "../rpc/head-announcer.ts";
+import { RpcFailure, type RpcItem, type RpcOutcome, readPacket, result, writeAnswer } from "../rpc/packet.ts";
+import { LogSubscription } from "./log-subscription.ts";
 import type { WebSocketLike } from "./ws-package.ts";
 
 export interface Posted {
@@ -16,11 +17,11 @@ export interface Posted {
 }
 
 export interface RpcSocketOptions {
-  readonly clock: Pick<Clock, "after">;
+  readonly clock: Pick<Clock, "after" | "sleep">;
   /** What a POST with this body is answered with. */
   readonly post: (text: string) => Promise<Posted>;
   /** The returned function ends it. */
-  readonly hearHeads: (listener: (header: Header) => void) => () => void;
+  readonly hearHeads: (listener: HeadListener) => Promise<() => void>;
 }
 
 const PING_EVERY_MS = 15_000;
@@ -33,9 +34,11 @@ const MOST_BACKLOG_BYTES = 8 * 1024 * 1024;
 const GOING_AWAY = 1001;
 const NOT_TEXT = 1003;
 const REFUSED = 1008;
+const FAILED = 1011;
 /** For the other side to answer that it closes. */
 const LAST_WORD_MS = 1_000;
 const LIMIT_EXCEEDED = -32005;
+const INVALID_PARAMS = -32602;
 /** Of whoever may be at `/rpc` at all. */
 export const STILL_ALLOWED = '{"jsonrpc":"2.0","id":0,"method":"eth_chainId"}';
 
@@ -96,26 +99,54 @@ export class RpcSocket {
     const call = /"eth_(un)?subscribe"/.test(text) ? soleCall(text) : null;
     // Over HTTP there is no such method, for who may read; who may not was told that.
     if (call === null || !body.includes(`"code":${NO_SUCH_METHOD}`)) return body;
-    if (call.method === "eth_subscribe") return writeAnswer(call.id, this.subscribe(call));
+    if (call.method === "eth_subscribe") return writeAnswer(call.id, await this.subscribe(call));
     return call.method === "eth_unsubscribe" ? writeAnswer(call.id, this.unsubscribe(call)) : body;
   }
 
-  private subscribe({ params }: RpcItem) {
-    const [kind] = Array.isArray(params) ? params : [];
-    if (kind !== "newHeads") {
+  private async subscribe({ params }: RpcItem): Promise<RpcOutcome> {
+    const [kind, filter] = Array.isArray(params) ? params : [];
+    if (kind !== "newHeads" && kind !== "logs") {
       const named = JSON.stringify(kind ?? null).slice(0, 50);
-      return new RpcFailure(NO_SUCH_METHOD, `no ${named} subscription here: newHeads is the only one`);
+      return new RpcFailure(NO_SUCH_METHOD, `no ${named} subscription here: there are newHeads and logs`);
     }
     if (this.subscriptions.size >= MOST_SUBSCRIPTIONS) {
       return new RpcFailure(LIMIT_EXCEEDED, `a connection has at most ${MOST_SUBSCRIPTIONS} subscriptions`);
     }
     const id = `0x${(++this.lastSubscription).toString(16)}`;
-    const tell = (header: Header) => {
-      const params = { subscription: id, result: header };
+    this.subscriptions.set(id, () => undefined);
+    const tell = (told: unknown) => {
+      const params = { subscription: id, result: told };
       this.send(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
     };
-    this.subscriptions.set(id, this.options.hearHeads(tell));
+    const listener = kind === "newHeads" ? ({ header }: NewHead) => tell(header) : await this.logs(filter, tell);
+    if (listener instanceof RpcFailure) {
+      this.subscriptions.delete(id);
+      return listener;
+    }
+    const stop = await this.options.hearHeads(listener);
+    if (this.isClosed) stop();
+    else this.subscriptions.set(id, stop);
     return result(id);
+  }
+
+  /** Whether the chain takes the filter is tried at once: it would be of no use to hear that with the first block. */
+  private async logs(filter: unknown, tell: (log: unknown) => void): Promise<HeadListener | RpcFailure> {
+    const wanted = filterIn(filter);
+    if (wanted === null) return new RpcFailure(INVALID_PARAMS, "a subscription to logs has address and topics alone");
+    const ask = async (blocks: object): Promise<{ readonly result?: unknown; readonly error?: RpcFailure }> => {
+      const call = { jsonrpc: "2.0", id: 0, method: "eth_getLogs", params: [{ ...wanted, ...blocks }] };
+      const { status, body } = await this.options.post(JSON.stringify(call));
+      return status === 200 ? JSON.parse(body) : {};
+    };
+    const { error } = await ask({ fromBlock: "latest", toBlock: "latest" });
+    if (error !== undefined) return new RpcFailure(error.code, error.message, error.data);
+    const logsOf = async (blockHash: string) => {
+      const { result: logs } = await ask({ blockHash });
+      return Array.isArray(logs) ? logs : null;
+    };
+    const fail = () =>
+      this.close(FAILED, "a block's logs are not to be had: connect again, and ask for what was missed");
+    return new LogSubscription({ clock: this.options.clock, logsOf, tell, fail }).hear;
   }
 
   private unsubscribe({ params }: RpcItem) {
@@ -180,6 +211,13 @@ function soleCall(text: string): RpcItem | null {
   const { isBatch, items } = readPacket(JSON.parse(text));
   const [call] = items;
   return isBatch || call === undefined || "refused" in call ? null : call;
+}
+
+/** Null: it names blocks, or something that is not known; which blocks, a subscription decides. */
+function filterIn(value: unknown): object | null {
+  if (value === undefined || value === null) return {};
+  if (typeof value !== "object" || Array.isArray(value)) return null;
+  return Object.keys(value).every((name) => name === "address" || name === "topics") ? value : null;
 }
 
 function detailOf(body: string): string {

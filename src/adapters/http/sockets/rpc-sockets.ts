@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { problemDocument } from "../../../contract/problem.ts";
 import type { HttpServerOptions } from "../options.ts";
-import { HeadAnnouncer } from "../rpc/head-announcer.ts";
+import { HeadAnnouncer, type HeadListener } from "../rpc/head-announcer.ts";
 import { type Posted, RpcSocket, STILL_ALLOWED } from "./rpc-socket.ts";
 import { type LoadUpgrader, loadUpgrader, type WebSocketUpgrader } from "./ws-package.ts";
 
@@ -31,7 +31,6 @@ export class RpcSockets {
   private readonly options: RpcSocketsOptions;
   private readonly heads = new Map<number, HeadAnnouncer>();
   private readonly open = new Set<RpcSocket>();
-  /** Also of those that are being opened. */
   private readonly byKey = new Map<string, number>();
   private total = 0;
   private upgrader: Promise<WebSocketUpgrader | null> | null = null;
@@ -65,20 +64,20 @@ export class RpcSockets {
     const { url = "", headers } = request;
     const caller = Object.fromEntries(IN_THE_NAME_OF.flatMap((name) => (headers[name] ? [[name, headers[name]]] : [])));
     const key = `${headers.authorization ?? ""} ${/\/key\/[^/?]*/.exec(url)?.[0] ?? ""}`;
-    if (this.isLeaving) return refuse(socket, unavailable("this node is leaving: connect again"));
-    if (this.total >= MOST_SOCKETS || this.countOf(key) >= MOST_OF_ONE_KEY) {
-      return refuse(socket, unavailable("too many WebSockets are open: on this node, or of this key"));
-    }
-    this.count(key, 1);
-    socket.once("close", () => this.count(key, -1));
     const post = (text: string) => this.post(url, caller, text);
     const first = await post(STILL_ALLOWED);
     const chainId = chainIn(first);
     if (chainId === null) return refuse(socket, first.status === 200 ? { ...first, status: 400 } : first);
     const upgrader = await this.load();
     if (upgrader === null) return refuse(socket, NOT_INSTALLED);
+    if (this.isLeaving) return refuse(socket, unavailable("this node is leaving: connect again"));
+    if (this.total >= MOST_SOCKETS || this.countOf(key) >= MOST_OF_ONE_KEY) {
+      return refuse(socket, unavailable("too many WebSockets are open: on this node, or of this key"));
+    }
+    this.count(key, 1);
+    socket.once("close", () => this.count(key, -1));
     upgrader.handleUpgrade(request, socket, head, (taken) => {
-      const hearHeads = (listener: Parameters<HeadAnnouncer["hear"]>[0]) => this.headsOf(chainId).hear(listener);
+      const hearHeads = (listener: HeadListener) => this.headsOf(chainId).hear(listener);
       const opened = new RpcSocket(taken, { ...this.options, post, hearHeads }, () => this.open.delete(opened));
       this.open.add(opened);
       if (this.isLeaving) opened.leave();
@@ -155,5 +154,6 @@ function refuse(socket: Duplex, { status, body }: Posted): void {
     `content-length: ${Buffer.byteLength(body)}`,
     "connection: close",
   ];
-  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+  // Whoever was refused and does not hang up would keep the connection half open.
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }

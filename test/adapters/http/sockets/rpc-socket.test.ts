@@ -1,6 +1,6 @@
 /** One connection, without a network: what is kept for it, and what of it is read. */
 import { describe, expect, it } from "vitest";
-import type { Header } from "../../../../src/adapters/http/rpc/head-announcer.ts";
+import type { HeadListener } from "../../../../src/adapters/http/rpc/head-announcer.ts";
 import { type Posted, RpcSocket } from "../../../../src/adapters/http/sockets/rpc-socket.ts";
 import type { WebSocketLike } from "../../../../src/adapters/http/sockets/ws-package.ts";
 import { createManualClock } from "../../../doubles/manual-clock.ts";
@@ -37,14 +37,14 @@ class FakeSocket implements WebSocketLike {
 function open(post: (text: string) => Promise<Posted> = async () => ({ status: 200, body: NONE })) {
   const clock = createManualClock();
   const socket = new FakeSocket();
-  const heard = new Set<(header: Header) => void>();
-  const hearHeads = (listener: (header: Header) => void) => {
+  const heard = new Set<HeadListener>();
+  const hearHeads = async (listener: HeadListener) => {
     heard.add(listener);
     return () => void heard.delete(listener);
   };
   new RpcSocket(socket, { clock, post, hearHeads }, () => undefined);
   const tellHead = () => {
-    for (const tell of heard) tell({ hash: "0x1", parentHash: "0x0" });
+    for (const tell of heard) tell({ header: { hash: "0x1", parentHash: "0x0" }, dropped: [] });
   };
   return { clock, socket, heard, tellHead };
 }

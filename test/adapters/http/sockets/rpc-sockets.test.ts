@@ -7,10 +7,12 @@ import type { ApiKey, HttpServerOptions } from "../../../../src/adapters/http/op
 import { createHttpServer, type HttpServer } from "../../../../src/adapters/http/server.ts";
 import type { FencepostApi } from "../../../../src/application/api.ts";
 import type { Principal } from "../../../../src/domain/principal.ts";
+import type { PassedAnswer } from "../../../../src/ports/chain.ts";
 import { createManualClock } from "../../../doubles/manual-clock.ts";
 import { deferred } from "../../../support/deferred.ts";
 import { httpOptions } from "../../../support/http-app.ts";
 import { TestSocket } from "../../../support/rpc-socket.ts";
+import { waitUntil } from "../../../support/wait-until.ts";
 
 const servers: HttpServer[] = [];
 afterEach(async () => {
@@ -33,14 +35,30 @@ class Blocks {
     this.latest = block;
   }
 
+  /** Of a block, what its logs are; null: it does not say. */
+  logsOf: (hash: string) => readonly object[] | null = () => [];
+  readonly filters: Readonly<Record<string, unknown>>[] = [];
+
   readonly askChain: FencepostApi["askChain"] = async (_, method, params) => {
-    const [name] = params as readonly [string];
+    const [name] = (params ?? []) as readonly [string];
     this.asked++;
+    if (method === "eth_getLogs") return this.logs(name as unknown as Readonly<Record<string, unknown>>);
     if (method === "eth_getBlockByNumber") return { kind: "result", result: this.latest };
     if (method === "eth_getBlockByHash") return { kind: "result", result: this.all.get(name) ?? null };
     return { kind: "result", result: "0x9" };
   };
+
+  private logs(filter: Readonly<Record<string, unknown>>): PassedAnswer {
+    this.filters.push(filter);
+    if (filter.address === "nonsense") return { kind: "error", code: -32602, message: "invalid address" };
+    if (filter.blockHash === undefined) return { kind: "result", result: [] };
+    const logs = this.logsOf(String(filter.blockHash));
+    return logs === null ? { kind: "error", code: -32000, message: "unknown block" } : { kind: "result", result: logs };
+  }
 }
+
+/** A log as the tests tell it apart. */
+const log = (hash: string, at: number) => ({ blockHash: hash, logIndex: at, removed: false });
 
 const key = (name: string, more: Partial<ApiKey> = {}): ApiKey => ({
   name,
@@ -59,6 +77,11 @@ async function serve(script: Partial<FencepostApi> = {}, options: Partial<HttpSe
   return { server, url, rpc: `${url}/rpc`, clock };
 }
 type Sockets = Pick<Parameters<typeof createHttpServer>[0], "loadUpgrader">;
+
+const UPGRADE = [
+  ...["GET /rpc HTTP/1.1", "host: x", "connection: Upgrade", "upgrade: websocket", "sec-websocket-version: 13"],
+  ...["sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==", "", ""],
+].join("\r\n");
 
 /** What a request that asks for a WebSocket is told instead of one. */
 async function refusal(url: string, headers: Readonly<Record<string, string>> = {}) {
@@ -139,6 +162,18 @@ describe("a WebSocket at /rpc", () => {
     expect([status, JSON.parse(body).detail]).toEqual([503, expect.stringContaining("npm install ws")]);
   });
 
+  it("that is refused leaves no connection behind, also where the other side does not hang up", async () => {
+    const { server, rpc } = await serve({}, { apiKeys: [key("shop")] });
+    const { hostname, port } = new URL(rpc);
+    const stays = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+    stays.on("error", () => undefined);
+    stays.write(UPGRADE);
+    const [answer] = await once(stays, "data");
+    expect(String(answer)).toMatch(/^HTTP\/1.1 401 /);
+    await server.close();
+    stays.destroy();
+  });
+
   it("is one of so many: of one key, and of the node", async () => {
     const { rpc } = await serve({}, { apiKeys: [key("busy"), key("calm")] });
     const open = await Promise.all(Array.from({ length: 64 }, () => TestSocket.open(rpc, as("busy"))));
@@ -209,6 +244,28 @@ describe("a subscription", () => {
     expect(heads(socket, id)).toEqual([hashOf(2), hashOf(3), hashOf(3, 7), hashOf(4, 7)]);
   });
 
+  it("is told of the very first block after it was answered: on a chain that mines on demand no second one follows", async () => {
+    const blocks = new Blocks();
+    const looked = deferred();
+    const { askChain } = blocks;
+    const slow: FencepostApi["askChain"] = async (...asked) => {
+      const answer = await askChain(...asked);
+      await looked.promise;
+      return answer;
+    };
+    const { rpc, clock } = await serve({ askChain: slow });
+    const socket = await TestSocket.open(rpc);
+    const subscribing = socket.call("eth_subscribe", ["newHeads"]);
+    await waitUntil(() => blocks.asked > 0, "the chain is asked what stands already");
+    expect(await socket.call("eth_chainId")).toMatchObject({ result: "0x1" });
+    expect(socket.heard).toHaveLength(1);
+    looked.resolve();
+    await subscribing;
+    blocks.add(header(2));
+    await clock.advance(1_000);
+    await socket.until(({ params }) => params?.result.hash === hashOf(2));
+  });
+
   it("asks the chain once for all of them, and for nothing when the last has ended", async () => {
     const { blocks, clock, socket, rpc, id } = await subscribed();
     const other = await TestSocket.open(rpc);
@@ -246,7 +303,7 @@ describe("a subscription", () => {
 
   it("to anything else is refused, as is one too many, one in a batch, and one of a key that may not read", async () => {
     const { socket } = await subscribed();
-    for (const kind of ["logs", "newPendingTransactions", "syncing", 7, null])
+    for (const kind of ["newPendingTransactions", "syncing", 7, null])
       expect(await socket.call("eth_subscribe", [kind])).toMatchObject({ error: { code: -32601 } });
     for (let n = 1; n < 32; n++) expect((await socket.call("eth_subscribe", ["newHeads"])).error).toBeUndefined();
     expect(await socket.call("eth_subscribe", ["newHeads"])).toMatchObject({ error: { code: -32005 } });
@@ -255,6 +312,67 @@ describe("a subscription", () => {
     const { rpc } = await serve(new Blocks(), { apiKeys: [key("sender", { scopes: ["submit"] })] });
     const sender = await TestSocket.open(rpc, as("sender"));
     expect(await sender.call("eth_subscribe", ["newHeads"])).toMatchObject({ error: { code: 4100 } });
+  });
+});
+
+describe("a subscription to logs", () => {
+  async function subscribed(filter: unknown) {
+    const blocks = new Blocks();
+    const served = await serve(blocks);
+    const socket = await TestSocket.open(served.rpc);
+    const { result: id } = await socket.call("eth_subscribe", ["logs", filter]);
+    const told = () =>
+      socket.heard.flatMap(({ params }) => (params && params.subscription === id ? [params.result] : []));
+    return { ...served, blocks, socket, told };
+  }
+
+  it("is told those of each new block by its hash, in order, and as removed when the block is gone", async () => {
+    const { blocks, clock, socket, told } = await subscribed({ address: "0xaa", topics: [null, "0xbb"] });
+    blocks.logsOf = (hash) => (hash === hashOf(2) ? [] : [log(hash, 0), log(hash, 1)]);
+    for (const n of [2, 3, 4]) blocks.add(header(n));
+    await clock.advance(1_000);
+    await socket.until(({ params }) => params?.result.blockHash === hashOf(4) && params.result.logIndex === 1);
+    blocks.add(header(4, 7, hashOf(3)));
+    blocks.add(header(5, 7));
+    await clock.advance(1_000);
+    await socket.until(({ params }) => params?.result.blockHash === hashOf(5, 7) && params.result.logIndex === 1);
+    const of = (hash: string) => [log(hash, 0), log(hash, 1)];
+    const gone = [log(hashOf(4), 1), log(hashOf(4), 0)].map((each) => ({ ...each, removed: true }));
+    expect(told()).toEqual([...of(hashOf(3)), ...of(hashOf(4)), ...gone, ...of(hashOf(4, 7)), ...of(hashOf(5, 7))]);
+    expect(blocks.filters.at(-1)).toEqual({ address: "0xaa", topics: [null, "0xbb"], blockHash: hashOf(5, 7) });
+  });
+
+  it("waits for a block that an endpoint does not have yet, and leaves none out in silence: it is closed instead", async () => {
+    const { blocks, clock, socket, told } = await subscribed({});
+    let refusals = 3;
+    blocks.logsOf = (hash) => (refusals-- > 0 ? null : [log(hash, 0)]);
+    blocks.add(header(2));
+    await waitUntil(async () => {
+      await clock.advance(1_000);
+      return told().length > 0;
+    }, "the log is told");
+    blocks.logsOf = () => null;
+    blocks.add(header(3));
+    let code = 0;
+    void socket.closed.then((end) => {
+      code = end.code;
+    });
+    await waitUntil(async () => {
+      await clock.advance(1_000);
+      return code !== 0;
+    }, "it is closed");
+    expect(code).toBe(1011);
+  });
+
+  it.each([
+    ["names blocks", { fromBlock: "0x1" }, -32602],
+    ["is none", "all", -32602],
+    ["the chain does not take", { address: "nonsense" }, -32602],
+  ])("whose filter %s is refused at once", async (_, filter, code) => {
+    const { rpc } = await serve(new Blocks());
+    const socket = await TestSocket.open(rpc);
+    expect(await socket.call("eth_subscribe", ["logs", filter])).toMatchObject({ error: { code } });
+    expect((await socket.call("eth_subscribe", ["logs"])).error).toBeUndefined();
   });
 });
 
@@ -300,14 +418,7 @@ describe("a WebSocket that is open", () => {
     const { rpc, clock } = await serve();
     const { hostname, port } = new URL(rpc);
     const silent = connect(Number(port), hostname);
-    const lines = [
-      "GET /rpc HTTP/1.1",
-      "host: x",
-      "connection: Upgrade",
-      "upgrade: websocket",
-      "sec-websocket-version: 13",
-    ];
-    silent.write(`${[...lines, "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ=="].join("\r\n")}\r\n\r\n`);
+    silent.write(UPGRADE);
     const [head] = await once(silent, "data");
     expect(String(head)).toMatch(/^HTTP\/1.1 101 /);
     silent.resume();
