@@ -117,7 +117,10 @@ export async function composeNode(parts: NodeParts) {
     const system = { clock: systemClock, entropy, secrets: systemSecrets, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook: maskedHook(stuckHook, mask) };
     const ports = { ...resources, policies, alerts, codec: createCodec(), ...system, ...hook };
-    const node = new FencepostNode({ ...ports, ...traced(tracing, store), ...retaining(config, store) }, { ...settingsOf(config), url, version });
+    const node = new FencepostNode(
+      { ...ports, ...traced(tracing, store), ...retaining(config, store) },
+      { ...settingsOf(config), url, version },
+    );
     parts.onBuilt?.(node, { gate: peers.gate, store });
     await node.start(patiently);
     /** The node first, then what it stood on. */

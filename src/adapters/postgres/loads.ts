@@ -2,12 +2,7 @@
 import { compareLanes, type Lane, laneKey } from "../../domain/lane.ts";
 import { standing } from "../../domain/policy/charges.ts";
 import type { Policies } from "../../domain/policy/policy.ts";
-import type {
-  IntakeRow,
-  LaneStore,
-  StoredPayload,
-  TrackedRecord,
-} from "../../ports/lane-store.ts";
+import type { IntakeRow, LaneStore, StoredPayload, TrackedRecord } from "../../ports/lane-store.ts";
 import { laneOf, recordset, withLane, withPayload } from "./columns.ts";
 import { chainIds, pooledKeys, requestKeys, signers } from "./commit/lookup.ts";
 import { inLane, inPool, SpentRequests, spentKeys } from "./commit/spent-requests.ts";
@@ -167,7 +162,10 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
       );
       const spent = new SpentRequests(gone);
       const left = asked.filter((each) => spent.of(inPool(each)) !== null);
-      return [...rows.map(withLane), ...left.map(({ chainId, pool, requestId }) => ({ spent: true as const, chainId, pool, requestId }))];
+      return [
+        ...rows.map(withLane),
+        ...left.map(({ chainId, pool, requestId }) => ({ spent: true as const, chainId, pool, requestId })),
+      ];
     },
     async queues(lanes) {
       if (lanes.length === 0) return [];
