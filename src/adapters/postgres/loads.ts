@@ -35,7 +35,7 @@ type LaneLoads = Pick<
 >;
 
 export function loadsFrom(reading: Reading, policies: Policies | null = null): Omit<LaneStore, "commit"> {
-  return { ...laneLoads(reading, policies), ...otherLoads(reading) };
+  return { ...laneLoads(reading, policies), ...requestLoads(reading), ...otherLoads(reading) };
 }
 
 function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
@@ -105,30 +105,10 @@ function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
   };
 }
 
-function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoads> {
+type RequestLoads = Pick<LaneStore, "findByRequestIds" | "findPooled">;
+
+function requestLoads(reading: Reading): RequestLoads {
   return {
-    async loadPayloads(txIds) {
-      if (txIds.length === 0) return [];
-      const [rows, changes] = await reading.read((run) =>
-        Promise.all([run(readPayloads, [txIds]), run(readQueuedChanges, [txIds])]),
-      );
-      const rowOf = new Map<string, PayloadRow>([...rows, ...changes].map((row) => [row.txId, row]));
-      return txIds.map((txId) => {
-        const row = rowOf.get(txId);
-        if (row === undefined) throw new Error(`there is no payload of ${txId}`);
-        return storedPayload(row);
-      });
-    },
-    async loadRawTransactions(keys) {
-      if (keys.length === 0) return [];
-      const rows = await ask(reading, readRawTransactions, [[...new Set(keys.map(({ txId }) => txId))]]);
-      const bytes = new Map(rows.map((row) => [`${row.txId}:${row.ordinal}`, row.bytes]));
-      return keys.map(({ txId, ordinal }) => {
-        const found = bytes.get(`${txId}:${ordinal}`);
-        if (found === undefined) throw new Error(`transaction ${txId} has no bytes of an attempt ${ordinal}`);
-        return found;
-      });
-    },
     /** A transaction, kept or not, wins over an intake row of the same request id, the earlier of two intake rows over the later. */
     async findByRequestIds(asked) {
       const requests = asked.flatMap(({ lane, requestIds }) => requestIds.map((requestId) => ({ lane, requestId })));
@@ -166,6 +146,33 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
         ...rows.map(withLane),
         ...left.map(({ chainId, pool, requestId }) => ({ spent: true as const, chainId, pool, requestId })),
       ];
+    },
+  };
+}
+
+function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoads | keyof RequestLoads> {
+  return {
+    async loadPayloads(txIds) {
+      if (txIds.length === 0) return [];
+      const [rows, changes] = await reading.read((run) =>
+        Promise.all([run(readPayloads, [txIds]), run(readQueuedChanges, [txIds])]),
+      );
+      const rowOf = new Map<string, PayloadRow>([...rows, ...changes].map((row) => [row.txId, row]));
+      return txIds.map((txId) => {
+        const row = rowOf.get(txId);
+        if (row === undefined) throw new Error(`there is no payload of ${txId}`);
+        return storedPayload(row);
+      });
+    },
+    async loadRawTransactions(keys) {
+      if (keys.length === 0) return [];
+      const rows = await ask(reading, readRawTransactions, [[...new Set(keys.map(({ txId }) => txId))]]);
+      const bytes = new Map(rows.map((row) => [`${row.txId}:${row.ordinal}`, row.bytes]));
+      return keys.map(({ txId, ordinal }) => {
+        const found = bytes.get(`${txId}:${ordinal}`);
+        if (found === undefined) throw new Error(`transaction ${txId} has no bytes of an attempt ${ordinal}`);
+        return found;
+      });
     },
     async queues(lanes) {
       if (lanes.length === 0) return [];
