@@ -71,7 +71,7 @@ export async function composeNode(parts: NodeParts) {
     return resource;
   };
   try {
-    const { config, patience } = parts;
+    const { config, patience, failpoint = noFailpoints } = parts;
     const mask = createMask(config.secrets);
     const { sinks, stuckHook, repricing, tracing } = keep(parts.extensions);
     const { alerts, telemetry } = openTelemetry([...parts.sinks, ...sinks], mask);
@@ -112,12 +112,12 @@ export async function composeNode(parts: NodeParts) {
         telemetry,
       }),
     );
-    const failpoint = parts.failpoint ?? noFailpoints;
     const resources = { store, chains, signer: maskedSigner(signer, mask), peers, wakeUps, sessionLock };
     const system = { clock: systemClock, entropy, secrets: systemSecrets, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook: maskedHook(stuckHook, mask) };
     const ports = { ...resources, policies, alerts, codec: createCodec(), ...system, ...hook };
-    const node = new FencepostNode({ ...ports, ...traced(tracing, store), ...retaining(config, store) }, { ...settingsOf(config), url, version });
+    const beside = { ...traced(tracing, store), ...retaining(config, store) };
+    const node = new FencepostNode({ ...ports, ...beside }, { ...settingsOf(config), url, version });
     parts.onBuilt?.(node, { gate: peers.gate, store });
     await node.start(patiently);
     /** The node first, then what it stood on. */

@@ -3,16 +3,8 @@ import type { Fence, Lane } from "../domain/lane.ts";
 /** What left the feed, and where it begins now. */
 export interface FeedShortened {
   readonly completions: number;
-  /** There may be more: as many as a batch may have left. */
-  readonly more: boolean;
   /** Of the first that is kept; null: none is. */
   readonly oldestAt: Date | null;
-}
-
-export interface RowsLeft {
-  readonly transactions: number;
-  /** Lanes that had more than a batch, or were busy. */
-  readonly more: boolean;
 }
 
 /**
@@ -29,8 +21,8 @@ export interface RetentionStore {
   shortenFeed(ageMs: number, most: number): Promise<FeedShortened>;
   /** Those of these lanes that have transactions to leave. Nothing is locked. */
   lanesWithOld(lanes: readonly Lane[], ageMs: number): Promise<readonly Lane[]>;
-  /** Transactions of the lanes that these terms still hold, final and past their watch for so long; their request ids stay as hashes. */
-  removeOld(fences: readonly Fence[], ageMs: number, most: number): Promise<RowsLeft>;
+  /** Transactions of the lanes that these terms still hold, final and past their watch for so long; their request ids stay as hashes. How many: there are more unless it is none. */
+  removeOld(fences: readonly Fence[], ageMs: number, most: number): Promise<number>;
   /** Hashes of request ids whose transactions left longer ago than this. */
   forgetRequestIds(ageMs: number, most: number): Promise<number>;
 }

@@ -5,32 +5,32 @@ import { isSettled, STATES } from "../../src/domain/transitions.ts";
 
 const NOW = new Date(1_800_000_000_000);
 const HOUR_MS = 3_600_000;
-const before = (ms: number) => new Date(NOW.getTime() - ms);
+const ago = (ms: number) => new Date(NOW.getTime() - ms);
 
 describe("a transaction may leave", () => {
-  const old = { state: "CONFIRMED", live: false, updatedAt: before(100 * HOUR_MS) } as const;
+  const old = { state: "CONFIRMED", live: false, updatedAt: ago(100 * HOUR_MS) } as const;
   const moment = { now: NOW, ageMs: 90 * HOUR_MS, oldestInFeed: null };
 
   it("where it is final, past its watch, and older than the retention", () => {
     expect(mayLeave(old, moment)).toBe(true);
     expect(mayLeave({ ...old, live: true }, moment)).toBe(false);
-    expect(mayLeave({ ...old, updatedAt: before(89 * HOUR_MS) }, moment)).toBe(false);
+    expect(mayLeave({ ...old, updatedAt: ago(89 * HOUR_MS) }, moment)).toBe(false);
   });
 
   it("only some time behind its completion, and never while the feed has one as old", () => {
     const edge = moment.ageMs + BEHIND_ITS_COMPLETION_MS;
-    expect(mayLeave({ ...old, updatedAt: before(edge) }, moment)).toBe(false);
-    expect(mayLeave({ ...old, updatedAt: before(edge + 1) }, moment)).toBe(true);
-    expect(mayLeave(old, { ...moment, oldestInFeed: before(100 * HOUR_MS) })).toBe(false);
-    expect(mayLeave(old, { ...moment, oldestInFeed: before(99 * HOUR_MS) })).toBe(true);
+    expect(mayLeave({ ...old, updatedAt: ago(edge) }, moment)).toBe(false);
+    expect(mayLeave({ ...old, updatedAt: ago(edge + 1) }, moment)).toBe(true);
+    expect(mayLeave(old, { ...moment, oldestInFeed: ago(100 * HOUR_MS) })).toBe(false);
+    expect(mayLeave(old, { ...moment, oldestInFeed: ago(99 * HOUR_MS) })).toBe(true);
   });
 
   it("in no other case, whatever the numbers", () => {
     const ms = fc.integer({ min: 0, max: 1_000 * HOUR_MS });
     fc.assert(
       fc.property(fc.constantFrom(...STATES), fc.boolean(), ms, ms, fc.option(ms), (state, live, age, kept, oldest) => {
-        const oldestInFeed = oldest === null ? null : before(oldest);
-        const leaves = mayLeave({ state, live, updatedAt: before(age) }, { now: NOW, ageMs: kept, oldestInFeed });
+        const oldestInFeed = oldest === null ? null : ago(oldest);
+        const leaves = mayLeave({ state, live, updatedAt: ago(age) }, { now: NOW, ageMs: kept, oldestInFeed });
         if (!leaves) return;
         expect({ live, settled: isSettled(state) }).toEqual({ live: false, settled: true });
         expect(age).toBeGreaterThan(kept);

@@ -2,12 +2,7 @@
 import { compareLanes, type Lane, laneKey } from "../../domain/lane.ts";
 import { standing } from "../../domain/policy/charges.ts";
 import type { Policies } from "../../domain/policy/policy.ts";
-import type {
-  IntakeRow,
-  LaneStore,
-  StoredPayload,
-  TrackedRecord,
-} from "../../ports/lane-store.ts";
+import type { IntakeRow, LaneStore, StoredPayload, TrackedRecord } from "../../ports/lane-store.ts";
 import { laneOf, recordset, withLane, withPayload } from "./columns.ts";
 import { chainIds, pooledKeys, requestKeys, signers } from "./commit/lookup.ts";
 import { inLane, inPool, SpentRequests, spentKeys } from "./commit/spent-requests.ts";
@@ -40,7 +35,7 @@ type LaneLoads = Pick<
 >;
 
 export function loadsFrom(reading: Reading, policies: Policies | null = null): Omit<LaneStore, "commit"> {
-  return { ...laneLoads(reading, policies), ...otherLoads(reading) };
+  return { ...laneLoads(reading, policies), ...requestLoads(reading), ...otherLoads(reading) };
 }
 
 function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
@@ -110,30 +105,10 @@ function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
   };
 }
 
-function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoads> {
+type RequestLoads = Pick<LaneStore, "findByRequestIds" | "findPooled">;
+
+function requestLoads(reading: Reading): RequestLoads {
   return {
-    async loadPayloads(txIds) {
-      if (txIds.length === 0) return [];
-      const [rows, changes] = await reading.read((run) =>
-        Promise.all([run(readPayloads, [txIds]), run(readQueuedChanges, [txIds])]),
-      );
-      const rowOf = new Map<string, PayloadRow>([...rows, ...changes].map((row) => [row.txId, row]));
-      return txIds.map((txId) => {
-        const row = rowOf.get(txId);
-        if (row === undefined) throw new Error(`there is no payload of ${txId}`);
-        return storedPayload(row);
-      });
-    },
-    async loadRawTransactions(keys) {
-      if (keys.length === 0) return [];
-      const rows = await ask(reading, readRawTransactions, [[...new Set(keys.map(({ txId }) => txId))]]);
-      const bytes = new Map(rows.map((row) => [`${row.txId}:${row.ordinal}`, row.bytes]));
-      return keys.map(({ txId, ordinal }) => {
-        const found = bytes.get(`${txId}:${ordinal}`);
-        if (found === undefined) throw new Error(`transaction ${txId} has no bytes of an attempt ${ordinal}`);
-        return found;
-      });
-    },
     /** A transaction, kept or not, wins over an intake row of the same request id, the earlier of two intake rows over the later. */
     async findByRequestIds(asked) {
       const requests = asked.flatMap(({ lane, requestIds }) => requestIds.map((requestId) => ({ lane, requestId })));
@@ -167,7 +142,37 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
       );
       const spent = new SpentRequests(gone);
       const left = asked.filter((each) => spent.of(inPool(each)) !== null);
-      return [...rows.map(withLane), ...left.map(({ chainId, pool, requestId }) => ({ spent: true as const, chainId, pool, requestId }))];
+      return [
+        ...rows.map(withLane),
+        ...left.map(({ chainId, pool, requestId }) => ({ spent: true as const, chainId, pool, requestId })),
+      ];
+    },
+  };
+}
+
+function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoads | keyof RequestLoads> {
+  return {
+    async loadPayloads(txIds) {
+      if (txIds.length === 0) return [];
+      const [rows, changes] = await reading.read((run) =>
+        Promise.all([run(readPayloads, [txIds]), run(readQueuedChanges, [txIds])]),
+      );
+      const rowOf = new Map<string, PayloadRow>([...rows, ...changes].map((row) => [row.txId, row]));
+      return txIds.map((txId) => {
+        const row = rowOf.get(txId);
+        if (row === undefined) throw new Error(`there is no payload of ${txId}`);
+        return storedPayload(row);
+      });
+    },
+    async loadRawTransactions(keys) {
+      if (keys.length === 0) return [];
+      const rows = await ask(reading, readRawTransactions, [[...new Set(keys.map(({ txId }) => txId))]]);
+      const bytes = new Map(rows.map((row) => [`${row.txId}:${row.ordinal}`, row.bytes]));
+      return keys.map(({ txId, ordinal }) => {
+        const found = bytes.get(`${txId}:${ordinal}`);
+        if (found === undefined) throw new Error(`transaction ${txId} has no bytes of an attempt ${ordinal}`);
+        return found;
+      });
     },
     async queues(lanes) {
       if (lanes.length === 0) return [];

@@ -9,7 +9,7 @@
  */
 import { type Fence, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { leavesThrough, mayLeave } from "../../domain/retention.ts";
-import type { RetentionStore, RowsLeft } from "../../ports/retention-store.ts";
+import type { RetentionStore } from "../../ports/retention-store.ts";
 import { laneOf } from "./columns.ts";
 import { fencesOf } from "./commit/lookup.ts";
 import { ask, type Reading } from "./session/connections.ts";
@@ -27,8 +27,8 @@ import {
   type OldTransactionRow,
   readDoor,
   readLowest,
-  readOldRows,
   readOlderInstances,
+  readOldRows,
   takeFeedTurn,
 } from "./statements/old-row.ts";
 import { forgetSpent } from "./statements/spent-request.ts";
@@ -80,7 +80,7 @@ function shortenFeed(runtime: DurableRuntime, ageMs: number, most: number): Retu
       const through = leavesThrough(lowest.slice(0, most), new Date(now.getTime() - ageMs));
       const [oldest = null] = lowest;
       if (turn?.taken !== true || through === null) {
-        const result = { completions: 0, more: false, oldestAt: oldest?.at ?? null };
+        const result = { completions: 0, oldestAt: oldest?.at ?? null };
         return { commands: [], result, rollback: true };
       }
       const leaving = lowest.filter(({ seq }) => seq <= through).length;
@@ -89,7 +89,7 @@ function shortenFeed(runtime: DurableRuntime, ageMs: number, most: number): Retu
         { statement: deleteCompletions, values: [through, leaving] },
         { statement: markTruncated, values: [through] },
       ];
-      return { commands, result: { completions: leaving, more: leaving === most, oldestAt } };
+      return { commands, result: { completions: leaving, oldestAt } };
     },
   });
 }
@@ -98,7 +98,7 @@ function removeOld(
   runtime: DurableRuntime,
   fences: readonly Fence[],
   { ageMs, most }: { readonly ageMs: number; readonly most: number },
-): Promise<RowsLeft> {
+): Promise<number> {
   const lanes = fences.map(({ lane }) => lane);
   const columns = [lanes.map(({ chainId }) => chainId), lanes.map(({ signer }) => signer)];
   return durably(runtime, {
@@ -109,14 +109,13 @@ function removeOld(
       Promise.all([
         run(lockLanes, fencesOf(fences.map((fence) => ({ fence })))),
         run(readDoor, []),
-        run(readOldRows, [ageMs, ...columns, most]),
+        run(readOldRows, [ageMs, ...columns, Math.ceil(most / Math.max(1, fences.length))]),
       ]),
     decide: ([held, [door], found], { now }) => {
       const keys = new Set(held.map(laneKey));
       const old = found.filter((row) => keys.has(laneKey(row)) && mayLeave(row, { now, ageMs, ...row }));
       const rows = door?.closed === true ? old.slice(0, most) : [];
-      const result = { transactions: rows.length, more: rows.length === most };
-      return { commands: removal(rows), result, rollback: rows.length === 0 };
+      return { commands: removal(rows), result: rows.length, rollback: rows.length === 0 };
     },
   });
 }

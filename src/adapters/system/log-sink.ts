@@ -111,7 +111,8 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   ],
   "retention.waits": [
     "warn",
-    ({ olderNode, version }) => `retention waits: node ${olderNode} (${version}) is of a release that knows none; upgrade it first`,
+    ({ olderNode, version }) =>
+      `retention waits: node ${olderNode} (${version}) is of a release that knows none; upgrade it first`,
   ],
   "lane.recovered": [
     ({ suspendedBy }) => (suspendedBy === null ? "info" : "warn"),

@@ -7,8 +7,8 @@
  * a pause several times as long; a lane that is busy is left for the next round. A crash leaves a batch undone, or done.
  */
 import { type Fence, laneKey } from "../../domain/lane.ts";
-import type { Ports } from "../../ports/ports.ts";
 import { StoreUnavailable } from "../../ports/lane-store.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { RetentionStore } from "../../ports/retention-store.ts";
 import { Activity } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -40,7 +40,7 @@ const LANES_AT_ONCE = 200;
 /** Creates of these lanes wait while a batch of them is removed. */
 const LANES_OF_A_BATCH = 8;
 const ROWS_OF_A_BATCH = 100;
-const COMPLETIONS_OF_A_BATCH = 500;
+const SMALL_ROWS_OF_A_BATCH = 500;
 /** After a batch, so many times as long as it took, and no less than this. */
 const PAUSES = 3;
 const SHORTEST_PAUSE_MS = 20;
@@ -84,15 +84,15 @@ export class Housekeeping {
     const requestIds =
       requestIdAgeMs === null
         ? 0
-        : await this.batches(COMPLETIONS_OF_A_BATCH, () => store.forgetRequestIds(requestIdAgeMs, COMPLETIONS_OF_A_BATCH));
+        : await this.batches(() => store.forgetRequestIds(requestIdAgeMs, SMALL_ROWS_OF_A_BATCH));
     const oldestAgeMs = oldestAt === null ? null : Math.max(0, clock.now().getTime() - oldestAt.getTime());
     telemetry.emit({ type: "retention.round", keptMs: ageMs, transactions, completions, requestIds, oldestAgeMs });
   }
 
   private async shortenFeed({ store, ageMs }: Retention) {
     let oldestAt: Date | null = null;
-    const completions = await this.batches(COMPLETIONS_OF_A_BATCH, async () => {
-      const shortened = await store.shortenFeed(ageMs, COMPLETIONS_OF_A_BATCH);
+    const completions = await this.batches(async () => {
+      const shortened = await store.shortenFeed(ageMs, SMALL_ROWS_OF_A_BATCH);
       oldestAt = shortened.oldestAt;
       return shortened.completions;
     });
@@ -117,10 +117,9 @@ export class Housekeeping {
   }
 
   private removeOn(store: RetentionStore, fences: readonly Fence[], ageMs: number): Promise<number> {
-    return this.batches(ROWS_OF_A_BATCH, async () => {
+    return this.batches(async () => {
       try {
-        const { transactions } = await store.removeOld(fences, ageMs, ROWS_OF_A_BATCH);
-        return transactions;
+        return await store.removeOld(fences, ageMs, ROWS_OF_A_BATCH);
       } catch (error) {
         if (error instanceof StoreUnavailable && error.busy) return 0;
         throw error;
@@ -128,8 +127,8 @@ export class Housekeeping {
     });
   }
 
-  /** One after the other with a pause behind each, until one is not full; how many left with all of them. */
-  private async batches(full: number, work: () => Promise<number>): Promise<number> {
+  /** One after the other with a pause behind each, until nothing leaves any more; how many did with all of them. */
+  private async batches(work: () => Promise<number>): Promise<number> {
     const { clock } = this.ports;
     let total = 0;
     while (!this.isOver) {
@@ -140,7 +139,6 @@ export class Housekeeping {
       const tookMs = clock.monotonicMs() - beganMs;
       const pauseMs = Math.max(SHORTEST_PAUSE_MS, PAUSES * tookMs);
       await clock.sleep(pauseMs, this.household.signal).catch(() => undefined);
-      if (left < full) break;
     }
     return total;
   }

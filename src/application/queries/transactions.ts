@@ -60,7 +60,10 @@ export async function transactionByRequest(
 
 /** Where there is a retention, it may have been here. */
 export function notFound({ retention }: KeepsFor, detail: string): FencepostError {
-  const kept = retention === undefined ? "" : `; those that were final more than ${ageInWords(retention.ageMs)} ago are kept no more`;
+  const kept =
+    retention === undefined
+      ? ""
+      : `; those that were final more than ${ageInWords(retention.ageMs)} ago are kept no more`;
   return new FencepostError("NOT_FOUND", `${detail}${kept}`);
 }
 

@@ -39,7 +39,10 @@ function refuseLease({ values, mistakes }: Resolution): void {
 
 function refuseIdleRetention({ values, mistakes }: Resolution): void {
   if (values.retention !== null || values.requestIdRetention === null) return;
-  mistakes.refuse("requestIdRetention", `does nothing while ${SETTINGS.retention.variable} is off; set both, or neither`);
+  mistakes.refuse(
+    "requestIdRetention",
+    `does nothing while ${SETTINGS.retention.variable} is off; set both, or neither`,
+  );
 }
 
 function refuseHalfASigner({ origins, mistakes }: Resolution): void {

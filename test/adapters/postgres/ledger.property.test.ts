@@ -138,8 +138,8 @@ class Telling {
     const { chainId, signer } = this.fence.lane;
     const left = departed(this.ledger);
     const gone = [...this.ledger.transactions.known()].length - [...left.transactions.known()].length;
-    while ((await this.store.shortenFeed(HOUR_MS, 500)).more);
-    const { transactions } = await this.store.removeOld([this.fence], HOUR_MS, 1_000);
+    while ((await this.store.shortenFeed(HOUR_MS, 500)).completions > 0);
+    const transactions = await this.store.removeOld([this.fence], HOUR_MS, 1_000);
     expect(transactions, "of what is final, all leaves and nothing else").toBe(gone);
     this.ledger = left;
     const { rows } = await this.subject.client.query<{ tx_id: string }>(

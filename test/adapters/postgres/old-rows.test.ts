@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { insertIntake } from "../../../src/adapters/postgres/insert-intake.ts";
+import { deleteTransactions } from "../../../src/adapters/postgres/statements/old-row.ts";
 import type { PostgresStore } from "../../../src/adapters/postgres/store.ts";
 import type { Fence } from "../../../src/domain/lane.ts";
 import type { PreparedIntent } from "../../../src/domain/transaction.ts";
@@ -72,13 +73,13 @@ describe("a transaction that was final longer ago than the retention", () => {
     const old = await anOldTransaction(store, fence, anOldIntent(fence.lane, { requestId: "old" }));
     await letDaysPass(subject.client, OLD_DAYS);
     const young = await anOldTransaction(store, fence, anOldIntent(fence.lane));
-    expect(await store.shortenFeed(KEPT_MS, MANY)).toMatchObject({ completions: 1, more: false });
+    expect(await store.shortenFeed(KEPT_MS, MANY)).toMatchObject({ completions: 1 });
     expect(await store.lanesWithOld([fence.lane, { ...fence.lane, chainId: 2 }], KEPT_MS)).toEqual([fence.lane]);
-    expect(await store.removeOld([fence], KEPT_MS, MANY)).toEqual({ transactions: 1, more: false });
+    expect(await store.removeOld([fence], KEPT_MS, MANY)).toBe(1);
     expect(await tablesOf(old.txId)).toEqual([]);
     expect(await tablesOf(young.txId)).toContain("transaction");
     expect(await store.lanesWithOld([fence.lane], KEPT_MS)).toEqual([]);
-    expect(await store.removeOld([fence], KEPT_MS, MANY)).toEqual({ transactions: 0, more: false });
+    expect(await store.removeOld([fence], KEPT_MS, MANY)).toBe(0);
   });
 
   it("stays while it is open, and while it is watched for a reorg", async () => {
@@ -87,7 +88,7 @@ describe("a transaction that was final longer ago than the retention", () => {
     const open = anOldIntent(fence.lane);
     await allocate(store, fence, [open]);
     await letDaysPass(subject.client, OLD_DAYS);
-    expect(await leave(fence)).toMatchObject({ transactions: 0 });
+    expect(await leave(fence)).toBe(0);
     expect(await tablesOf(watched.txId)).toContain("transaction");
     expect(await tablesOf(open.txId)).toContain("transaction");
   });
@@ -96,9 +97,9 @@ describe("a transaction that was final longer ago than the retention", () => {
     const fence = await holdLane(store);
     await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
-    expect(await store.removeOld([fence], KEPT_MS, MANY)).toMatchObject({ transactions: 0 });
+    expect(await store.removeOld([fence], KEPT_MS, MANY)).toBe(0);
     await store.shortenFeed(KEPT_MS, MANY);
-    expect(await store.removeOld([fence], KEPT_MS, MANY)).toMatchObject({ transactions: 1 });
+    expect(await store.removeOld([fence], KEPT_MS, MANY)).toBe(1);
   });
 
   it("leaves in batches, and the lane goes on where its nonces were", async () => {
@@ -106,8 +107,8 @@ describe("a transaction that was final longer ago than the retention", () => {
     for (let many = 0; many < 5; many++) await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
     await store.shortenFeed(KEPT_MS, MANY);
-    expect(await store.removeOld([fence], KEPT_MS, 3)).toEqual({ transactions: 3, more: true });
-    expect(await store.removeOld([fence], KEPT_MS, 3)).toEqual({ transactions: 2, more: false });
+    expect(await store.removeOld([fence], KEPT_MS, 3)).toBe(3);
+    expect(await store.removeOld([fence], KEPT_MS, 3)).toBe(2);
     expect(await store.settledBelow(fence.lane)).toBe(5);
     expect(await allocate(store, fence, [anIntent(fence.lane)])).toMatchObject([{ nonce: 5 }]);
   });
@@ -117,10 +118,19 @@ describe("a transaction that was final longer ago than the retention", () => {
     await anOldTransaction(store, fence);
     const theirs = await anOldTransaction(store, other);
     await letDaysPass(subject.client, OLD_DAYS);
-    expect(await leave({ ...fence, token: fence.token + 1 })).toMatchObject({ transactions: 0 });
-    expect(await leave(fence)).toMatchObject({ transactions: 1 });
+    expect(await leave({ ...fence, token: fence.token + 1 })).toBe(0);
+    expect(await leave(fence)).toBe(1);
     expect(await tablesOf(theirs.txId)).toContain("transaction");
-    expect(await leave(fence, other)).toMatchObject({ transactions: 1 });
+    expect(await leave(fence, other)).toBe(1);
+  });
+
+  it("is asked once more whether it is over by the very statement that removes it", async () => {
+    const fence = await holdLane(store);
+    const open = anIntent(fence.lane);
+    await allocate(store, fence, [open]);
+    const removed = subject.client.query(deleteTransactions.sql, [[open.txId], 1]);
+    await expect(removed).rejects.toThrow("transactions that leave: 0 rows where 1 were planned");
+    expect(await tablesOf(open.txId)).toEqual(["transaction", "payload"]);
   });
 
   it("does not wait long for a lane that is busy, and leaves it as it is", async () => {
@@ -156,7 +166,7 @@ describe("a transaction that was final longer ago than the retention", () => {
     const over = "live = false, state = 'CONFIRMED', sub_state = NULL, outcome = 'CONFIRMED'";
     await subject.client.query(`UPDATE fencepost.transaction SET ${over} WHERE tx_id = $1`, [intent.txId]);
     await letDaysPass(subject.client, OLD_DAYS);
-    expect(await leave(fence)).toMatchObject({ transactions: 1 });
+    expect(await leave(fence)).toBe(1);
     expect(await store.reservation(reservationId)).toBeNull();
     expect(await reserve()).toMatchObject({ fate: { fate: "spent" } });
     await subject.client.query("UPDATE fencepost.lane SET live_tracking = 0 WHERE signer = $1", [fence.lane.signer]);
@@ -206,7 +216,7 @@ describe("the request id of a transaction that is kept no more", () => {
     const fence = await holdLane(store);
     await anOldTransaction(store, fence, { ...anOldIntent(fence.lane, { requestId }), ...wishes });
     await letDaysPass(subject.client, OLD_DAYS);
-    expect(await leave(fence)).toMatchObject({ transactions: 1 });
+    expect(await leave(fence)).toBe(1);
     return fence;
   };
 
@@ -230,7 +240,7 @@ describe("the request id of a transaction that is kept no more", () => {
     await allocate(store, fence, [anIntent(fence.lane)]);
     const other = (await subject.connect()) as PostgresStore;
     await other.shortenFeed(KEPT_MS, MANY);
-    expect(await other.removeOld([fence], KEPT_MS, MANY)).toMatchObject({ transactions: 1 });
+    expect(await other.removeOld([fence], KEPT_MS, MANY)).toBe(1);
     await other.close();
     expect(await fatesOf(fence, anIntent(fence.lane, { requestId: "remembered" }))).toEqual(["spent"]);
   });
@@ -292,7 +302,8 @@ describe("the request id of a transaction that is kept no more", () => {
     await allocate(store, second, [anIntent(second.lane)]);
     const { client } = subject;
     await client.query("BEGIN");
-    const kept = "INSERT INTO fencepost.spent_request VALUES (fencepost.request_digest(1, 'pool payouts', $1), 1, now())";
+    const kept =
+      "INSERT INTO fencepost.spent_request VALUES (fencepost.request_digest(1, 'pool payouts', $1), 1, now())";
     await client.query(kept, [requestId]);
     await client.query("DELETE FROM fencepost.pool_choice WHERE tx_id = $1", [intent.txId]);
     await client.query("DELETE FROM fencepost.transaction WHERE tx_id = $1", [intent.txId]);
@@ -323,8 +334,10 @@ describe("the request id of a transaction that is kept no more", () => {
     const refused = { fate: "refused", event: "refuseReusedRequestId", reason: "a test" } as const;
     await commitOne(store, { kind: "settleIntake", fence, fates: [{ intakeId: row?.intakeId ?? 0, ...refused }] });
     await letDaysPass(subject.client, OLD_DAYS);
-    expect(await leave(fence)).toMatchObject({ transactions: 1 });
+    expect(await leave(fence)).toBe(1);
     expect(await fatesOf(fence, anIntent(fence.lane, { requestId: "mine" }))).toEqual(["duplicate"]);
+    const hash = "fencepost.spent_request WHERE digest = fencepost.request_digest(1, $1, 'mine')";
+    expect(await count(hash, [fence.lane.signer])).toBe(0);
   });
 });
 
@@ -337,9 +350,9 @@ describe("the feed", () => {
     const seqs = items.slice(-4).map(({ seq }) => seq) as [number, number, number, number];
     const age = "UPDATE fencepost.completion SET at = now() - interval '100 days' WHERE seq = ANY ($1)";
     await subject.client.query(age, [[seqs[0], seqs[1], seqs[3]]]);
-    expect(await store.shortenFeed(KEPT_MS, 1)).toMatchObject({ completions: 1, more: true });
+    expect(await store.shortenFeed(KEPT_MS, 1)).toMatchObject({ completions: 1 });
     const shortened = await store.shortenFeed(KEPT_MS, MANY);
-    expect(shortened).toMatchObject({ completions: 1, more: false });
+    expect(shortened).toMatchObject({ completions: 1 });
     expect(Date.now() - (shortened.oldestAt?.getTime() ?? 0)).toBeLessThan(DAY_MS);
     expect(await store.feed(0, MANY)).toMatchObject({
       truncatedThrough: seqs[1],
@@ -354,7 +367,7 @@ describe("the feed", () => {
     await letDaysPass(subject.client, OLD_DAYS);
     await subject.client.query("BEGIN");
     await subject.client.query("SELECT pg_advisory_xact_lock(hashtextextended('fencepost feed shortened', 0))");
-    expect(await store.shortenFeed(KEPT_MS, MANY)).toMatchObject({ completions: 0, more: false });
+    expect(await store.shortenFeed(KEPT_MS, MANY)).toMatchObject({ completions: 0 });
     await subject.client.query("ROLLBACK");
     expect(await store.shortenFeed(KEPT_MS, MANY)).toMatchObject({ completions: 1 });
   });
@@ -379,12 +392,12 @@ describe("programs from before there were hashes", () => {
       await store.registerInstance(instance);
       await knows(instance.instanceId, older);
       expect(await store.closeToOlder()).toEqual({ nodeId: "older", version: "0.9.0" });
-      expect(await leave(fence)).toMatchObject({ transactions: 0 });
+      expect(await leave(fence)).toBe(0);
       await subject.expire(instance.instanceId);
     }
     expect(await store.closeToOlder()).toBeNull();
     const { rows } = await subject.client.query("SELECT works_with FROM fencepost.migration WHERE name LIKE '0030%'");
     expect(rows).toEqual([{ works_with: null }]);
-    expect(await leave(fence)).toMatchObject({ transactions: 1 });
+    expect(await leave(fence)).toBe(1);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Housekeeping } from "../../../src/application/loops/housekeeping.ts";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
+import { Housekeeping } from "../../../src/application/loops/housekeeping.ts";
 import type { Fence, Lane } from "../../../src/domain/lane.ts";
 import { StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import type { RetentionStore } from "../../../src/ports/retention-store.ts";
@@ -31,9 +31,9 @@ function aHousehold({ lanes = [], requestIdAgeMs = null, store = {} }: Wishes = 
     };
   const all: RetentionStore = {
     closeToOlder: async () => null,
-    shortenFeed: async () => ({ completions: 0, more: false, oldestAt: null }),
+    shortenFeed: async () => ({ completions: 0, oldestAt: null }),
     lanesWithOld: async (asked) => asked,
-    removeOld: async () => ({ transactions: 0, more: false }),
+    removeOld: async () => 0,
     forgetRequestIds: async () => 0,
     ...store,
   };
@@ -87,9 +87,9 @@ describe("housekeeping", () => {
     expect(telemetry.of("retention.round")).toHaveLength(2);
   });
 
-  it("goes on batch after batch while they are full, with a pause behind each", async () => {
+  it("goes on batch after batch while something leaves, with a pause behind each", async () => {
     const left = [500, 500, 3];
-    const shortenFeed = async () => ({ completions: left.shift() ?? 0, more: false, oldestAt: new Date(0) });
+    const shortenFeed = async () => ({ completions: left.shift() ?? 0, oldestAt: new Date(0) });
     const { housekeeping, clock, calls, telemetry } = aHousehold({ store: { shortenFeed } });
     housekeeping.look();
     await clock.advance(0);
@@ -117,7 +117,7 @@ describe("housekeeping", () => {
     const asked: (readonly Fence[])[] = [];
     const removeOld: RetentionStore["removeOld"] = async (fences) => {
       asked.push(fences);
-      return { transactions: 0, more: false };
+      return 0;
     };
     const { housekeeping, clock } = aHousehold({ lanes: [fine, unreconciled, held], store: { removeOld } });
     housekeeping.look();
@@ -130,7 +130,7 @@ describe("housekeeping", () => {
     let batches = 0;
     const removeOld: RetentionStore["removeOld"] = async () => {
       if (++batches === 1) throw new StoreUnavailable("locked", { busy: true });
-      return { transactions: 1, more: false };
+      return batches === 2 ? 1 : 0;
     };
     const { housekeeping, clock, telemetry, failures } = aHousehold({ lanes, store: { removeOld } });
     housekeeping.look();
@@ -140,7 +140,11 @@ describe("housekeeping", () => {
   });
 
   it("forgets request ids only where they have an end", async () => {
-    const forgetting = aHousehold({ requestIdAgeMs: HOUR_MS, store: { forgetRequestIds: async () => 2 } });
+    const left = [2];
+    const forgetting = aHousehold({
+      requestIdAgeMs: HOUR_MS,
+      store: { forgetRequestIds: async () => left.shift() ?? 0 },
+    });
     forgetting.housekeeping.look();
     await forgetting.clock.runUntilIdle();
     expect(forgetting.telemetry.of("retention.round")).toMatchObject([{ requestIds: 2 }]);
@@ -163,7 +167,7 @@ describe("housekeeping", () => {
   });
 
   it("ends in the middle of a round where the node does", async () => {
-    const shortenFeed = async () => ({ completions: 500, more: true, oldestAt: null });
+    const shortenFeed = async () => ({ completions: 500, oldestAt: null });
     const { housekeeping, clock, stopping, calls } = aHousehold({ lanes: [anOwnedLane()], store: { shortenFeed } });
     housekeeping.look();
     await clock.advance(30);

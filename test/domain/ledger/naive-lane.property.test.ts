@@ -92,7 +92,10 @@ function standing(ledger: Ledger) {
       ],
     ),
     reservations: [...ledger.reservations.known()].map(([id, { nonce, state }]) => [id, nonce, state]),
-    owners: [...ledger.requests.known()].map(([requestId, owner]) => [requestId, isSpent(owner) ? "spent" : owner.txId]),
+    owners: [...ledger.requests.known()].map(([requestId, owner]) => [
+      requestId,
+      isSpent(owner) ? "spent" : owner.txId,
+    ]),
   };
 }
 

@@ -343,7 +343,7 @@ describe("one clear line for", () => {
     [
       "a retention that takes what is still looked at",
       { env: { FENCEPOST_RETENTION: "30m" } },
-      "FENCEPOST_RETENTION: \"30m\" is too short (at least 1h, or off)",
+      'FENCEPOST_RETENTION: "30m" is too short (at least 1h, or off)',
     ],
     [
       "a time for request ids alone",

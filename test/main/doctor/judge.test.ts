@@ -118,7 +118,11 @@ const WARNINGS: readonly (readonly [string, Partial<Facts>, RegExp])[] = [
   ["CONNECTIONS", withDatabase({ freeConnections: 12 }), /12 of 100/],
   ["POOLER", withDatabase({ pooled: true }), /behind a pooler/],
   ["SCHEMA", withDatabase({ schema: { applied: 20, pending: ["0021_x.sql"], problem: null } }), /1 migration pending/],
-  ["RETENTION", { retention: { ageMs: 90 * 86_400_000, requestIdAgeMs: 7 * 86_400_000 } }, /7 days after that a repeat/],
+  [
+    "RETENTION",
+    { retention: { ageMs: 90 * 86_400_000, requestIdAgeMs: 7 * 86_400_000 } },
+    /7 days after that a repeat/,
+  ],
   ["DATABASE_CLOCK", withDatabase({ clockAheadMs: 5_000 }), /5.0 s behind the database's/],
   ["DATABASE_CLOCK", withDatabase({ clockAheadMs: -3_600_000 }), /3600.0 s ahead of/],
   ["NODE_VERSIONS", withDatabase({ nodes: [{ ...far, version: "1.1.0" }] }), /n-9 runs version 1.1.0, this is 1.2.3/],

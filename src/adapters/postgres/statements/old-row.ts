@@ -14,7 +14,9 @@ export const closeDoor = counted("close-door", "1", "migrations")`
   UPDATE fencepost.migration AS m SET works_with = NULL WHERE m.name = ${MIGRATION}`;
 
 /** Instances that may still write, of programs that do not know them. Who is expired may not, and has to register anew. */
-export const readOlderInstances = statement<{ readonly nodeId: string; readonly version: string }>("read-older-instances")`
+export const readOlderInstances = statement<{ readonly nodeId: string; readonly version: string }>(
+  "read-older-instances",
+)`
   SELECT n.node_id, n.version FROM fencepost.node_instance AS n
   WHERE NOT n.dead AND n.expires_at > clock_timestamp() AND coalesce(n.knows_migration, '') < ${MIGRATION}
   ORDER BY n.node_id LIMIT 1`;
