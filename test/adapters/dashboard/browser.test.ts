@@ -132,6 +132,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await open("#/");
     await page.locator(".trouble button", { hasText: "Raise the fee" }).click();
     const dialog = page.locator("#order-dialog");
+    await shows(page, "#order-dialog .preview", "For at least a tenth more than the 1.2 gwei that stand");
     await dialog.locator("button[type=submit]").click();
     expect(orders(node.asked), "nothing is sent without a reason").toEqual([]);
     await dialog.locator("textarea").fill("the market moved");

@@ -216,6 +216,14 @@ function dataOf(data) {
   );
 }
 
+/** Whose receipt it is, where it is not that of what was asked for. */
+const ENDINGS = {
+  CANCELLED: ", used without effect",
+  EXPIRED: ", used without effect",
+  REPLACED: ", of another payload at this nonce",
+  NONCE_CONSUMED_EXTERNALLY: ", of another program's transaction",
+};
+
 function outcome({ chainId, receipt, lastError, subState }) {
   const failed = lastError === null ? null : ["Last error", h("span", { class: "bad" }, said(lastError))];
   if (receipt === null) return section("Receipt", {}, facts(["Mined", "not yet"], failed));
@@ -228,8 +236,9 @@ function outcome({ chainId, receipt, lastError, subState }) {
         "Status",
         h(
           "span",
-          { class: status === "success" ? "good" : "bad" },
-          subState === "CANCELLED" ? `${status}, used without effect` : status,
+          { class: subState === "NONCE_CONSUMED_EXTERNALLY" ? null : status === "success" ? "good" : "bad" },
+          status,
+          ENDINGS[subState] ?? "",
         ),
       ],
       [
