@@ -126,6 +126,11 @@ function blockTests(start: Start): void {
     expect(await chain.passOn("eth_nonsense", [])).toMatchObject({ kind: "error", code: expect.any(Number) });
   });
 
+  it("shows nothing of a transaction that no block has, and is sure of it", async () => {
+    const { chain } = await start();
+    expect(await chain.outcome({ txHash: NOWHERE, replay: null })).toBeNull();
+  });
+
   it("has no second opinion with a single endpoint", async () => {
     const { chain, accounts } = await start();
     expect(chain.endpoints).toBe(1);

@@ -7,6 +7,7 @@ import { browserPath, launchBrowser } from "../../support/browser.ts";
 import { httpOptions } from "../../support/http-app.ts";
 import { night, STUCK_TX, signerOf } from "../../support/staged/night.ts";
 import { type Asked, Refusal } from "../../support/staged/staged-node.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 import { leave, shows, visit } from "./visit.ts";
 
 if (browserPath === undefined) {
@@ -131,6 +132,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await open("#/");
     await page.locator(".trouble button", { hasText: "Raise the fee" }).click();
     const dialog = page.locator("#order-dialog");
+    await shows(page, "#order-dialog .preview", "For at least a tenth more than the 1.2 gwei that stand");
     await dialog.locator("button[type=submit]").click();
     expect(orders(node.asked), "nothing is sent without a reason").toEqual([]);
     await dialog.locator("textarea").fill("the market moved");
@@ -249,6 +251,14 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(await link.getAttribute("href")).toMatch(/^https:\/\/explorer\.example\.net\/tx\/0x/);
     expect(await link.getAttribute("rel")).toBe("noreferrer");
     expect(complaints).toEqual([]);
+  });
+
+  it("has a transaction explained when it is opened or changes, not at every look: an explanation asks the chain", async () => {
+    const { node, open } = await visit(browser, { now: () => new Date(0) });
+    await open(`#/tx/${STUCK_TX}`);
+    const read = (path: string) => node.asked.filter((asked) => asked.path === path).length;
+    await waitUntil(async () => read(`/tx/${STUCK_TX}`) >= 3, "it is looked at again");
+    expect(read(`/tx/${STUCK_TX}/explain`)).toBe(1);
   });
 
   it("does not show a nonce that was used up on purpose as a failure", async () => {

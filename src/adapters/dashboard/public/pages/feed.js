@@ -40,7 +40,7 @@ export const feedPage = {
         : table(
             "Completions",
             [
-              ["Number", "right"],
+              ["Number", "right mid"],
               ["Outcome"],
               ["Transaction", "grow"],
               ["Nonce", "right mid"],
@@ -58,7 +58,7 @@ function row(completion) {
   return h(
     "tr",
     { key: seq, class: "completion" },
-    cell("right mono seq", countOf(seq)),
+    cell("right mono seq mid", countOf(seq)),
     cell("state-cell", stateOf(completion), settled ? null : h("span", { class: "tag" }, "not settled")),
     cell("grow", transactionLink(completion)),
     cell("right mono mid", nonce === null ? quiet("none") : countOf(nonce)),

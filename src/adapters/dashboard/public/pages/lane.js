@@ -3,7 +3,7 @@ import { h } from "../dom.js";
 import { countOf, etherOf, shortHex, wordsOf } from "../formats.js";
 import { ordersForLane, wordOf } from "../parts/actions.js";
 import { attemptsTable, marketNow } from "../parts/attempts.js";
-import { explanation } from "../parts/explanation.js";
+import { explainedOf, explanation } from "../parts/explanation.js";
 import { orderButton } from "../parts/order-dialog.js";
 import { ruler, windowOf } from "../parts/ruler.js";
 import { transactionTable } from "../parts/transaction-rows.js";
@@ -46,7 +46,7 @@ export const lanePage = {
       callApi(`/signers/${signer}/nonces`, { query: { chainId, from: shown.from, to: shown.to }, signal }),
       callApi("/tx", { query: { signer, chainId, limit: NEWEST }, signal }),
       head === undefined ? null : callApi(`/tx/${head}`, { query: { include: "history" }, signal }),
-      head === undefined ? null : callApi(`/tx/${head}/explain`, { signal }),
+      head === undefined ? null : explainedOf(head, [lane.headOfLine.state, lane.holes, lane.suspended], signal),
     ]);
     return { lane, nonces, newest: newest.items, first, explained };
   },

@@ -15,7 +15,7 @@ import {
 import { ordersFor, ordersOf, wordOf } from "../parts/actions.js";
 import { attemptsTable, marketNow } from "../parts/attempts.js";
 import { decodedCall } from "../parts/calls.js";
-import { explanation } from "../parts/explanation.js";
+import { explainedOf, explanation } from "../parts/explanation.js";
 import { onChain } from "../parts/on-chain.js";
 import { orderButton } from "../parts/order-dialog.js";
 import {
@@ -46,11 +46,9 @@ export const transactionPage = {
 
   async load({ route, signal }) {
     const path = `/tx/${encodeURIComponent(route.parts[1])}`;
-    const [transaction, explained] = await Promise.all([
-      callApi(path, { query: { include: "history" }, signal }),
-      callApi(`${path}/explain`, { signal }),
-    ]);
-    return { transaction, explained };
+    const transaction = await callApi(path, { query: { include: "history" }, signal });
+    const { txId, updatedAt, lastSubmittedAt } = transaction;
+    return { transaction, explained: await explainedOf(txId, [updatedAt, lastSubmittedAt], signal) };
   },
 
   /** What moves is looked at again by itself; what is over, when somebody asks. */
@@ -218,6 +216,14 @@ function dataOf(data) {
   );
 }
 
+/** Whose receipt it is, where it is not that of what was asked for. */
+const ENDINGS = {
+  CANCELLED: ", used without effect",
+  EXPIRED: ", used without effect",
+  REPLACED: ", of another payload at this nonce",
+  NONCE_CONSUMED_EXTERNALLY: ", of another program's transaction",
+};
+
 function outcome({ chainId, receipt, lastError, subState }) {
   const failed = lastError === null ? null : ["Last error", h("span", { class: "bad" }, said(lastError))];
   if (receipt === null) return section("Receipt", {}, facts(["Mined", "not yet"], failed));
@@ -230,8 +236,9 @@ function outcome({ chainId, receipt, lastError, subState }) {
         "Status",
         h(
           "span",
-          { class: status === "success" ? "good" : "bad" },
-          subState === "CANCELLED" ? `${status}, used without effect` : status,
+          { class: subState === "NONCE_CONSUMED_EXTERNALLY" ? null : status === "success" ? "good" : "bad" },
+          status,
+          ENDINGS[subState] ?? "",
         ),
       ],
       [

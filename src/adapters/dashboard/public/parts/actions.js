@@ -139,6 +139,8 @@ export function previewOf(order, { transaction = null, baseFee = null } = {}) {
       return nonce === null
         ? "Nothing: it has no nonce yet."
         : `0 ether from ${signer} to itself at nonce ${nonce}. ${price}${market}`;
+    case "placeholder":
+      return `0 ether from ${signer} to itself at nonce ${order.body.nonce ?? "that is empty"}. At the market's price.${market}`;
     case "replace":
       return `The payload below at nonce ${nonce}. ${price}${market}`;
     default:

@@ -1,10 +1,31 @@
+import { callApi } from "../api.js";
 import { h } from "../dom.js";
 import { wordsOf } from "../formats.js";
 import { toTransaction } from "../routes.js";
 import { progressOf } from "../stages.js";
+import { world } from "../world.js";
 import { ordersOf } from "./actions.js";
 import { orderButton } from "./order-dialog.js";
 import { age, said } from "./words.js";
+
+/** An explanation asks the chain. It is asked for again where something changed, and else this seldom. */
+const EXPLAINED_FOR_MS = 15_000;
+let last = null;
+
+/** `state`: what it depends on, as far as the page sees it; what needs attention anywhere does, too. */
+export async function explainedOf(txId, state, signal) {
+  const key = JSON.stringify([txId, state]);
+  const revision = world.attention?.revision;
+  // Nothing changed by the page's being told for the first time.
+  const isSame = last?.key === key && (last.revision ?? revision) === (revision ?? last.revision);
+  if (isSame && Date.now() - last.atMs < EXPLAINED_FOR_MS) {
+    last.revision ??= revision;
+    return last.explained;
+  }
+  const explained = await callApi(`/tx/${encodeURIComponent(txId)}/explain`, { signal });
+  last = { key, revision, atMs: Date.now(), explained };
+  return explained;
+}
 
 /** Why it is not over yet: one sentence, its reasons, and what helps as buttons. */
 export function explanation(explained, transaction, { baseFee, refresh }) {

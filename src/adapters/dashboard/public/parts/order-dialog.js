@@ -2,6 +2,7 @@
 import { callApi, randomId } from "../api.js";
 import { byId, draw, h } from "../dom.js";
 import { GWEI_DIGITS, weiOf } from "../formats.js";
+import { chainOf } from "../world.js";
 import { meaningOf, previewOf } from "./actions.js";
 
 const AMOUNT = "[0-9]+([.][0-9]{1,18})?";
@@ -16,6 +17,17 @@ export function openOrder(order, about, onDone) {
   open = { order, about, onDone, key: `dashboard-${randomId()}`, said: {}, problem: null, isBusy: false };
   show();
   byId("order-dialog").showModal();
+  if (about.transaction === undefined) void readUp(open);
+}
+
+/** Of a transaction that is not on the page: what stands at its nonce, so that what goes to the chain can be told before. */
+async function readUp(mine) {
+  const [, txId] = /^\/api\/v1\/tx\/([^/]+)\//.exec(mine.order.path) ?? [];
+  if (txId === undefined) return;
+  const transaction = await callApi(`/tx/${txId}`).catch(() => null);
+  if (transaction === null || open !== mine) return;
+  mine.about = { transaction, baseFee: chainOf(transaction.chainId)?.baseFee ?? null };
+  show();
 }
 
 export function orderButton(order, about, onDone) {

@@ -1,0 +1,156 @@
+/**
+ * Years of work in a real database, ten thousand lanes and a million transactions, and a real node that serves the page of it to a
+ * browser: no page is slow, no answer takes long, and nobody who looks makes the node ask its chain anything.
+ */
+import { type Stack, startFencepost } from "fencepost/testing";
+import { Client } from "pg";
+import type { Browser, CDPSession, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { launchBrowser } from "../../support/browser.ts";
+import { BUSY_CHAIN, fillTables, signerAt } from "../../support/large-tables.ts";
+
+const LANES = 10_000;
+/** With the window of 64 that every lane has in flight. */
+const SIZE = { final: 350_000, waiting: 10_000, lanes: LANES };
+const ROWS = 1_000_000;
+const MOST_MS = 200;
+const LOOKS = 7;
+const MINUTES = 60_000;
+
+const STUCK = signerAt(0);
+const LANE = `#/lanes/${BUSY_CHAIN}/${STUCK}`;
+const PAGES = [
+  "#/",
+  "#/tx",
+  "#/tx?state=STUCK",
+  "#/lanes",
+  "#/lanes?needs=attention",
+  "#/feed",
+  "#/cluster",
+  "#/policies",
+];
+
+/** What each page asks, and what a person types or turns to. */
+const ASKED = [
+  "/attention",
+  "/overview",
+  "/tx?limit=50",
+  "/tx?state=STUCK&limit=50",
+  "/tx?state=FAILED_FINAL&limit=50",
+  `/tx?signer=${STUCK}&chainId=${BUSY_CHAIN}&limit=10`,
+  "/signers?limit=100",
+  "/signers?needs=attention&limit=100",
+  `/signers/${STUCK}`,
+  `/signers/${STUCK}/nonces?chainId=${BUSY_CHAIN}&from=2000000&to=2001999`,
+  "/search?q=0x00000000000000000000000000000000000003",
+  "/tx/completions?after=340000&limit=100",
+  "/nodes",
+  "/cluster/history?limit=50",
+];
+
+/** Whatever happens, a node follows the head of its chain. */
+const FOLLOWING = /eth_(blockNumber|getBlockByNumber|getBlockByHash|chainId)"/;
+
+describe("with ten thousand lanes and a million transactions", () => {
+  let stack: Stack;
+  let browser: Browser;
+  let page: Page;
+  let session: CDPSession;
+
+  beforeAll(async () => {
+    const settings = { FENCEPOST_RECONCILIATION_INTERVAL: "off", FENCEPOST_POLL_INTERVAL: "1s" };
+    [browser, stack] = await Promise.all([
+      launchBrowser(),
+      startFencepost({ signers: 2, chainId: BUSY_CHAIN, databaseUrl: inject("postgres").adminUrl, settings }),
+    ]);
+    const client = new Client({ connectionString: stack.databaseUrl });
+    await client.connect();
+    try {
+      await fillTables(client, SIZE);
+      await client.query(
+        `INSERT INTO fencepost.completion (seq, epoch, tx_id, chain_id, signer, nonce, state, settled, at)
+         SELECT row_number() OVER (ORDER BY t.tx_id), 1, t.tx_id, t.chain_id, t.signer, t.nonce, t.outcome, true, now()
+         FROM fencepost.transaction AS t WHERE t.outcome IS NOT NULL`,
+      );
+      await client.query("VACUUM (ANALYZE) fencepost.completion");
+      const { rows } = await client.query<{ count: string }>("SELECT count(*) FROM fencepost.transaction");
+      expect(Number(rows[0]?.count)).toBeGreaterThanOrEqual(ROWS);
+    } finally {
+      await client.end();
+    }
+    page = await browser.newPage({ viewport: { width: 1280, height: 860 } });
+    session = await page.context().newCDPSession(page);
+    // The thread's own time, which a busy machine does not change; painting is the browser's business.
+    await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  }, 10 * MINUTES);
+
+  afterAll(async () => {
+    await browser?.close();
+    await stack?.stop();
+  }, MINUTES);
+
+  const spentMs = async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    const ours = metrics.filter(({ name }) => /^(Script|Layout|RecalcStyle)Duration$/.test(name));
+    return 1_000 * ours.reduce((sum, { value }) => sum + value, 0);
+  };
+
+  const open = async (place: string) => {
+    await page.goto(`${stack.url}/${place}`);
+    await page.locator(`main[data-path="${place.slice(1).split("?")[0]}"][aria-busy=false]`).waitFor();
+  };
+
+  /** Of the node: how many questions were put to its chain, without those that follow the head. */
+  const asked = async () => {
+    const metrics = await (await fetch(`${stack.url}/metrics`)).text();
+    const lines = metrics.split("\n").filter((line) => line.startsWith("fencepost_rpc_requests_total"));
+    expect(lines.length, "the node says what it asks").toBeGreaterThan(0);
+    const others = lines.filter((line) => !FOLLOWING.test(line));
+    return others.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+  };
+
+  it.each(ASKED)("answers %s within 200 ms", async (path) => {
+    const took: number[] = [];
+    for (let look = 0; look < LOOKS; look++) {
+      const began = performance.now();
+      const answer = await fetch(`${stack.url}/api/v1${path}`);
+      expect(answer.status, await answer.text()).toBe(200);
+      took.push(performance.now() - began);
+    }
+    // The median: the others are the machine's.
+    expect(took.sort((a, b) => a - b)[Math.floor(LOOKS / 2)]).toBeLessThan(MOST_MS);
+  });
+
+  it("takes less than 200 ms of the browser's thread for each page, and asks the chain nothing", async () => {
+    await open("#/");
+    const before = await asked();
+    for (const place of PAGES) {
+      const spentBefore = await spentMs();
+      await open(place);
+      expect((await spentMs()) - spentBefore, place).toBeLessThan(MOST_MS);
+    }
+    expect(await asked()).toBe(before);
+  });
+
+  it("asks the chain about a lane that somebody opens, once, however it is looked at then", async () => {
+    await open("#/");
+    const before = await asked();
+    const spentBefore = await spentMs();
+    await open(LANE);
+    expect((await spentMs()) - spentBefore).toBeLessThan(MOST_MS);
+    const opened = await asked();
+    // Its counts and balance, and what explains its head.
+    expect(opened - before).toBeLessThanOrEqual(6);
+    await page.locator(".strip").focus();
+    for (const key of ["-", "ArrowRight", "+"]) await page.keyboard.press(key);
+    await open("#/");
+    await open(LANE);
+    expect(await asked()).toBe(opened);
+  });
+
+  it("shows the one lane that is stuck first, and the way to it", async () => {
+    await open("#/");
+    await page.locator(".trouble").first().locator(`a[title="${STUCK}"]`).click();
+    await page.locator(".strip .nonce.stuck").first().waitFor();
+  });
+});
