@@ -31,6 +31,17 @@ async function held(entry: WorldNode, overrides: Parameters<typeof transfer>[0] 
   return txId;
 }
 
+/** From now on. */
+function countSignatures({ signer }: WorldNode): () => number {
+  const sign = signer.sign.bind(signer);
+  let signatures = 0;
+  signer.sign = (address, unsigned) => {
+    signatures += unsigned.length;
+    return sign(address, unsigned);
+  };
+  return () => signatures;
+}
+
 describe("a transaction that was sent and is held back", () => {
   it("is not sent again, repriced or called stuck, and goes on once it is resumed", async () => {
     const settings = { stuckAfterMs: 120_000, alertHeadAgeMs: 60_000, alertOldestAgeMs: 60_000 };
@@ -110,14 +121,25 @@ describe("a transaction that was sent and is held back", () => {
     world.holdBlocks();
     await held(entry, { validUntil: within(5_000) });
     const term = world.tokenOf(SIGNER);
-    let signatures = 0;
-    const sign = entry.signer.sign.bind(entry.signer);
-    entry.signer.sign = (signer, unsigned) => {
-      signatures += unsigned.length;
-      return sign(signer, unsigned);
-    };
+    const signatures = countSignatures(entry);
     await world.clock.advance(120_000);
-    expect({ signatures, term: world.tokenOf(SIGNER) }).toEqual({ signatures: 0, term });
+    expect({ signatures: signatures(), term: world.tokenOf(SIGNER) }).toEqual({ signatures: 0, term });
+  });
+
+  it("after its time was seen to be over, and before it could be cancelled, is asked of no signer", async () => {
+    const entry = await start();
+    world.holdBlocks();
+    const txId = await ops.sent(entry, { validUntil: within(5_000) });
+    await ops.lane(entry, "suspend");
+    // Nothing is sent for a suspended lane: its cancel is due, and waits.
+    await world.clock.advance(30_000);
+    await ops.act(entry, "suspend", { txId });
+    const signatures = countSignatures(entry);
+    await ops.lane(entry, "resume");
+    await world.clock.advance(20_000);
+    expect({ signatures: signatures(), kinds: ops.kinds(txId) }).toEqual({ signatures: 0, kinds: ["initial"] });
+    await ops.act(entry, "resume", { txId });
+    await world.until(() => ops.row(txId).expiredAt !== null);
   });
 
   it("does what an operator orders, once", async () => {

@@ -3,6 +3,7 @@ import { createCodec } from "../../src/adapters/evm/codec.ts";
 import { normalise } from "../../src/application/requests/normalise.ts";
 import type { Failpoint } from "../../src/ports/failpoints.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
+import { deferred } from "../support/deferred.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { OperatedWorld } from "../support/operations.ts";
 import { forSigner } from "../support/policies.ts";
@@ -357,6 +358,51 @@ describe("a transaction that is over after it was sent", () => {
     world.releaseBlocks();
     await ops.settled(txId);
     expect(ops.outcome(txId)).toBe("CONFIRMED/REPLACED");
+  });
+
+  it("is not cancelled a second time by an answer about its time from before, once an operator has replaced the cancel", async () => {
+    const entry = await start();
+    world.holdBlocks();
+    const txId = await ops.sent(entry, { validUntil: within(5_000) });
+    // Its first cancel waits for the chain until the database is asked again, which answers as of now, and late.
+    const back = entry.faults.inject({ kind: "unavailable" });
+    const late = deferred<void>();
+    const { loadExpiring } = entry.store;
+    let asked = 0;
+    entry.store.loadExpiring = async (...args) => {
+      const rows = await loadExpiring.apply(entry.store, args);
+      if (++asked === 2) await late.promise;
+      return rows;
+    };
+    try {
+      await world.until(() => asked === 2);
+      back();
+      await world.until(() => ops.kinds(txId).includes("cancel"));
+      await ops.act(entry, "replace", { txId, request: { payload: { to: TO, value: "2", gas: 21_000 } } });
+    } finally {
+      late.resolve();
+    }
+    await world.clock.advance(30_000);
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel", "replace"]);
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("CONFIRMED/REPLACED");
+  });
+
+  it("is cancelled where a reorg deeper than finality takes it back after its time, when nobody asks any more", async () => {
+    const entry = await start({ settings: { confirmations: 20 } });
+    const txId = await ops.create(entry, { validUntil: within(5_000) });
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("CONFIRMED");
+    world.holdBlocks();
+    const depth = world.chain.head.number - (ops.row(txId).receipt?.blockNumber ?? 0) + 1;
+    world.chain.reorg(depth, { drop: "all", keepInPool: false });
+    await world.until(() => ops.row(txId).state === "TRACKING");
+    await world.until(() => ops.kinds(txId).length > 1, 90_000);
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("FAILED_FINAL/EXPIRED");
   });
 
   it("is not cancelled beyond a policy or a ceiling, and that is said once", async () => {

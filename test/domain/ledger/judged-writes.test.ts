@@ -1,0 +1,104 @@
+/** What a single write may do, and what it counts, where the stories of the properties next door do not go. */
+import { describe, expect, it } from "vitest";
+import { apply, type Ledger, type LedgerWrite, newLedger, nothingUsed } from "../../../src/domain/ledger/index.ts";
+import type { Policies } from "../../../src/domain/policy/policy.ts";
+import { AT, anAttempt, anIntent, type IntentWishes, step } from "../../support/lane-samples.ts";
+import { forSigner, policiesOf } from "../../support/policies.ts";
+import { FENCE, LANE } from "./story.ts";
+
+const NOW = new Date(Date.UTC(2026, 10, 17));
+const LATER = new Date(NOW.getTime() + 60_000);
+
+const empty = (policies?: Policies): Ledger =>
+  policies === undefined ? newLedger(LANE) : { ...newLedger(LANE), guard: nothingUsed(policies, "all") };
+
+function written(ledger: Ledger, write: object, at = NOW) {
+  const done = apply(ledger, { fence: FENCE, ...write } as LedgerWrite, at);
+  return { ...done, outcome: done.outcome as unknown as Readonly<Record<string, unknown>> };
+}
+
+function created(ledger: Ledger, wishes: IntentWishes & { readonly exactNonce?: number } = {}) {
+  const { exactNonce, ...rest } = wishes;
+  const intent = { ...anIntent(LANE, rest), ...(exactNonce === undefined ? {} : { exactNonce }) };
+  const done = written(ledger, { kind: "allocate", floor: 0, items: [{ intent }] });
+  return { ledger: done.ledger, txId: intent.txId, fate: (done.outcome.items as readonly object[])[0] };
+}
+
+describe("what gives its nonce up unsigned", () => {
+  it.each([
+    ["giveUp", "REJECTED"],
+    ["expire", "EXPIRED"],
+  ] as const)("by %s gives back all that it was charged: the next one has the limit to itself", (event, subState) => {
+    const start = empty(forSigner(LANE.signer, { maxCost: { perHour: "100" } }));
+    const wishes = { payload: { value: 0n }, gasCost: 60n };
+    const first = created(start, { ...wishes, validUntil: LATER });
+    expect(first.fate).toMatchObject({ fate: "created" });
+    expect(created(first.ledger, wishes).fate).toMatchObject({ fate: "forbidden" });
+    const items = [step(first.txId, AT.allocated, event, { subState })];
+    const gone = written(first.ledger, { kind: "transition", items }, LATER);
+    expect(gone.outcome.items).toEqual(["applied"]);
+    expect(created(gone.ledger, wishes).fate).toMatchObject({ fate: "created" });
+  });
+});
+
+describe("a transaction that would wait for approval", () => {
+  const policies = forSigner(LANE.signer, { requireApproval: { aboveValue: "5" } });
+
+  it("does not, where its nonce is named: it would be another by then", () => {
+    expect(created(empty(policies), { payload: { value: 6n } }).fate).toMatchObject({ fate: "awaiting" });
+    const named = created(empty(policies), { payload: { value: 6n }, exactNonce: 0 });
+    expect(named.fate).toMatchObject({ fate: "forbidden", rule: "signer.requireApproval" });
+    expect(created(named.ledger, { payload: { value: 5n }, exactNonce: 0 }).fate).toMatchObject({ fate: "created" });
+  });
+});
+
+describe("bytes for a nonce that their caller names", () => {
+  const reserve = { kind: "reserve", floor: 0, reservationId: "kept", requestId: null, ttlMs: 60_000, most: 16 };
+  const reserved = written(empty(), { ...reserve, owner: "shop" }).ledger;
+  const bind = (owner: string | null, nonce: number) => {
+    const intent = anIntent(LANE, { owner });
+    return written(reserved, { kind: "bind", nonce, intent, attempt: anAttempt(), reason: "r", chosen: { floor: 0 } });
+  };
+
+  it("take a reserved one for the key that reserved it, and for no other", () => {
+    expect(bind("thief", 0).outcome).toMatchObject({ fate: "conflict", next: 1 });
+    expect(bind(null, 0).outcome).toMatchObject({ fate: "conflict" });
+    const own = bind("shop", 0);
+    expect(own.outcome).toMatchObject({ fate: "settled" });
+    expect(own.ledger.reservations.get("kept")).toMatchObject({ state: "SUBMITTED" });
+  });
+
+  it("take the next one, none above it, and none below", () => {
+    expect(bind("thief", 1).outcome).toMatchObject({ fate: "settled" });
+    expect(bind("thief", 2).outcome).toMatchObject({ fate: "conflict", next: 1 });
+  });
+});
+
+describe("what is bound to a nonce at once", () => {
+  const keyed = policiesOf({ keys: { shop: { maxCost: { perHour: "100" }, to: [`0x${"c".repeat(40)}`] } } });
+  const reserve = { kind: "reserve", floor: 0, reservationId: "kept", requestId: null, ttlMs: 0, most: 16 };
+  const expired = [reserve, { kind: "expire" }].reduce(
+    (ledger, write) => written(ledger, { ...write, owner: "shop" }).ledger,
+    empty(keyed),
+  );
+  const bind = (kind: "placeholder" | "initial" | "external", gasCost: bigint) => {
+    const intent = anIntent(LANE, { owner: "shop", payload: { value: 0n }, gasCost });
+    const reservation = { reservationId: "kept", becomes: "EXPIRED" };
+    const attempt = anAttempt(1, { kind, fees: { type: "legacy", gasPrice: 0n } });
+    return written(expired, { kind: "bind", nonce: 0, intent, attempt, reason: "r", reservation });
+  };
+
+  it("is judged by all rules where it is a caller's payload, by its cost where only its hash is known", () => {
+    expect(bind("initial", 1n).outcome).toMatchObject({ fate: "forbidden", forbidden: { rule: "key.to" } });
+    expect(bind("external", 1n).outcome).toMatchObject({ fate: "settled" });
+    expect(bind("external", 101n).outcome).toMatchObject({ fate: "forbidden", forbidden: { rule: "key.maxCost.perHour" } });
+  });
+
+  it("is charged past the limits of its key where it is a placeholder, and says so to the store", () => {
+    const { changes, outcome } = bind("placeholder", 101n);
+    expect(outcome).toMatchObject({ fate: "settled" });
+    const charged = changes.filter(({ kind }) => kind === "charged");
+    expect(charged).toMatchObject([{ owner: "shop", pastKeyLimits: true, charge: { cost: 101n } }]);
+    expect(bind("external", 1n).changes.filter((change) => "pastKeyLimits" in change)).toEqual([]);
+  });
+});
