@@ -19,6 +19,7 @@ const compose = docker === undefined ? null : await run(docker, "compose", "vers
 
 const CHECKED_BY = {
   helm: { path: find("helm"), what: "the chart" },
+  "kubectl-validate": { path: find("kubectl-validate"), what: "what the chart renders" },
   "systemd-analyze": { path: find("systemd-analyze"), what: "the unit" },
   hadolint: { path: find("hadolint"), what: "the Dockerfile" },
   "docker compose": { path: compose === null ? undefined : docker, what: "compose.yml" },
@@ -84,6 +85,25 @@ describe("helm", () => {
     ]);
     const env = all.find(({ kind }) => kind === "Deployment")?.spec.template.spec.containers[0]?.env;
     expect(env).toContainEqual({ name: "FENCEPOST_ADVERTISE_URL", value: "http://$(POD_IP):3100" });
+  });
+
+  it("renders what Kubernetes takes, as it comes and with everything on", async ({ skip }) => {
+    const validate = CHECKED_BY["kubectl-validate"].path;
+    skip(helm === undefined || validate === undefined, helm === undefined ? NONE : without("kubectl-validate"));
+    const on = ["adminPort=3100", "networkPolicy.enabled=true", "configFile=x", "serviceAccount.create=true"];
+    const other = ["preStopSeconds=0", "podDisruptionBudget.enabled=false", "service.type=LoadBalancer", "replicas=1"];
+    const directory = await makeTemporaryDirectory();
+    try {
+      for (const [index, values] of [[], on, other].entries()) {
+        const path = join(directory.path, `${index}.yaml`);
+        const set = values.length === 0 ? [] : ["--set", values.join(",")];
+        await writeFile(path, await run(helm, "template", "relay", CHART, "--kube-version", "1.30.0", ...set));
+      }
+      // The kinds of the Prometheus Operator are not Kubernetes' own, and stay out. The version: the newest whose schemas it carries.
+      await run(validate, "--version", "1.30", directory.path);
+    } finally {
+      await directory.remove();
+    }
   });
 
   it.for([

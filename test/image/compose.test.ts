@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { createClient } from "../../src/client/index.ts";
 import { readText } from "../architecture/tree.ts";
 import { ComposeStack } from "../support/compose-stack.ts";
-import { copyTrackedFiles, docker, missingFor, tryDocker } from "../support/docker.ts";
+import { baseImages, copyTrackedFiles, docker, missingFor, tryDocker } from "../support/docker.ts";
 import { type Dashboard, Grafana, readDashboard } from "../support/grafana-api.ts";
 import { askPrometheus, queryPrometheus } from "../support/prometheus-api.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../support/temporary-directory.ts";
@@ -18,10 +18,6 @@ const { services } = parse(readText("deploy/compose.yml"), { merge: true }) as {
   readonly services: Readonly<Record<string, { readonly image: string }>>;
 };
 const image = (service: string) => services[service]?.image ?? "";
-const bases = [...readText("deploy/Dockerfile").matchAll(/^FROM (\S+)/gm)].map(([, name = ""]) =>
-  name.replace(/\$\{NODE_MAJOR\}/, "22"),
-);
-
 /** Panels with a query that answers nothing while all is well: a counter is born with what it counts. */
 const QUIET = new Set([
   ...["Alerts that fire", "Alerts that nodes raised in the last hour", "Refused", "Submissions"],
@@ -31,7 +27,7 @@ const QUIET = new Set([
 /** Why a service is left out, or everything. */
 async function missingHere(): Promise<string | null> {
   if ((await tryDocker("compose", "version")).code !== 0) return "no docker compose is installed";
-  return missingFor([...bases, ...["postgres", "prometheus", "chain"].map(image)]);
+  return missingFor([...baseImages(), ...["postgres", "prometheus", "chain"].map(image)]);
 }
 const missing = await missingHere();
 const withoutGrafana = missing ?? (await missingFor([image("grafana")]));

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, vi } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { freePort } from "../../src/main/dev/embedded/loopback-port.ts";
-import { readText } from "../architecture/tree.ts";
-import { copyTrackedFiles, docker, missingFor, tryDocker } from "../support/docker.ts";
+import { baseImages, copyTrackedFiles, docker, missingFor, tryDocker } from "../support/docker.ts";
 import { it, KEYS, QUICK } from "../support/integration.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../support/temporary-directory.ts";
@@ -16,9 +15,7 @@ vi.setConfig({ testTimeout: 300_000, hookTimeout: 900_000 });
 
 const TAG = `fencepost:test-${process.pid}`;
 const SECRET = "a-secret-of-the-image-test";
-const DOCKERFILE = readText("deploy/Dockerfile");
-const MAJOR = /^ARG NODE_MAJOR=(\d+)$/m.exec(DOCKERFILE)?.[1] ?? "";
-const BASES = [...DOCKERFILE.matchAll(/^FROM (\S+)/gm)].map(([, name = ""]) => name.replace(/\$\{NODE_MAJOR\}/, MAJOR));
+const BASES = baseImages();
 const missing = await missingFor(BASES);
 if (missing !== null)
   process.stderr.write(`\n!! ${missing}: deploy/Dockerfile was NOT built, and no image was run.\n\n`);
@@ -111,7 +108,7 @@ describe("the image", () => {
     );
     expect(stdout + stderr).toContain("no warnings found");
     const sizes = await Promise.all(
-      [TAG, BASES.at(-1) ?? ""].map((name) => docker("image", "inspect", "--format={{.Size}}", name)),
+      [TAG, BASES[1]].map((name) => docker("image", "inspect", "--format={{.Size}}", name)),
     );
     const [whole = Number.NaN, base = Number.NaN] = sizes.map(Number);
     process.stderr.write(

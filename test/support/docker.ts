@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { cp, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { ROOT } from "../architecture/tree.ts";
+import { ROOT, readText } from "../architecture/tree.ts";
 
 const execute = promisify(execFile);
 const ROOMY = { maxBuffer: 64 * 1024 * 1024 };
@@ -30,6 +30,16 @@ export async function tryDocker(...argv: readonly string[]): Promise<Ran> {
       stderr: stderr || message,
     }),
   );
+}
+
+/** What deploy/Dockerfile stands on: what builds, and what runs. */
+export function baseImages(): readonly [string, string] {
+  const dockerfile = readText("deploy/Dockerfile");
+  const major = /^ARG NODE_MAJOR=(\d+)$/m.exec(dockerfile)?.[1] ?? "";
+  const [build = "", run = ""] = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, name = ""]) =>
+    name.replace(/\$\{NODE_MAJOR\}/, major),
+  );
+  return [build, run];
 }
 
 /** Why nothing can be tried with these images here; null: they are there, or were fetched. */

@@ -108,8 +108,12 @@ describe("a real Grafana", () => {
     for (const name of ["dashboards", "data", "provisioning/dashboards"])
       mkdirSync(join(place, name), { recursive: true });
     cpSync(resolve(DASHBOARD), join(place, "dashboards/fencepost.json"));
-    const provider = `apiVersion: 1\nproviders: [{ name: f, type: file, options: { path: ${join(place, "dashboards")} } }]\n`;
-    writeFileSync(join(place, "provisioning/dashboards/f.yml"), provider);
+    const provider = readFileSync("deploy/grafana/provisioning/dashboards/fencepost.yml", "utf8");
+    expect(provider).toContain("/var/lib/grafana/dashboards");
+    writeFileSync(
+      join(place, "provisioning/dashboards/f.yml"),
+      provider.replace("/var/lib/grafana/dashboards", join(place, "dashboards")),
+    );
     const port = await freePort();
     const settings = { "server.http_port": port, "server.http_addr": "127.0.0.1", "auth.anonymous.enabled": true };
     const paths = { "paths.data": join(place, "data"), "paths.provisioning": join(place, "provisioning") };
