@@ -3,8 +3,10 @@ import { invalid } from "../../domain/errors.ts";
 import type { Address } from "../../domain/lane.ts";
 import { isQueueShare } from "../../domain/principal.ts";
 import type { ForwardedCreate } from "../../ports/peers.ts";
-import { asObject, UUID } from "./fields.ts";
+import { asObject } from "./fields.ts";
 
+/** As nodes make ids: what comes in another form is not another node's word. */
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** As lanes are named inside: normalised. */
 const ADDRESS = /^0x[0-9a-f]{40}$/;
 

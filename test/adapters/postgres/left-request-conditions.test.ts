@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   answerRequest,
   beginRequests,
-  hasLeftRequests,
   leaveRequest,
   putBackRequest,
   readLeftRequests,
@@ -49,7 +48,6 @@ const SUBJECTS = [
   { statement: putBackRequest, values: [ASKED, OWNER] },
   { statement: withdrawRequest, values: [ASKED] },
   { statement: readLeftRequests, values: [[ASKED]] },
-  { statement: hasLeftRequests, values: [] },
   { statement: leaveRequest, values: [TWIN, 1, SIGNER, "act", "{}", null, false, 1_000] },
 ];
 
