@@ -3,9 +3,10 @@ import { invalid } from "../../domain/errors.ts";
 import type { Address } from "../../domain/lane.ts";
 import { isQueueShare } from "../../domain/principal.ts";
 import type { ForwardedCreate } from "../../ports/peers.ts";
-import { asObject, UUID } from "./fields.ts";
+import { asObject } from "./fields.ts";
 
-/** As lanes are named inside: normalised. */
+/** As transactions and lanes are named inside: normalised. */
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const ADDRESS = /^0x[0-9a-f]{40}$/;
 
 /** One create as another node tells of it. What its caller asked for is judged later, like any other's. */
