@@ -5,9 +5,8 @@ import { isQueueShare } from "../../domain/principal.ts";
 import type { ForwardedCreate } from "../../ports/peers.ts";
 import { asObject } from "./fields.ts";
 
-/** As nodes make ids: what comes in another form is not another node's word. */
+/** As transactions and lanes are named inside: normalised. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** As lanes are named inside: normalised. */
 const ADDRESS = /^0x[0-9a-f]{40}$/;
 
 /** One create as another node tells of it. What its caller asked for is judged later, like any other's. */

@@ -63,6 +63,7 @@ describe("creates that were left for a lane's owner", () => {
   it.each([
     ["no list", { creates: "all" }],
     ["no id", { creates: [{ txId: "x", request }] }],
+    ["an id in capitals", { creates: [{ txId: FIRST.toUpperCase(), request }] }],
     ["another signer", { creates: [{ txId: FIRST, request: { ...request, signer: aLane().signer } }] }],
     [
       "another signer of its pool",
