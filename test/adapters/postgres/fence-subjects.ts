@@ -65,6 +65,8 @@ export const NO_FENCES: Readonly<Record<string, string>> = {
   "insert-transactions": "whether its transaction is open is tried with a BEGIN that fails, in one-trip.test.ts",
   "lock-lanes-by-key": "locks the lane of any owner, to compare it afterwards",
   "lock-lanes-of-instance": "locks what its next statement frees",
+  "mark-departed": "of lanes that its own transaction has locked and compared: what leaves is judged behind that",
+  "prove-unspent": "behind the proof of its lanes; require_still: test/adapters/postgres/old-rows.test.ts",
   "purge-instances": "removes what has been dead for a day",
   "release-lanes": "of a process that ends itself",
   "remember-position": "how far the log has come; it only grows",
@@ -104,6 +106,7 @@ const AS_LEFT: readonly Case[] = [
   { name: "a cursor that moved", world: lane("next_nonce = 6") },
   { name: "a lane that was suspended", world: lane("suspended = true, suspended_by = 'OPERATOR'") },
   { name: "a lane of another epoch", world: lane("reconciled_epoch = 2") },
+  { name: "a lane of which something left", world: lane("departed_below = 0") },
 ];
 
 /** Two terms as columns: chain, signer, instance, token. */
@@ -117,6 +120,7 @@ const LEFT = [
   [5, 5],
   [null, null],
   [1, 1],
+  [false, false],
 ];
 const KEYS = JSON.stringify([
   { chain_id: 1, signer: A },
@@ -169,9 +173,10 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
     answers: 1,
     accepts: [
       USUAL,
-      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 9: "m" } },
+      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 10: "m" } },
+      { name: "a lane of which something had left", world: lane("departed_below = 0"), values: { 8: [true, true] } },
     ],
-    refuses: [...TERM, ...LIFE, ...AS_LEFT, { name: "a transaction that is not open", values: { 9: "m" } }],
+    refuses: [...TERM, ...LIFE, ...AS_LEFT, { name: "a transaction that is not open", values: { 10: "m" } }],
   },
   {
     statement: updateLanes,

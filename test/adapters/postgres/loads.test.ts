@@ -38,6 +38,6 @@ describe("with ten thousand lanes", () => {
     const { loads, sent, transactions } = emptyDatabase();
     expect(await loads.findByRequestIds(lanes.map((lane) => ({ lane, requestIds: ["a"] })))).toEqual([]);
     expect(transactions()).toBe(1);
-    expect(sent.map(({ name }) => name)).toEqual(["find-requests", "find-waiting-requests"]);
+    expect(sent.map(({ name }) => name)).toEqual(["find-requests", "find-waiting-requests", "find-spent"]);
   });
 });
