@@ -278,6 +278,8 @@ function receiptTests(start: Start): void {
       contractAddress: null,
     });
     expect(await h.chain.receipts([])).toEqual([]);
+    const shown = await h.chain.outcome({ txHash: hash, replay: null });
+    expect(shown).toEqual({ blockHash: block.hash, logs: [], more: 0, revert: null });
   });
 
   it("gives the receipts of one block, only of the hashes asked for", async () => {

@@ -51,7 +51,9 @@ export async function repriceIfBelow(ports: RepricePorts, work: Work): Promise<R
   const limit = await work.lane.term.during(limitOf(ports, work, view));
   const verdict = reprice(strategy, view, limit.most);
   noteCeiling(ports, work, verdict, limit);
-  if (verdict.verdict === "keep") for (const code of WANTING_MORE) work.tx.facts.delete(code);
+  // One that is past its time wants a cancel besides, for which the same may be said.
+  const wantsMore = verdict.verdict !== "keep" || work.lane.pace.overdue.has(work.tx.txId);
+  if (!wantsMore) for (const code of WANTING_MORE) work.tx.facts.delete(code);
   if (verdict.verdict !== "reprice") return "kept";
   const known = sendableAttempts(work.tx.attempts).find(({ fees }) => covers(fees, verdict.fees));
   if (known !== undefined) return sendKnown(work.tx, known);

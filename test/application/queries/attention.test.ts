@@ -58,6 +58,20 @@ describe("what needs attention", () => {
     expect(first?.actions.map(({ path }) => path)).toContain(`/api/v1/tx/${txId}/reprice`);
   });
 
+  it("tells a hole and the head that is stuck above it as one thing, which one order repairs", async () => {
+    const entry = await start({ settings: { ...STUCK_SOON, expiredReservations: "hole" } });
+    await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: "1s" }));
+    const { txId } = await world.settle(entry.node.api.create(transfer()));
+    await world.until(() => ops.row(txId).state === "STUCK", 600_000);
+    await world.clock.advance(15 * SECOND);
+    await look(entry);
+    await world.clock.advance(4 * SECOND);
+    const { items } = await look(entry);
+    expect(items).toMatchObject([
+      { code: "HOLE_BELOW", txId, actions: [{ body: { action: "PLACEHOLDER", nonce: 0 } }] },
+    ]);
+  });
+
   it("asks the chain nothing, however often it is looked at", async () => {
     const entry = await start({ settings: { ...STUCK_SOON, pollIntervalMs: 1_000_000 } });
     const asked: string[] = [];

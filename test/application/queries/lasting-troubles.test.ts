@@ -53,6 +53,24 @@ describe("on the list of what needs attention", () => {
     expect(await shown(entry)).toEqual([]);
   });
 
+  it("is no transaction for which nothing dearer is wanted any more, although no block has it yet", async () => {
+    const entry = await start({ settings: { resubmitIntervalMs: 2_000, stuckAfterMs: 10 * AN_HOUR } });
+    world.holdBlocks();
+    const txId = await ops.sent(entry);
+    const isShown = async () => (await shown(entry)).some(({ id }) => id === `tx:${txId}`);
+    entry.signer.refuse(() => true);
+    world.chain.setBaseFee(90_000_000_000n);
+    world.chain.mine();
+    await world.until(() => said(entry, "CANNOT_RESIGN"));
+    expect(await isShown()).toBe(true);
+    world.chain.dropTransaction(ops.row(txId).attempts[0]?.txHash as `0x${string}`);
+    world.chain.setBaseFee(1_000_000_000n);
+    world.chain.mine();
+    await world.clock.advance(10_000);
+    expect(ops.row(txId).receipt).toBeNull();
+    expect(await isShown()).toBe(false);
+  });
+
   it("is what got another nonce and is not signed there", async () => {
     const settings = { externalUsePolicy: "requeue" } as const;
     const entry = await start({ settings, chain: { tagDepths: { safe: 1, finalized: 2 } } });
