@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type FinalityView, isFinal, watchDepth, watchedThrough } from "../../src/domain/finality.ts";
+import { depthNeeded, type FinalityView, isFinal, watchDepth, watchedThrough } from "../../src/domain/finality.ts";
 
 function view(head: number, tagged: number | null = null, finalized: number | null = null): FinalityView {
   return { head, tagged, finalized };
@@ -45,6 +45,17 @@ describe.each(["safe", "finalized"] as const)("the tag %s", (finality) => {
     [100, null, false],
   ])("makes block %i final at %s: %s", (blockNumber, tagged, final) => {
     expect(isFinal(blockNumber, settings, view(10_000, tagged))).toBe(final);
+  });
+});
+
+describe("what every endpoint must have on top of what is decided", () => {
+  it.each([
+    ["confirmations", 20, 20],
+    ["confirmations", 0, 0],
+    ["safe", 20, 0],
+    ["finalized", 20, 0],
+  ] as const)("by the rule %s of %i is %i blocks", (finality, confirmations, depth) => {
+    expect(depthNeeded({ finality, confirmations })).toBe(depth);
   });
 });
 

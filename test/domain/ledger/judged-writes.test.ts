@@ -41,6 +41,28 @@ describe("what gives its nonce up unsigned", () => {
   });
 });
 
+describe("a payload that moves less than the one before", () => {
+  it("is what counts once it is the one that was mined, though nothing more was charged for it", () => {
+    const start = empty(forSigner(LANE.signer, { maxValue: { perHour: "100" } }));
+    const fees = { type: "legacy", gasPrice: 0n } as const;
+    const first = created(start, { payload: { value: 80n } });
+    const spends = { to: null, data: "0x", value: 10n, gasCost: 0n, about: "payload" } as const;
+    const steps = [
+      step(first.txId, AT.allocated, "sign", { attempt: anAttempt(1, { fees }) }),
+      step(first.txId, AT.pending, "replace", { attempt: anAttempt(2, { kind: "replace", fees }), spends }),
+      step(first.txId, AT.pending, "mine"),
+      step(first.txId, AT.mined, "confirm", { paid: { ordinal: 2, gasCost: 0n, succeeded: true } }),
+    ];
+    const ledger = steps.reduce((before, item) => {
+      const done = written(before, { kind: "transition", items: [item] });
+      expect(done.outcome.items, item.event).toEqual(["applied"]);
+      return done.ledger;
+    }, first.ledger);
+    expect(created(ledger, { payload: { value: 90n } }).fate).toMatchObject({ fate: "created" });
+    expect(created(ledger, { payload: { value: 91n } }).fate).toMatchObject({ fate: "forbidden" });
+  });
+});
+
 describe("a transaction that would wait for approval", () => {
   const policies = forSigner(LANE.signer, { requireApproval: { aboveValue: "5" } });
 

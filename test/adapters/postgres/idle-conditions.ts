@@ -1,0 +1,60 @@
+import type { Client } from "pg";
+import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
+import { mutantsOf } from "../../support/sql-mutants.ts";
+
+/** Statements, and the states of the world that their conditions are there for. */
+export interface Topic {
+  /** SQL that makes the usual world. */
+  readonly world: string;
+  /** SQL that makes it differ, by what it is then. */
+  readonly states: Readonly<Record<string, string>>;
+  readonly subjects: readonly { readonly statement: Statement<unknown>; readonly values: readonly unknown[] }[];
+  /** Everything that may be left behind. */
+  readonly left: string;
+  /** Conditions that decide nothing, and why they are there. */
+  readonly beside?: Readonly<Record<string, string>>;
+}
+
+/** What a wording of the statement answers, and what it leaves behind, in a world that is gone afterwards. */
+export async function sight(
+  client: Client,
+  { world, left }: Topic,
+  state: string,
+  { sql, values }: { readonly sql: string; readonly values: readonly unknown[] },
+): Promise<string> {
+  await client.query(`BEGIN; ${world}; ${state}`);
+  try {
+    const { rows } = await client.query(sql, [...values]);
+    return JSON.stringify([rows, (await client.query(left)).rows]);
+  } catch (error) {
+    return JSON.stringify((error as { code?: string }).code);
+  } finally {
+    await client.query("ROLLBACK");
+  }
+}
+
+/** Conditions that may be taken away, each alone, and every state comes out as before. */
+export async function idleConditions(client: Client, topic: Topic): Promise<readonly string[]> {
+  const idle = new Map<string, boolean>();
+  for (const { statement, values } of topic.subjects) {
+    const usual = new Map<string, string>();
+    for (const state of Object.values(topic.states)) {
+      usual.set(state, await sight(client, topic, state, { sql: statement.sql, values }));
+    }
+    for (const { sql, without } of mutantsOf(statement.sql)) {
+      const name = `${statement.name}: ${without}`;
+      if (idle.get(name) !== false) idle.set(name, !(await isFelt(client, topic, usual, { sql, values })));
+    }
+  }
+  return [...idle].flatMap(([name, isIdle]) => (isIdle && topic.beside?.[name] === undefined ? name : []));
+}
+
+async function isFelt(
+  client: Client,
+  topic: Topic,
+  usual: ReadonlyMap<string, string>,
+  asked: Parameters<typeof sight>[3],
+): Promise<boolean> {
+  for (const [state, before] of usual) if ((await sight(client, topic, state, asked)) !== before) return true;
+  return false;
+}
