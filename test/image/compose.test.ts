@@ -1,5 +1,5 @@
 /** All of deploy/compose.yml on a real Docker daemon: three nodes, their database, a chain, and what watches them. */
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import { createClient } from "../../src/client/index.ts";
 import { readText } from "../architecture/tree.ts";
@@ -13,6 +13,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 900_000 });
 
+const TAG = `test-${process.pid}`;
 const NODES = ["node-1", "node-2", "node-3"];
 const { services } = parse(readText("deploy/compose.yml"), { merge: true }) as {
   readonly services: Readonly<Record<string, { readonly image: string }>>;
@@ -35,17 +36,18 @@ if (missing !== null) process.stderr.write(`\n!! ${missing}: deploy/compose.yml 
 else if (withoutGrafana !== null)
   process.stderr.write(`\n!! ${withoutGrafana}: compose was tried WITHOUT Grafana.\n\n`);
 
-describe.skipIf(missing !== null)("the cluster of compose.yml", () => {
+describe("the cluster of compose.yml", () => {
   let checkout: TemporaryDirectory;
   let stack: ComposeStack;
 
+  beforeEach(({ skip }) => skip(missing !== null, `${missing}: nothing was started`));
   beforeAll(async () => {
+    if (missing !== null) return;
     checkout = await makeTemporaryDirectory();
     await copyTrackedFiles(checkout.path);
-    process.env.IMAGE_TAG = `test-${process.pid}`;
     const ports = { "node-1": 3000, "node-2": 3000, "node-3": 3000, prometheus: 9090, grafana: 3000 };
     stack = await ComposeStack.prepare(checkout.path, {
-      ...{ project: `fencepost-test-${process.pid}`, ports, nodes: NODES },
+      ...{ project: `fencepost-test-${process.pid}`, imageTag: TAG, ports, nodes: NODES },
       // Balances are known after the first comparison.
       variables: { FENCEPOST_RECONCILIATION_INTERVAL: "5s" },
     });
@@ -56,7 +58,7 @@ describe.skipIf(missing !== null)("the cluster of compose.yml", () => {
   });
   afterAll(async () => {
     await stack?.down();
-    await tryDocker("image", "rm", "--force", `fencepost:test-${process.pid}`);
+    await tryDocker("image", "rm", "--force", `fencepost:${TAG}`);
     await checkout?.remove();
   });
 

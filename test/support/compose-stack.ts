@@ -8,26 +8,32 @@ import { docker, type Ran, tryDocker } from "./docker.ts";
 
 interface Wishes {
   readonly project: string;
+  readonly imageTag: string;
   readonly ports: Readonly<Record<string, number>>;
   readonly nodes: readonly string[];
   readonly variables: Readonly<Record<string, string>>;
 }
 
 export class ComposeStack {
+  private readonly checkout: string;
+  private readonly project: string;
   private readonly files: readonly string[];
 
-  private constructor(
-    private readonly checkout: string,
-    private readonly project: string,
-  ) {
+  private constructor(checkout: string, project: string) {
+    this.checkout = checkout;
+    this.project = project;
     const named = ["compose.yml", "ports.yml"].map((name) => join(checkout, "deploy", name));
     this.files = named.flatMap((path) => ["--file", path]);
   }
 
   /** `checkout`: a copy of this one. Ports: which of a service, by its name. Variables: of every node, beside those in the file. */
-  static async prepare(checkout: string, { project, ports, nodes, variables }: Wishes): Promise<ComposeStack> {
+  static async prepare(
+    checkout: string,
+    { project, imageTag, ports, nodes, variables }: Wishes,
+  ): Promise<ComposeStack> {
     const stack = new ComposeStack(checkout, project);
     await promisify(execFile)(join(checkout, "deploy/make-secrets.sh"), ["--dev"]);
+    await writeFile(join(checkout, "deploy/.env"), `IMAGE_TAG=${imageTag}\n`);
     const services = Object.entries(ports).map(([name, port]) => {
       const environment = nodes.includes(name) ? `, environment: ${JSON.stringify(variables)}` : "";
       return `  ${name}: { ports: !override ["127.0.0.1::${port}"]${environment} }`;

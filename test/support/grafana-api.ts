@@ -35,10 +35,13 @@ export interface Answered {
 
 /** A real Grafana by its HTTP interface. `authorization`: null where it lets anybody read. */
 export class Grafana {
-  constructor(
-    private readonly url: string,
-    private readonly authorization: string | null = null,
-  ) {}
+  private readonly url: string;
+  private readonly authorization: string | null;
+
+  constructor(url: string, authorization: string | null = null) {
+    this.url = url;
+    this.authorization = authorization;
+  }
 
   /** null: not yet, or no such thing. */
   async get<T>(path: string): Promise<T | null> {
