@@ -51,7 +51,7 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
   const packets = new PacketAnswerer();
   const askingOf = async (request: FastifyRequest, reply: FastifyReply): Promise<Omit<Asking, "signal">> => {
     const { api, principal, arrivedMs } = request;
-    const { nonce, repeat } = readQuery(request.query);
+    const { nonce, noCode, repeat } = readQuery(request.query);
     const served = await servedChains(api);
     const chainId = chainOf(request, served);
     return {
@@ -59,6 +59,7 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
       foreignRaw: rpc?.foreignRaw ?? "refuse",
       requestId: requestIdIn(request),
       ignoresNonce: nonce === "ignore",
+      allowsNoCode: noCode === "allow",
       mergesRepeats: repeat === "merge",
       deadlineMs: arrivedMs + ANSWERED_WITHIN_MS,
       onRefused: (error) => onRefused && noteRefusal(onRefused, request, error),
