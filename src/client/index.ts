@@ -69,7 +69,13 @@ export function createClient(options: ClientOptions): FencepostClient {
     ...face,
     send: async (intent, call) => {
       const item = withRequestId(intent);
-      const made = transport<CreatedTransaction>({ path: "/tx", body: item, lane: laneOf(item), ...call });
+      const made = transport<CreatedTransaction>({
+        path: "/tx",
+        tells: "txId",
+        body: item,
+        lane: laneOf(item),
+        ...call,
+      });
       return new SentTransaction(client, await made.catch(rethrowOf(item)));
     },
     sendMany: async (intents, call = {}) => {
@@ -107,11 +113,12 @@ function makingCalls(transport: Transport) {
   return {
     sendBatch: async (transactions, call) => {
       const body = { transactions: transactions.map(withRequestId) };
-      return (await transport<BatchResults>({ path: "/tx/batch", body, ...call })).results;
+      return (await transport<BatchResults>({ path: "/tx/batch", tells: "results", body, ...call })).results;
     },
     reserveNonce: (lane, call) => {
       const body = withRequestId(lane);
-      return transport<NonceReservation>({ path: "/nonces", body, lane: laneOf(body), ...call }).catch(rethrowOf(body));
+      const asked = { path: "/nonces", tells: "nonce", body, lane: laneOf(body), ...call };
+      return transport<NonceReservation>(asked).catch(rethrowOf(body));
     },
     // Twice is CONFLICT: after silence the caller looks at the reservation.
     submitReserved: (id, rawTransaction, call) =>
@@ -122,18 +129,19 @@ function makingCalls(transport: Transport) {
 }
 
 function readingCalls(transport: Transport) {
-  const items = async <T>(call: Call) => (await transport<{ readonly items: readonly T[] }>(call)).items;
+  const items = async <T>(call: Call) =>
+    (await transport<{ readonly items: readonly T[] }>({ tells: "items", ...call })).items;
   const completionsPage: FencepostClient["completionsPage"] = (query = {}, call) =>
-    transport({ path: "/tx/completions", query, heldMs: (query.wait ?? 0) * 1000, ...call });
+    transport({ path: "/tx/completions", tells: "items", query, heldMs: (query.wait ?? 0) * 1000, ...call });
   const signersPage: FencepostClient["signersPage"] = (query = {}, call) =>
-    transport({ path: "/signers", query, ...call });
+    transport({ path: "/signers", tells: "items", query, ...call });
   return {
     get: (txId, { include, ...call } = {}) =>
-      transport({ path: transactionPath(txId), query: includes(include), ...call }),
+      transport({ path: transactionPath(txId), tells: "state", query: includes(include), ...call }),
     getByRequest: (name, { include, ...call } = {}) =>
-      transport({ path: "/tx/by-request", query: { ...name, ...includes(include) }, ...call }),
+      transport({ path: "/tx/by-request", tells: "state", query: { ...name, ...includes(include) }, ...call }),
     explain: (txId, call) => transport({ path: `${transactionPath(txId)}/explain`, ...call }),
-    list: (query = {}, call) => transport({ path: "/tx", query, ...call }),
+    list: (query = {}, call) => transport({ path: "/tx", tells: "items", query, ...call }),
     completionsPage,
     completions: (query = {}, call = {}) => followCompletions(completionsPage, query, call),
     reservation: (id, call) => transport({ path: noncePath(id), ...call }),
@@ -155,7 +163,8 @@ function sightCalls(transport: Transport) {
   return {
     attention: (query = {}, call) => transport({ path: "/attention", query, heldMs: heldMs(query), ...call }),
     overview: (query = {}, call) => transport({ path: "/overview", query, heldMs: heldMs(query), ...call }),
-    search: async (query, call) => (await transport<SearchResults>({ path: "/search", query, ...call })).items,
+    search: async (query, call) =>
+      (await transport<SearchResults>({ path: "/search", tells: "items", query, ...call })).items,
     nonceRuler: (signer, query = {}, call) => transport({ path: `${signerPath(signer)}/nonces`, query, ...call }),
     clusterHistory: (query = {}, call) => transport({ path: "/cluster/history", query, ...call }),
   } satisfies Partial<FencepostClient>;
@@ -165,9 +174,9 @@ function sightCalls(transport: Transport) {
 function operatorsCalls(transport: Transport) {
   const order = <T>(call: Call) => transport<T>({ idempotencyKey: newRequestId(), ...call });
   const act = (action: TransactionAction) => (txId: string, body: object, call?: OrderOptions) =>
-    order<Transaction>({ path: `${transactionPath(txId)}/${action}`, body, ...call });
+    order<Transaction>({ path: `${transactionPath(txId)}/${action}`, tells: "state", body, ...call });
   const onLane = (action: LaneAction) => async (signer: string, body: object, call?: OrderOptions) =>
-    (await order<SignerLanes>({ path: `${signerPath(signer)}/${action}`, body, ...call })).items;
+    (await order<SignerLanes>({ path: `${signerPath(signer)}/${action}`, tells: "items", body, ...call })).items;
   return {
     resubmit: act("resubmit"),
     reprice: act("reprice"),

@@ -29,6 +29,8 @@ export interface Call extends CallOptions, Errand {
   readonly method?: "DELETE";
   /** Sent as `Idempotency-Key`: the node does it once, however often it is asked. */
   readonly idempotencyKey?: string;
+  /** The member that every answer to this has. One without it is not a node's, whatever its status says. */
+  readonly tells?: string;
   /** The node may take this long before it answers, beside what any answer takes. */
   readonly heldMs?: number;
 }
@@ -51,8 +53,10 @@ export function createTransport(options: ClientOptions): Transport {
     const request = requestOf(call, headers);
     const isPatient = call.once || options.repeat === false;
     const silence = isPatient ? Number.POSITIVE_INFINITY : LONGEST_SILENCE_MS + heldMs;
-    const ask = (base: string, deadline: Deadline) =>
-      exchange<T>((init) => fetch(base + path, { ...request, ...init }), base, { silence, ...deadline });
+    const ask = async (base: string, deadline: Deadline) => {
+      const go = (init: RequestInit) => fetch(base + path, { ...request, ...init });
+      return read<T>(...(await exchange(go, base, { silence, ...deadline })), call.tells);
+    };
     return underDeadline(`no answer to ${call.path}`, { timeoutMs, ...(signal && { signal }) }, (deadline) =>
       options.repeat === false
         ? ask(ring.bases[0] as string, deadline)
@@ -97,15 +101,13 @@ function requestOf(call: Call, common: Readonly<Record<string, string>>): Reques
 }
 
 /** One request and its answer. Silence, and a connection that breaks, are UNREACHABLE. */
-async function exchange<T>(
+async function exchange(
   fetch: (init: RequestInit) => Promise<Response>,
   base: string,
   { silence, signal }: Pick<Deadline, "signal"> & { readonly silence: number },
-): Promise<T> {
-  let answer: Response;
-  let text: string;
+): Promise<readonly [Response, string]> {
   try {
-    [answer, text] = await underDeadline(`${base} was silent`, { timeoutMs: silence, signal }, async (each) => {
+    return await underDeadline(`${base} was silent`, { timeoutMs: silence, signal }, async (each) => {
       const response = await fetch({ signal: each.signal });
       return [response, await response.text()] as const;
     });
@@ -113,12 +115,11 @@ async function exchange<T>(
     signal.throwIfAborted();
     throw unreachable(base, error instanceof TimeoutError ? error.detail : error);
   }
-  return read<T>(answer, text);
 }
 
-function read<T>({ status, headers }: Response, text: string): T {
+function read<T>({ status, headers }: Response, text: string, tells?: string): T {
   const body = parse(text);
-  if (status >= 200 && status < 300 && body !== undefined) return body as T;
+  if (status >= 200 && status < 300 && (tells ? Object(body)[tells] : body) !== undefined) return body as T;
   const error = isProblem(body) ? fromProblem(body) : unexpectedAnswer(status, text);
   const seconds = Number(headers.get("retry-after") ?? Number.NaN);
   throw seconds >= 0 ? Object.assign(error, { retryAfterSeconds: seconds }) : error;

@@ -31,6 +31,10 @@ const SEND = {
 
 export const JsonRpcQuery = query({
   nonce: Type.String({ enum: ["ignore"], description: "Pass over the nonce that a transaction names." }),
+  noCode: Type.String({
+    enum: ["allow"],
+    description: "Take call data to addresses without code, as `allowNoCode: true` of a transaction does.",
+  }),
   repeat: Type.String({
     enum: ["merge"],
     description: "Sends without request id and nonce that are alike and less than a minute apart are one transaction.",

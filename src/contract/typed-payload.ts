@@ -58,9 +58,12 @@ type With<A extends SomeAbi, F extends FunctionOf<A>> = { readonly payload: Type
 /** What is asked for with POST /tx. */
 export type TransactionIntent<A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>> = Omit<
   CreateTransaction,
-  "payload"
+  "payload" | "validUntil"
 > &
-  With<A, F>;
+  With<A, F> & {
+    /** An instant; as text, of ISO 8601 with its offset. */
+    readonly validUntil?: string | Date;
+  };
 
 export type TypedReplaceOrder<A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>> = Omit<
   ReplaceOrder,

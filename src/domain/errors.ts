@@ -93,6 +93,11 @@ export function invalid(path: string, detail: string): FencepostError {
   return new FencepostError("INVALID_REQUEST", `${path === "" ? "body" : path}: ${detail}`, { path });
 }
 
+/** A create that comes after its own `validUntil`. */
+export function tooLate(): FencepostError {
+  return invalid("validUntil", "is not in the future by the database's clock; nothing was accepted");
+}
+
 /** With what was probably meant, for people and for programs that show it beside the field. */
 export function invalidWithHint(path: string, detail: string, hint: string): FencepostError {
   return new FencepostError("INVALID_REQUEST", `${path}: ${detail}; ${hint}`, { path, hint });

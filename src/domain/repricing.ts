@@ -66,8 +66,10 @@ export function guardedRepricing(own: RepricingStrategy, failed: (reason: string
     name: own.name,
     propose(view) {
       try {
-        const proposed: unknown = own.propose(view);
-        if (proposed === null) return null;
+        const answer: unknown = own.propose(view);
+        if (answer === null) return null;
+        // Whoever names fees alone means the kind that stands.
+        const proposed = { type: view.standing.type, ...Object(answer) };
         if (isFees(proposed)) return proposed;
         failed("it proposed neither null nor fees in wei (bigint)");
       } catch (error) {

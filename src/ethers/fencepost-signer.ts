@@ -22,6 +22,8 @@ export interface FencepostSignerOptions {
   readonly provider?: Provider;
   /** How long a send may take until its hash is known; 30 s where nothing is said. What was accepted goes on beyond that. */
   readonly timeoutMs?: number;
+  /** Takes call data to addresses without code, which does nothing; a mistyped address is no mistake then. */
+  readonly allowNoCode?: boolean;
 }
 
 /** A Signer of ethers whose transactions Fencepost sends. It has no key: messages are not signed. */
@@ -49,14 +51,14 @@ export class FencepostSigner extends AbstractSigner {
    * `withRequestId`, or a new one.
    */
   override async sendTransaction(request: TransactionRequest): Promise<TransactionResponse> {
-    const { client, timeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
+    const { client, timeoutMs = DEFAULT_TIMEOUT_MS, allowNoCode } = this.#options;
     const { provider } = this;
     if (provider === null)
       throw makeError("missing provider", "UNSUPPORTED_OPERATION", { operation: "sendTransaction" });
     const requestId = requestIdOf(request.customData) ?? requestIdHere();
     const populated = { ...(await this.populateCall(request)), customData: undefined };
     const [{ chainId }, head] = await Promise.all([provider.getNetwork(), provider.getBlockNumber()]);
-    const intent = intentOf(rpcForm({ chainId, ...populated }), requestId);
+    const intent = intentOf(rpcForm({ chainId, ...populated }), requestId, allowNoCode);
     const { transaction, attempt } = await sendThrough(client, intent, timeoutMs).catch((error: unknown) => {
       throw inWordsOfEthers(error, populated as TransactionRequest);
     });

@@ -13,6 +13,8 @@ export interface FencepostTransportOptions {
   readonly rpc: Transport;
   /** How long a send may take until its hash is known; 30 s where nothing is said. What was accepted goes on beyond that. */
   readonly timeoutMs?: number;
+  /** Takes call data to addresses without code, which does nothing; a mistyped address is no mistake then. */
+  readonly allowNoCode?: boolean;
 }
 
 type Request = (call: { readonly method: string; readonly params?: unknown }, options?: object) => Promise<unknown>;
@@ -39,14 +41,14 @@ export function fencepost(options: FencepostTransportOptions): Transport<"fencep
 }
 
 function answersOf(
-  { client, timeoutMs = DEFAULT_TIMEOUT_MS }: FencepostTransportOptions,
+  { client, timeoutMs = DEFAULT_TIMEOUT_MS, allowNoCode }: FencepostTransportOptions,
   read: Request,
   account: Account | undefined,
 ): Readonly<Record<string, Answer>> {
   const accounts = async () => (account === undefined ? [] : [account.address]);
   return {
     eth_sendTransaction: async ([transaction]) => {
-      const intent = intentOf((transaction ?? {}) as RpcTransaction, requestIdHere());
+      const intent = intentOf((transaction ?? {}) as RpcTransaction, requestIdHere(), allowNoCode);
       return (await sendThrough(client, intent, timeoutMs)).attempt.txHash;
     },
     eth_accounts: accounts,

@@ -13,14 +13,15 @@ const QUANTITIES = ["value", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeeP
 const KNOWN = new Set(["from", "to", "data", "input", "chainId", "type", "accessList", "nonce", ...QUANTITIES]);
 
 /** Nothing that a caller says is left out in silence: what Fencepost cannot do is refused. */
-export function intentOf(given: RpcTransaction, requestId: string): Intent {
+export function intentOf(given: RpcTransaction, requestId: string, allowNoCode = false): Intent {
   const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined && value !== null));
   const unknown = Object.keys(said).filter((name) => !KNOWN.has(name));
   if (unknown.length > 0) throw unsupported(`Fencepost sends no transactions with ${unknown.join(", ")}`);
   if (typeof said.from !== "string") throw unsupported("a transaction needs the account that it is from");
   const chain = said.chainId === undefined ? {} : { chainId: Number(said.chainId) };
   const nonce = said.nonce === undefined ? {} : { nonce: nonceOf(said.nonce) };
-  return { ...chain, signer: said.from, requestId, ...nonce, payload: payloadOf(said) };
+  const allowed = allowNoCode ? { allowNoCode } : {};
+  return { ...chain, signer: said.from, requestId, ...nonce, ...allowed, payload: payloadOf(said) };
 }
 
 function payloadOf(said: RpcTransaction): Payload {

@@ -55,6 +55,32 @@ describe("a send at a replica that does not own the lane", () => {
     checkInvariants(world);
   });
 
+  it("whose validUntil is over is refused as the owner would, and leaves nothing behind", async () => {
+    const { owner, other, signer } = await pair();
+    const validUntil = new Date(world.clock.now().getTime() - 1).toISOString();
+    const late = transfer({ signer, requestId: "late", validUntil });
+    const refusals = [await world.refusal(send(other, late)), await world.refusal(send(owner, late))];
+    for (const refusal of refusals) {
+      expect(refusal).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "validUntil" } });
+      expect(refusal.message).toMatch(/^validUntil: is not in the future/);
+    }
+    expect([world.rows(), intakeRows(), world.database.state.completions]).toEqual([[], [], []]);
+    const { outcome } = await world.settle(send(other, transfer({ signer, requestId: "late" })));
+    expect(outcome, "its request id is free").toBe("created");
+    await world.allSettled(1);
+    checkInvariants(world);
+  });
+
+  it("is answered with its transaction where it is repeated after its validUntil", async () => {
+    const { owner, other, signer } = await pair();
+    const validUntil = new Date(world.clock.now().getTime() + 60_000).toISOString();
+    const request = transfer({ signer, requestId: "once", validUntil });
+    const { txId } = await world.settle(send(owner, request));
+    await world.allSettled(1);
+    await world.clock.advance(61_000);
+    expect(await world.settle(send(other, request))).toMatchObject({ outcome: "existing", txId });
+  });
+
   it("with another payload under a request id is REQUEST_ID_REUSED: known before, or found by the owner", async () => {
     const { owner, other, signer } = await pair();
     const first = await world.settle(send(owner, transfer({ signer, requestId: "taken" })));

@@ -298,3 +298,32 @@ describe("the key", () => {
     expect(seen).toEqual([]);
   });
 });
+
+describe("an answer that is not a node's", () => {
+  const saying = (body: unknown) => clientOf(() => Response.json(body)).client;
+
+  it.each([[{}], [[]], ["ok"], [null], [{ ok: true }]])(
+    "is not taken for a transaction, although its status is 200: %j",
+    async (body) => {
+      const error = await failureOf(saying(body).send({ ...intent, requestId: "order-7" }));
+      expect(error).toBeInstanceOf(UnexpectedAnswerError);
+      expect(error).toMatchObject({ status: 200, requestId: "order-7" });
+    },
+  );
+
+  it("is an UnexpectedAnswerError of every call that reads a part of it", async () => {
+    const client = saying([1]);
+    const calls = [
+      () => client.signers(),
+      () => client.nodes(),
+      () => client.list(),
+      () => client.get(TX_ID),
+      () => client.sendBatch([intent]),
+      () => client.reserveNonce({ signer }),
+      () => client.cancel(TX_ID, { reason: "late" }),
+      () => client.suspend(signer, { reason: "late" }),
+      () => client.completions().next(),
+    ];
+    for (const call of calls) expect(await failureOf(call())).toBeInstanceOf(UnexpectedAnswerError);
+  });
+});

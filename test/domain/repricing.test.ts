@@ -213,6 +213,13 @@ describe("a strategy that somebody else wrote", () => {
     expect(failures).toEqual([]);
   });
 
+  it("may name fees alone: they are of the kind that stands", () => {
+    const { type: _, ...fees } = dynamic(500n, 50n);
+    expect(guarded(() => fees).propose(refused)).toEqual(dynamic(500n, 50n));
+    expect(guarded(() => ({ gasPrice: 5n })).propose(view(legacy(1n)))).toEqual({ type: "legacy", gasPrice: 5n });
+    expect(failures).toEqual([]);
+  });
+
   it.each([
     ["answers later", async () => dynamic(500n, 50n)],
     ["answers with numbers", () => ({ type: "eip1559", maxFeePerGas: 5, maxPriorityFeePerGas: 1 })],

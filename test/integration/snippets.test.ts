@@ -1,5 +1,5 @@
 /**
- * Every snippet of the pages about the SDK, embedding, testing, viem and ethers, JSON-RPC, pools and time, run in a directory of its own. `npm run test:pack` is the long
+ * Every snippet of the pages about the first steps, the SDK, embedding, testing, viem and ethers, JSON-RPC, pools and time, run in a directory of its own. `npm run test:pack` is the long
  * form: the package as npm would publish it, installed by npm, with a typed script of ten lines, all compiled against its types.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -52,7 +52,7 @@ let stack: Stack;
 /** The blocks of a page, on the stack's addresses instead of those of `fencepost dev`. */
 function snippetsOf(page: string): readonly (readonly [name: string, text: string])[] {
   return blocksOf(page).map((text, index) => [
-    `${page.replace(".md", "")}-${index}`,
+    `${page.replace(".md", "").replace("/", "-")}-${index}`,
     text.replaceAll("http://127.0.0.1:3000", stack.url).replaceAll("http://127.0.0.1:8545", stack.rpcUrl),
   ]);
 }
@@ -71,7 +71,8 @@ beforeAll(async () => {
   writeFileSync(join(directory.path, "package.json"), JSON.stringify({ name: "app", private: true, type: "module" }));
   if (IS_LONG) install();
   else linkPackages(directory.path, ["viem", "ethers", "@types/node", ...OF_CALLERS]);
-  const snippets = [...snippetsOf("testing.md"), ...snippetsOf("viem.md"), ["ten-lines", TEN_LINES] as const];
+  const pages = ["testing.md", "viem.md", "guides/start.md"].flatMap(snippetsOf);
+  const snippets = [...pages, ["ten-lines", TEN_LINES] as const];
   for (const [name, text] of snippets) writeFileSync(join(directory.path, `${name}.ts`), text);
   writeFileSync(join(directory.path, "tsconfig.json"), JSON.stringify(TSCONFIG));
 }, 300_000);
@@ -117,6 +118,7 @@ describe("the package", () => {
     ["viem-1", /^0x[0-9a-f]{64}$/m],
     ["viem-2", /^1\nfunction$/m],
     ["testing-1", /^# pass 1$/m],
+    ["guides-start-0", /CONFIRMED null\nCONFIRMED \d+$/m],
     ...(IS_LONG ? LONG : []),
   ])("runs %s", async (name, said) => {
     expect(await run(join("out", `${name}.js`))).toMatch(said);

@@ -40,6 +40,8 @@ export function right(): unknown[] {
     face.send({ signer, payload: { to, abi: loaded, function: "anything", args: [1] } }),
     face.send({ signer, payload: { to, abi: ["function ping()"], function: "ping", args: [] } }),
     face.send({ signer, payload: { bytecode: "0x00" } }),
+    face.send({ signer, payload: { to }, validUntil: new Date() }),
+    face.send({ signer, payload: { to }, validUntil: "2026-11-02T09:45:00Z", allowNoCode: true }),
     face.send({ signer, payload: { bytecode: "0x00", abi: erc20, args: [1n] } }),
     face.sendMany([{ signer, payload: { to } }], { timeoutMs: 5 }),
     face.replace(txId, { reason: "r", payload: { to, abi: erc20, function: "transfer", args: [to, 1n] } }),

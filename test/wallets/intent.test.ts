@@ -26,6 +26,12 @@ describe("a transaction as wallet libraries ask for it", () => {
     expect(intentOf(asked, "order-1")).toEqual({ signer: SIGNER, requestId: "order-1", payload, ...chain });
   });
 
+  it("allows an address without code where the way it is sent says so, and nowhere else", () => {
+    const call = { from, to: RECIPIENT, data: "0x01" };
+    expect(intentOf(call, "order-1", true)).toMatchObject({ allowNoCode: true });
+    expect(intentOf(call, "order-1")).not.toHaveProperty("allowNoCode");
+  });
+
   it("names the nonce that the caller named, 0 too", () => {
     expect(intentOf({ from, to: RECIPIENT, nonce: "0x0" }, "order-1")).toMatchObject({ nonce: 0 });
     expect(intentOf({ from, to: RECIPIENT, nonce: null }, "order-1")).not.toHaveProperty("nonce");

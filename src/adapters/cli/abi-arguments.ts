@@ -11,6 +11,30 @@ export function parameterTypes(signature: string): readonly string[] | null {
   return inside === "" ? [] : splitAtTop(inside).map(typeOf);
 }
 
+/**
+ * What an ABI says of the function of this name that takes so many arguments; of the constructor, where the name is null. Null
+ * where it says nothing, or where several have that name.
+ */
+export function describedTypes(abi: readonly unknown[], name: string | null, count: number): readonly string[] | null {
+  const all = abi.map((entry) => (typeof entry === "string" ? ofText(entry, name) : ofObject(entry, name)));
+  const [types, ...others] = all.filter((each) => each?.length === count);
+  return others.length === 0 ? (types ?? null) : null;
+}
+
+/** `function transfer(address,uint256)`. */
+function ofText(entry: string, name: string | null): readonly string[] | null {
+  const head = entry.slice(0, Math.max(0, entry.indexOf("("))).trim();
+  return head.replace(/^function\s+/, "") === (name ?? "constructor") ? parameterTypes(entry) : null;
+}
+
+function ofObject(entry: unknown, name: string | null): readonly string[] | null {
+  const described = Object(entry) as { readonly type?: unknown; readonly name?: unknown; readonly inputs?: unknown };
+  const isMeant =
+    name === null ? described.type === "constructor" : described.type === "function" && described.name === name;
+  if (!isMeant || !Array.isArray(described.inputs)) return null;
+  return described.inputs.map((input: unknown) => String((Object(input) as { readonly type?: unknown }).type));
+}
+
 /** `(uint256 a, bool b)[] orders` is a list; `uint256 amount` is its first word. */
 function typeOf(parameter: string): string {
   const text = parameter.trim();

@@ -1,7 +1,7 @@
 /** What `fencepost send` sends, put together from its options, an ABI signature, or a file. */
 import { InvalidArgumentError } from "commander";
 import type { CreateTransaction } from "../../client/index.ts";
-import { parameterTypes, toArguments } from "./abi-arguments.ts";
+import { describedTypes, parameterTypes, toArguments } from "./abi-arguments.ts";
 import { given } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
 import { json } from "./remote.ts";
@@ -28,6 +28,8 @@ export interface IntentOptions {
   readonly chainId?: number;
   readonly requestId?: string;
   readonly metadata?: unknown;
+  readonly validUntil?: string;
+  readonly allowNoCode?: boolean;
 }
 
 type Read = (path: string) => Promise<string>;
@@ -42,13 +44,13 @@ export async function intentsOf(
   if (args.length > 0) throw misused("--file has the whole transaction: give no signature beside it");
   const content = document(await read(options.file), options.file);
   const many = Array.isArray(content) ? content : transactionsIn(content);
-  const { chainId, requestId, nonce } = options;
-  const signer = signerOf(options);
-  if (many === null) return [{ ...(content as CreateTransaction), ...given({ signer, chainId, requestId, nonce }) }];
+  const { chainId, requestId, nonce, validUntil, allowNoCode } = options;
+  const common = given({ signer: signerOf(options), chainId, validUntil, allowNoCode });
+  if (many === null) return [{ ...(content as CreateTransaction), ...common, ...given({ requestId, nonce }) }];
   if (nonce !== undefined) throw misused("--nonce is one transaction's: the file has several");
   return many.map((each, at) => {
     const named = requestId === undefined ? {} : { requestId: `${requestId}-${at + 1}` };
-    return { ...(each as CreateTransaction), ...given({ signer, chainId }), ...named };
+    return { ...(each as CreateTransaction), ...common, ...named };
   });
 }
 
@@ -58,14 +60,18 @@ function transactionsIn(content: unknown): readonly unknown[] | null {
 }
 
 async function intentOf(args: readonly string[], options: IntentOptions, read: Read): Promise<CreateTransaction> {
-  const { nonce, chainId, requestId, metadata } = options;
+  const { nonce, chainId, requestId, metadata, validUntil, allowNoCode } = options;
   const signer = signerOf(options);
   if (signer === undefined)
     throw misused("--signer is missing: whose transaction is it? `fencepost signers` lists them; --pool names a pool");
   const { value, gas, maxFeePerGas, maxPriorityFeePerGas, gasPrice, type } = options;
   const priced = given({ value, gas, maxFeePerGas, maxPriorityFeePerGas, gasPrice, type });
   const payload = { ...(await bodyOf(args, options, read)), ...priced } as CreateTransaction["payload"];
-  return { signer, payload, ...given({ nonce, chainId, requestId, metadata }) } as CreateTransaction;
+  return {
+    signer,
+    payload,
+    ...given({ nonce, chainId, requestId, metadata, validUntil, allowNoCode }),
+  } as CreateTransaction;
 }
 
 function signerOf({ signer, pool, sticky: stickyKey }: IntentOptions): CreateTransaction["signer"] | undefined {
@@ -90,7 +96,8 @@ async function bodyOf(args: readonly string[], options: IntentOptions, read: Rea
   if (types === null && abi === undefined) {
     throw misused(`${signature} is no signature: write it as 'transfer(address,uint256)', or give --abi`);
   }
-  return { to, function: signature, ...given({ abi }), args: argumentsOf(texts, types) };
+  const known = types ?? describedTypes(abi ?? [], signature, texts.length);
+  return { to, function: signature, ...given({ abi }), args: argumentsOf(texts, known) };
 }
 
 async function deployment(args: readonly string[], options: IntentOptions, read: Read): Promise<object> {
@@ -107,7 +114,8 @@ async function deployment(args: readonly string[], options: IntentOptions, read:
   if (args.length > 0 && abi === undefined) {
     throw misused("arguments of a constructor need its signature, 'constructor(uint256)', or --abi");
   }
-  return { bytecode, ...given({ abi }), ...(args.length > 0 && { args: argumentsOf(args, null) }) };
+  const types = describedTypes(abi ?? [], null, args.length);
+  return { bytecode, ...given({ abi }), ...(args.length > 0 && { args: argumentsOf(args, types) }) };
 }
 
 interface Artifact {

@@ -189,7 +189,9 @@ function reportUsage(error: CommanderError, io: CliIo): number {
   if (error.exitCode === 0) return EXIT_CODES.ok;
   // Without a command it has printed the help already.
   if (error.code !== "commander.help") {
-    io.stderr(`fencepost: ${error.message.replace(/^error: /, "").replace(/\s*\n\s*/g, " ")}; see fencepost --help\n`);
+    io.stderr(
+      `fencepost: ${error.message.replace(/^error: |\.$/g, "").replace(/\s*\n\s*/g, " ")}; see fencepost --help\n`,
+    );
   }
   return EXIT_CODES.misused;
 }

@@ -64,6 +64,8 @@ function intentOptions(): readonly Option[] {
     new Option("--gas <number>", "gas limit, instead of an estimate"),
     new Option("--type <type>", "instead of what the chain has").choices(["legacy", "eip2930", "eip1559"]),
     new Option("--metadata <json>", "your own notes, kept with it").argParser(json),
+    new Option("--valid-until <instant>", "cancelled where it is not mined by then, such as 2026-01-31T12:00:00Z"),
+    new Option("--allow-no-code", "take call data to an address without code, which does nothing"),
     chainIdOption(),
   ];
 }

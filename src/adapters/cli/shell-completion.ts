@@ -1,16 +1,21 @@
 /** `fencepost completion`: scripts that let a shell complete commands, options and their choices, made from the program itself. */
 import { Argument, type Command } from "commander";
+import { answerWith } from "./answer.ts";
 import type { Output } from "./terminal.ts";
 
 type Shell = keyof typeof SCRIPTS;
 
 export function addCompletion(program: Command, io: Output): void {
-  program
+  const command = program
     .command("completion")
     .description("print a script that lets a shell complete commands and options")
     .addArgument(new Argument("<shell>", "which one").choices(Object.keys(SCRIPTS)))
-    .addHelpText("after", HOW)
-    .action((shell: Shell) => io.stdout(SCRIPTS[shell](wordsOf(program))));
+    .addHelpText("after", HOW);
+  const ask = async () => {
+    const [shell] = command.processedArgs as [Shell];
+    return { shell, script: SCRIPTS[shell](wordsOf(program)) };
+  };
+  answerWith(command, io, { ask, show: ({ script }) => script });
 }
 
 const HOW = `

@@ -1,5 +1,8 @@
 /** Settles intents of the intake table that get no nonce. What is settled already is passed over: an owner may repeat it. */
+import { tooLate } from "../errors.ts";
 import { isAnothers } from "../principal.ts";
+import { problemFrom } from "../refusal.ts";
+import { isOver } from "./allocate.ts";
 import type { EndedFate, Refused } from "./changes.ts";
 import type { Draft } from "./draft.ts";
 import { type Approval, isSpent, type WaitingIntent } from "./ledger.ts";
@@ -73,6 +76,9 @@ function end(draft: Draft, intake: WaitingIntent, fate: EndedFate): void {
   const isSame =
     other !== null && !isSpent(other) && other.fingerprint === fingerprint && !isAnothers(other.owner, owner);
   if (isSame && other.txId !== txId) draft.record({ kind: "aliased", intakeId, of: other.txId });
+  // Whoever left it has told nobody of it, and is refused as by the owner itself.
+  else if (intake.unanswered && isOver(intake.validUntil, draft.at))
+    draft.record({ kind: "declined", intake, problem: problemFrom(tooLate()) });
   else refuse(draft, intake, fate);
 }
 

@@ -22,6 +22,9 @@ interface Key {
 
 const REORG_DEPTH = 3;
 const SPIKE = 50n;
+const GWEI = 1_000_000_000n;
+/** Empty blocks have brought the base fee down to a few wei: fifty times that is no spike. */
+const LEAST_SPIKE_WEI = 20n * GWEI;
 const hex = (value: bigint | number): string => `0x${value.toString(16)}`;
 
 export class PlayKeys {
@@ -88,9 +91,10 @@ export class PlayKeys {
   private async spike(): Promise<string> {
     const chain = this.ground.chain as DevChain;
     const { baseFeePerGas } = (await chain.rpc("eth_getBlockByNumber", ["latest", false])) as { baseFeePerGas: string };
-    const risen = BigInt(baseFeePerGas) * SPIKE;
+    const times = BigInt(baseFeePerGas) * SPIKE;
+    const risen = times > LEAST_SPIKE_WEI ? times : LEAST_SPIKE_WEI;
     await chain.rpc("hardhat_setNextBlockBaseFeePerGas", [hex(risen)]);
-    return `fee spike: the next block asks for ${risen / 1_000_000_000n} gwei, and empty blocks bring it down by an eighth each`;
+    return `fee spike: the next block asks for ${risen / GWEI} gwei, and empty blocks bring it down by an eighth each`;
   }
 
   private async pause(): Promise<string> {

@@ -97,6 +97,34 @@ describe("fencepost send", () => {
   });
 
   it.each([
+    ["in JSON", [{ type: "function", name: "pay", inputs: [{ type: "string" }, { type: "uint256" }] }]],
+    ["in Solidity's words", ["error Poor()", "function pay(string memo, uint256 amount)"]],
+  ])("reads arguments as an ABI %s says", async (_, abi) => {
+    const files = { "abi.json": JSON.stringify(abi) };
+    expect(await payloadOf(["--to", TO, "--abi", "abi.json", "pay", "[rent]", "2gwei"], files)).toMatchObject({
+      args: ["[rent]", "2000000000"],
+    });
+    const artifact = { "T.json": JSON.stringify({ ...TOKEN, bytecode: "0x6000" }) };
+    expect(await payloadOf(["--deploy", "T.json", "2gwei"], artifact)).toMatchObject({ args: ["2000000000"] });
+  });
+
+  it("leaves arguments as they are where the ABI has several functions of that name", async () => {
+    const abi = ["function pay(uint256 amount)", "function pay(bytes data)"];
+    const files = { "abi.json": JSON.stringify(abi) };
+    expect(await payloadOf(["--to", TO, "--abi", "abi.json", "pay", "2gwei"], files)).toMatchObject({
+      args: ["2gwei"],
+    });
+  });
+
+  it("says until when it is worth anything, and that the receiver has no code", async () => {
+    const said = { validUntil: "2026-11-02T09:45:00Z", allowNoCode: true };
+    const argv = ["--valid-until", said.validUntil, "--allow-no-code"];
+    expect((await run([...from, "--to", TO, ...argv])).sent).toMatchObject([said]);
+    const files = { "tx.json": JSON.stringify({ payload: { to: TO } }) };
+    expect((await run([...from, "--file", "tx.json", ...argv], { files })).sent).toMatchObject([said]);
+  });
+
+  it.each([
     ["as Hardhat writes it", { ...TOKEN, bytecode: "0x6000" }],
     ["as Foundry writes it", { ...TOKEN, bytecode: { object: "0x6000" } }],
     ["as solc writes it, without 0x", { ...TOKEN, bytecode: "6000" }],

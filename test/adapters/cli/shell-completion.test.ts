@@ -22,7 +22,7 @@ describe("fencepost completion", () => {
   });
 
   it("offers the options of a command wherever they stand, and the choices of an option", async () => {
-    expect(await offered(["send", "--signer", "0xabc", "--va"])).toEqual(["--value"]);
+    expect(await offered(["send", "--signer", "0xabc", "--valu"])).toEqual(["--value"]);
     expect(await offered(["list", "--state", "ST"])).toEqual(["STUCK"]);
     expect(await offered(["resolve", "some-id", "--then", ""])).toEqual(["track", "stuck", "manual"]);
     expect(await offered(["completion", "f"])).toEqual(["fish"]);
@@ -34,5 +34,10 @@ describe("fencepost completion", () => {
       for (const command of ["send", "explain", "nonces", "profile"]) expect(script).toContain(command);
     }
     expect((await runCommand(["completion", "tcsh"])).code).toBe(2);
+  });
+
+  it("are one JSON value with --json, as everything is", async () => {
+    const { stdout } = await runCommand(["completion", "fish", "--json"]);
+    expect(JSON.parse(stdout)).toEqual({ shell: "fish", script: await scriptFor("fish") });
   });
 });

@@ -7,7 +7,6 @@ import {
 import {
   answerRequest,
   beginRequests,
-  hasLeftRequests,
   leaveRequest,
   putBackRequest,
   readLeftRequests,
@@ -61,7 +60,6 @@ const LEFT_REQUESTS: Topic = {
     { statement: beginRequests, values: [BOTH, OWNER, [ASKED]] },
     { statement: beginRequests, values: [BOTH, OWNER, []] },
     { statement: readLeftRequests, values: [[ASKED]] },
-    { statement: hasLeftRequests, values: [] },
     { statement: leaveRequest, values: [TWIN, 1, SIGNER, "act", "{}", null, false, 1_000] },
   ],
   left: "SELECT left_id, begun_by, answer FROM fencepost.left_request ORDER BY left_id, begun_by",

@@ -61,6 +61,30 @@ describe("eth_sendTransaction", () => {
     checkInvariants(world);
   });
 
+  it("takes call data to an address without code where the object or the URL says so, and nowhere else", async () => {
+    await start();
+    const data = { data: "0xa9059cbb", gas: "0xea60" };
+    const { error } = await rpc.send(data);
+    expect(error).toMatchObject({ code: -32003, data: { reason: "NO_CODE" } });
+    expect(error?.message).toContain("allowNoCode: true");
+    expect((await rpc.send({ ...data, allowNoCode: true })).result).toBeDefined();
+    await world.allSettled(1);
+    expect((await rpc.send(data, { url: "/rpc?noCode=allow" })).result).toBeDefined();
+    expect((await rpc.send({ ...data, allowNoCode: "yes" })).error).toMatchObject({
+      ...{ code: -32602, data: { path: "params.0.allowNoCode" } },
+    });
+    await world.allSettled(2);
+  });
+
+  it("says which field was probably meant by one that is not known", async () => {
+    await start();
+    expect((await rpc.send({ vlaue: "0x1" })).error).toMatchObject({
+      ...{ code: -32602, message: "params.0.vlaue: is not a known field; did you mean `value`?" },
+    });
+    expect((await rpc.send({ gasLimit: "0x5208" })).error?.message).toContain("did you mean `gas`?");
+    expect(world.rows()).toEqual([]);
+  });
+
   it("honours gas, fees, type, access list and input, and deploys where there is no receiver", async () => {
     await start();
     world.chain.burnGasAt(TO, 0n);

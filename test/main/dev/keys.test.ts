@@ -30,6 +30,9 @@ const height = async () => Number(await chain.rpc("eth_blockNumber"));
 const hashAt = async (number: number) =>
   ((await chain.rpc("eth_getBlockByNumber", [`0x${number.toString(16)}`, false])) as { hash: string }).hash;
 
+const baseFee = async () =>
+  BigInt(((await chain.rpc("eth_getBlockByNumber", ["latest", false])) as { baseFeePerGas: string }).baseFeePerGas);
+
 describe("keys of dev, on a real chain", () => {
   it("r replaces the last blocks by a longer branch, as often as it is pressed", async () => {
     const { keys, said } = playing();
@@ -54,13 +57,23 @@ describe("keys of dev, on a real chain", () => {
 
   it("f raises the base fee of the next block fifty times", async () => {
     const { keys, said } = playing();
-    const baseFee = async () =>
-      BigInt(((await chain.rpc("eth_getBlockByNumber", ["latest", false])) as { baseFeePerGas: string }).baseFeePerGas);
+    await chain.rpc("hardhat_setNextBlockBaseFeePerGas", ["0x3b9aca00"]);
+    await chain.mine();
     const before = await baseFee();
     await keys.press("f");
     await chain.mine();
     expect(await baseFee()).toBe(50n * before);
     expect(said[0]).toMatch(/^fee spike: the next block asks for \d+ gwei/);
+  });
+
+  it("f is a spike also where empty blocks have brought the base fee down to nothing", async () => {
+    const { keys, said } = playing();
+    await chain.rpc("hardhat_setNextBlockBaseFeePerGas", ["0x7"]);
+    await chain.mine();
+    await keys.press("f");
+    await chain.mine();
+    expect(await baseFee()).toBe(20_000_000_000n);
+    expect(said[0]).toContain("asks for 20 gwei");
   });
 
   it("p pauses mining and goes on", async () => {

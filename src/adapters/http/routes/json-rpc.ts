@@ -53,7 +53,7 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
   const questions = new ChainQuestions();
   const askingOf = async (request: FastifyRequest, reply: FastifyReply): Promise<Omit<Asking, "signal">> => {
     const { api, principal, arrivedMs, bodyBytes: bytes } = request;
-    const { nonce, repeat } = readQuery(request.query);
+    const { nonce, noCode, repeat } = readQuery(request.query);
     const served = await servedChains(api);
     const chainId = chainOf(request, served);
     return {
@@ -61,6 +61,7 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
       foreignRaw: rpc?.foreignRaw ?? "refuse",
       requestId: requestIdIn(request),
       ignoresNonce: nonce === "ignore",
+      allowsNoCode: noCode === "allow",
       mergesRepeats: repeat === "merge",
       deadlineMs: arrivedMs + ANSWERED_WITHIN_MS,
       onRefused: (error) => onRefused && noteRefusal(onRefused, request, error),

@@ -27,6 +27,7 @@ export interface Asking {
   /** Of a header: names the packet's sends, with their places where there are several. */
   readonly requestId: string | null;
   readonly ignoresNonce: boolean;
+  readonly allowsNoCode: boolean;
   /** Sends without a name of their own that are alike, a moment apart, are one. */
   readonly mergesRepeats: boolean;
   /** Monotonic: by then every call is answered, one way or another. */

@@ -40,9 +40,9 @@ export async function answerSends(asking: Asking, items: readonly RpcItem[], ans
   await Promise.all([...bySigner.values()].map((group) => sendGroup(asking, group, answer)));
 }
 
-function contextOf({ chainId, requestId, ignoresNonce }: Asking, { index }: RpcItem) {
+function contextOf({ chainId, requestId, ignoresNonce, allowsNoCode }: Asking, { index }: RpcItem) {
   const own = requestId === null || index === null ? requestId : `${requestId}:${index}`;
-  return { chainId, requestId: own, ignoresNonce };
+  return { chainId, requestId: own, ignoresNonce, allowsNoCode };
 }
 
 interface Send {

@@ -1,6 +1,7 @@
 /** From the transaction object of `eth_sendTransaction` to an intent. */
 import type { CreateRequest } from "../../../application/api.ts";
 import { type FencepostError, invalid } from "../../../domain/errors.ts";
+import { unknownName } from "../../../domain/near-names.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -10,12 +11,14 @@ export interface TransactionContext {
   readonly requestId: string | null;
   /** A nonce that the object names is passed over. */
   readonly ignoresNonce: boolean;
+  /** Call data to an address without code is taken, for clients that cannot say so by the transaction. */
+  readonly allowsNoCode: boolean;
 }
 
 /** Taken over as they are, each a quantity in hex. */
 const QUANTITIES = ["value", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas"] as const;
-const OTHERS = ["from", "to", "data", "input", "accessList", "type", "nonce", "chainId", "fencepostRequestId"];
-const KNOWN: ReadonlySet<string> = new Set([...QUANTITIES, ...OTHERS]);
+const STANDARD = ["from", "to", "data", "input", "accessList", "type", "nonce", "chainId"];
+const KNOWN: readonly string[] = [...QUANTITIES, ...STANDARD, "fencepostRequestId", "allowNoCode"];
 
 /** What only transactions of other types have; they are signed by their callers. */
 const OF_OTHER_TYPES: Readonly<Record<string, string>> = {
@@ -46,6 +49,7 @@ export function readTransaction(params: unknown, context: TransactionContext): C
     signer: fields.from,
     payload: payloadOf(fields),
     ...requestIdOf(fields.fencepostRequestId, context.requestId),
+    ...noCodeOf(fields.allowNoCode, context.allowsNoCode),
     ...(nonce === undefined || context.ignoresNonce ? {} : { nonce: quantity(nonce, "nonce") }),
   };
 }
@@ -54,7 +58,9 @@ function refuseUnknown(fields: Fields): void {
   for (const name of Object.keys(fields)) {
     const other = OF_OTHER_TYPES[name];
     if (other !== undefined) throw otherType(name, other);
-    if (!KNOWN.has(name)) throw invalid(`params.0.${name.slice(0, 100)}`, "is not a known field");
+    if (KNOWN.includes(name)) continue;
+    const path = `params.0.${name.slice(0, 100)}`;
+    throw unknownName({ name, path, known: KNOWN, complaint: "is not a known field" });
   }
 }
 
@@ -113,6 +119,11 @@ function requestIdOf(own: unknown, header: string | null): { readonly requestId?
   if (own === undefined) return header === null ? {} : { requestId: header };
   // Given for this very transaction, it says more than a header of the whole packet.
   return { requestId: own };
+}
+
+function noCodeOf(own: unknown, byQuery: boolean): { readonly allowNoCode?: unknown } {
+  if (own !== undefined) return { allowNoCode: own };
+  return byQuery ? { allowNoCode: true } : {};
 }
 
 /** Where the stages name a field, its place in the call. */

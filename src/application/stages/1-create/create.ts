@@ -9,10 +9,10 @@
 import {
   FencepostError,
   forbiddenBy,
-  invalid,
   otherNonce,
   outcomeUnknown,
   queueFull,
+  tooLate,
   unavailable,
 } from "../../../domain/errors.ts";
 import { grouped } from "../../../domain/grouped.ts";
@@ -324,7 +324,7 @@ function answer(fate: AllocateFate, intent: Intent): Fate {
     case "held":
       return unavailable(HELD);
     case "expired":
-      return invalid("validUntil", "is not in the future by the database's clock; nothing was accepted");
+      return tooLate();
     case "forbidden":
       return forbiddenBy(fate);
     case "refused":

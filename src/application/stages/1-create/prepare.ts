@@ -58,6 +58,8 @@ export function prepareUnasked(
   const { value, gas = intrinsicGas(payload) } = payload;
   refuseOverCeiling(context.ceilings, { gas, value }, payload);
   if (payload.gas === undefined || !behindPending || !isFullyPriced(payload)) return null;
+  // Of a chain that is silent the head is of the past, and so is its base fee.
+  if (context.reachable) refuseHopelessFee(context, payload);
   return withGas(intent, payload.gas, namedCap(payload));
 }
 

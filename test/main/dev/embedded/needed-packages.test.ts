@@ -1,4 +1,6 @@
-import { readFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import manifest from "../../../../package.json" with { type: "json" };
 import { inWords } from "../../../../src/main/dev/embedded/chain/child.ts";
@@ -7,6 +9,7 @@ import {
   installCommand,
   missingParts,
   needPackages,
+  packageSeenFrom,
 } from "../../../../src/main/dev/embedded/needed-packages.ts";
 
 const none = () => false;
@@ -49,6 +52,37 @@ describe("packages that only dev and tests need", () => {
   it("are not asked about where they are there", async () => {
     const ask = () => Promise.reject(new Error("asked"));
     await needPackages({ ...BOTH, ask, say: () => undefined, directory: "." });
+  });
+});
+
+describe("a package that is looked for", () => {
+  it("is found once it is added, also by the process that missed it before", () => {
+    const project = realpathSync(mkdtempSync(join(tmpdir(), "fencepost-packages-")));
+    try {
+      const seen = () => packageSeenFrom(join(project, "node_modules", "fencepost", "index.js"), "@some/thing");
+      expect(seen()).toBeNull();
+      const directory = join(project, "node_modules", "@some", "thing");
+      mkdirSync(directory, { recursive: true });
+      expect(seen()).toBeNull();
+      writeFileSync(join(directory, "package.json"), JSON.stringify({ name: "@some/thing", main: "dist/main.js" }));
+      expect(seen()).toBe(directory);
+    } finally {
+      rmSync(project, { recursive: true });
+    }
+  });
+
+  it("is where its link leads: only from there its own dependencies are seen", () => {
+    const project = realpathSync(mkdtempSync(join(tmpdir(), "fencepost-packages-")));
+    try {
+      const real = join(project, "store", "thing");
+      mkdirSync(real, { recursive: true });
+      writeFileSync(join(real, "package.json"), "{}");
+      mkdirSync(join(project, "node_modules"));
+      symlinkSync(real, join(project, "node_modules", "thing"));
+      expect(packageSeenFrom(join(project, "index.js"), "thing")).toBe(real);
+    } finally {
+      rmSync(project, { recursive: true });
+    }
   });
 });
 
