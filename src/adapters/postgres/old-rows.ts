@@ -39,7 +39,10 @@ const LANE_WAIT_MS = 100;
 
 export function oldRowsIn(reading: Reading, runtime: DurableRuntime): RetentionStore {
   return {
-    closeToOlder: () => closeToOlder(runtime),
+    async closeToOlder() {
+      const [door] = await ask(reading, readDoor);
+      return door?.closed === true ? null : closeToOlder(runtime);
+    },
     shortenFeed: (ageMs, most) => shortenFeed(runtime, ageMs, most),
     async lanesWithOld(lanes, ageMs) {
       if (lanes.length === 0) return [];
