@@ -191,6 +191,21 @@ describe("what a caller may do", () => {
     expect(anothers.extras.txId, "nothing is told of another key's").toBeUndefined();
   });
 
+  it("waits for approval where a policy asks for that, by whichever process it came; a nonce that was named is refused", async () => {
+    const policies = policiesOf({ keys: { shop: { requireApproval: { aboveValue: "5", expiresAfter: "1h" } } } });
+    const { other, owner, signer } = await pair({ policies });
+    const payload = { to: TO, value: "50", gas: 21_000, gasPrice: "2000000000" };
+    const request = toPool({ requestId: "dear", payload }, { stickyKey: keyOf(signer) });
+    const waiting = await world.settle(send(other, request, "shop"));
+    expect(waiting).toMatchObject({ outcome: "created", nonce: null, state: "CREATED", lane: { signer } });
+    for (const at of [other, owner]) {
+      const again = await world.settle(send(at, request, "shop"));
+      expect(again).toMatchObject({ outcome: "existing", txId: waiting.txId });
+    }
+    const refused = await world.refusal(send(other, named(signer, 0, { payload }), "shop"));
+    expect(refused).toMatchObject({ code: "FORBIDDEN" });
+  });
+
   it("is bounded by the part of the owner's queue that its key may fill", async () => {
     const { other, signer } = await pair({ node: { queueLimit: 10 } });
     world.holdBlocks();
