@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "../../../src/client/index.ts";
 import { freePort } from "../../../src/main/dev/embedded/loopback-port.ts";
 import type { EmbeddedPostgres } from "../../../src/main/dev/embedded/postgres.ts";
-import { ROOT } from "../../architecture/tree.ts";
+import { blocksOf } from "../../architecture/rules/vocabulary.ts";
+import { ROOT, readText } from "../../architecture/tree.ts";
 import { NO_POSTGRES_15 } from "../../support/drill-scripts.ts";
 import { connect } from "../../support/integration.ts";
 import { POSTGRES_15, startPostgres15 } from "../../support/postgres-15.ts";
@@ -67,8 +68,8 @@ describe("the pages about the database, in the order in which they are needed,",
     const client = createClient({ url: `http://127.0.0.1:${port}`, repeat: false });
     const pay = async (requestId: string) =>
       client.waitFor((await client.send({ signer: SIGNER, requestId, payload: { to: SIGNER, value: "1" } })).txId);
-    const running = async (work: () => Promise<void>) => {
-      const node = await startPrinted(start.replace("fencepost start", "exec fencepost start"), place());
+    const running = async (work: () => Promise<void>, line = start) => {
+      const node = await startPrinted(line.replace("fencepost start", "exec fencepost start"), place());
       await node.ready;
       await work();
       node.signal("SIGTERM");
@@ -83,6 +84,15 @@ describe("the pages about the database, in the order in which they are needed,",
     await running(async () => {
       expect(await pay("lost")).toMatchObject({ state: "CONFIRMED", nonce: 1 });
     });
+    const ofRetention = "docs/operations/retention.md";
+    const [keep = ""] = shellBlocks(ofRetention);
+    const asRunner = "export FENCEPOST_DATABASE_URL=postgres://runner@db.internal/app";
+    await running(async () => {
+      expect((await client.list({})).items).toHaveLength(2);
+    }, `${asRunner}\n${keep.replace("FENCEPOST_RETENTION", "exec env FENCEPOST_RETENTION")}`.replace("exec fencepost", "fencepost"));
+    const [copy = ""] = blocksOf(readText(ofRetention), "sql");
+    const archive = `psql postgres://reader@db.internal/app --command "${copy.trim().replace("current_date - 2", "current_date")}"`;
+    expect(await runPrinted(archive.replace("current_date - 1", "current_date + 1"), place())).toMatch(/^tx_id.*\n.*kept/);
 
     const [restore = "", afterwards = "", look = "", resume = ""] = shellBlocks("docs/operations/restore.md");
     const restored = `export GRANT=runner\n${restore}\n${afterwards.trim()} --grant runner`;
