@@ -162,7 +162,7 @@ function cancelSent(
 ): Promise<ChangeFate> | ChangeFate {
   const standing = repricedKind(tx.attempts);
   // An operator has cancelled it already, or nobody may touch it now: then its time is looked at again when it is let go.
-  if (tx.receipt !== null || tx.held ||  tx.expired || standing === "cancel" || standing === "placeholder")
+  if (tx.receipt !== null || tx.held || tx.expired || standing === "cancel" || standing === "placeholder")
     return "done";
   return changeTracked(ports, context, { lane, tx, change: cancelBy(tx.validUntil) });
 }

@@ -1,9 +1,6 @@
 /** Statements beside the fence that decide about money and about what is done once: no condition of them is there for nothing. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  acceptIntent,
-  declineIntents,
-} from "../../../src/adapters/postgres/statements/left-intent.ts";
+import { acceptIntent, declineIntents } from "../../../src/adapters/postgres/statements/left-intent.ts";
 import {
   answerRequest,
   beginRequests,
@@ -106,7 +103,8 @@ const KEY_USE: Topic = {
     "it was an earlier hour": used("use_hour = '2026-11-17T09:00:00Z', hour_value = 95, hour_cost = 95"),
     "it was the day before": used("use_hour = '2026-11-16T10:00:00Z', day_value = 95, day_cost = 95, hour_cost = 95"),
     "it is a later hour already": used("use_hour = '2026-11-17T11:00:00Z'"),
-    "more than allowed is used": "UPDATE fencepost.key_use SET hour_value = 200, hour_cost = 200, day_value = 200, day_cost = 200",
+    "more than allowed is used":
+      "UPDATE fencepost.key_use SET hour_value = 200, hour_cost = 200, day_value = 200, day_cost = 200",
   },
   subjects: [
     { statement: chargeKeys, values: chargingEach(100) },
@@ -129,10 +127,9 @@ const ORDER_KEYS: Topic = {
   world: `INSERT INTO fencepost.order_key (subject, key, signer, chain_id, fingerprint, carried_out_at)
     VALUES ('cancel', 'once', '${SIGNER}', 1, decode(repeat('ab', 32), 'hex'), now())`,
   states: Object.fromEntries(
-    ["subject = 'other'", "key = 'other'", `signer = '${STRANGER}'`, "chain_id = 2", "chain_id = chain_id"].map((set) => [
-      set,
-      `UPDATE fencepost.order_key SET ${set}`,
-    ]),
+    ["subject = 'other'", "key = 'other'", `signer = '${STRANGER}'`, "chain_id = 2", "chain_id = chain_id"].map(
+      (set) => [set, `UPDATE fencepost.order_key SET ${set}`],
+    ),
   ),
   subjects: [{ statement: findOrderKeys, values: [["cancel"], ["once"], [SIGNER], [1]] }],
   left: "SELECT 1",

@@ -113,7 +113,10 @@ describe("what is bound to a nonce at once", () => {
   it("is judged by all rules where it is a caller's payload, by its cost where only its hash is known", () => {
     expect(bind("initial", 1n).outcome).toMatchObject({ fate: "forbidden", forbidden: { rule: "key.to" } });
     expect(bind("external", 1n).outcome).toMatchObject({ fate: "settled" });
-    expect(bind("external", 101n).outcome).toMatchObject({ fate: "forbidden", forbidden: { rule: "key.maxCost.perHour" } });
+    expect(bind("external", 101n).outcome).toMatchObject({
+      fate: "forbidden",
+      forbidden: { rule: "key.maxCost.perHour" },
+    });
   });
 
   it("is charged past the limits of its key where it is a placeholder, and says so to the store", () => {
