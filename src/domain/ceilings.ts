@@ -5,7 +5,7 @@
  */
 import { listedCeilings, UNKNOWN_CHAIN } from "./default-ceilings.ts";
 import { FencepostError } from "./errors.ts";
-import { type Fees, type FeeWishes, feeCap, larger, SANITY_BLOCKS, under } from "./fees.ts";
+import { type Fees, type FeeWishes, feeCap, under } from "./fees.ts";
 import type { UnsignedTransaction } from "./transaction.ts";
 
 /** A message names the variable, so that its reader knows what to raise. */
@@ -42,7 +42,7 @@ export interface Content {
 export interface FeeLimit {
   readonly most: bigint;
   readonly variable: CeilingVariable;
-  /** No ceiling is configured: this multiple of the first price, or what the last blocks allow, is all that one answer may bring about. */
+  /** No ceiling is configured: this multiple of the first price is all that one answer may bring about. */
   readonly timesFirst?: bigint;
 }
 
@@ -71,13 +71,12 @@ export function feeLimit({ feePerGas, gasCost, cost }: Ceilings, content: Conten
 }
 
 /**
- * For a payload in the place of another: where no ceiling is configured, five times the first price ends it sooner. But what
- * most of the blocks that were followed bear (`usualMost`) is allowed to it like to a first payload: first priced where gas cost almost
- * nothing, it could never be mined again.
+ * For a payload in the place of another that nobody ordered: where no ceiling is configured, five times the first price ends it
+ * sooner. First priced where gas cost almost nothing, it waits there for an order (change-price.ts).
  */
-export function repricingLimit(ceilings: Ceilings, content: Content, first: Fees, usual: bigint | null): FeeLimit {
+export function repricingLimit(ceilings: Ceilings, content: Content, first: Fees): FeeLimit {
   const limit = feeLimit(ceilings, content);
-  const grown = larger(feeCap(first) * REPRICING_FACTOR, usual ?? 0n);
+  const grown = feeCap(first) * REPRICING_FACTOR;
   if (ceilings.isFeeSet || grown >= limit.most) return limit;
   return { most: grown, variable: "FENCEPOST_MAX_FEE_GWEI", timesFirst: REPRICING_FACTOR };
 }
@@ -136,7 +135,7 @@ export function limitInWords(limit: FeeLimit): string {
 
 export function sourceInWords({ variable, timesFirst }: FeeLimit): string {
   if (timesFirst === undefined) return variable;
-  return `${timesFirst} times its first price, or what most of the last ${SANITY_BLOCKS} blocks bear; ${variable} sets another`;
+  return `${timesFirst} times its first price; ${variable} sets another`;
 }
 
 /** What is left of an amount for each unit of gas; below zero where it is overdrawn. */

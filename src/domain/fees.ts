@@ -48,15 +48,7 @@ export function median(values: readonly bigint[]): bigint {
  */
 export function sanityLimit(baseFees: readonly bigint[]): bigint | null {
   const usual = median(baseFees);
-  return usual === 0n ? null : usualMost(baseFees);
-}
-
-/**
- * What a payload may offer by the blocks that were followed, whatever one answer says: ten times what most of the last
- * hundred cost, and a tip. A base fee that stays is reached once more than half of them had it. Null: they show no base fee.
- */
-export function usualMost(seenBaseFees: readonly bigint[]): bigint | null {
-  return seenBaseFees.length === 0 ? null : median(seenBaseFees) * SANITY_FACTOR + FALLBACK_TIP;
+  return usual === 0n ? null : usual * SANITY_FACTOR + FALLBACK_TIP;
 }
 
 /**

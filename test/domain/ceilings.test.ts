@@ -119,27 +119,14 @@ describe("the most for a unit of gas", () => {
 
   it("of another payload is five times the first price, under the chain's default, unless a ceiling is configured", () => {
     const transfer = { gas: 21_000n, value: 0n };
-    expect(repricingLimit(ceilings(), transfer, dynamic(7n * GWEI), null)).toEqual({
+    expect(repricingLimit(ceilings(), transfer, dynamic(7n * GWEI))).toEqual({
       ...{ most: 35n * GWEI, variable: "FENCEPOST_MAX_FEE_GWEI", timesFirst: 5n },
     });
-    expect(repricingLimit(ceilings(), transfer, dynamic(300n * GWEI), null).most).toBe(1_000n * GWEI);
-    expect(repricingLimit(ceilings({ maxFeeWei: 90n * GWEI }), transfer, dynamic(7n * GWEI), null).most).toBe(
-      90n * GWEI,
-    );
-    expect(repricingLimit(ceilings({ maxGasCostWei: 21_000n }), transfer, dynamic(7n * GWEI), null)).toEqual({
+    expect(repricingLimit(ceilings(), transfer, dynamic(300n * GWEI)).most).toBe(1_000n * GWEI);
+    expect(repricingLimit(ceilings({ maxFeeWei: 90n * GWEI }), transfer, dynamic(7n * GWEI)).most).toBe(90n * GWEI);
+    expect(repricingLimit(ceilings({ maxGasCostWei: 21_000n }), transfer, dynamic(7n * GWEI))).toEqual({
       ...{ most: 1n, variable: "FENCEPOST_MAX_GAS_COST_WEI" },
     });
-  });
-
-  it.each<[string, bigint | null, bigint]>([
-    ["five times the first price where blocks show no base fee", null, 35n],
-    ["five times the first price where blocks bear less", 11n, 35n],
-    ["what most blocks bear where that is more", 301n, 301n],
-    ["the chain's default, whatever blocks bear", 5_000n, 1_000n],
-  ])("of another payload is %s", (_, usual, most) => {
-    const transfer = { gas: 21_000n, value: 0n };
-    const limit = repricingLimit(ceilings(), transfer, dynamic(7n * GWEI), usual === null ? null : usual * GWEI);
-    expect(limit.most).toBe(most * GWEI);
   });
 
   it("is told with the variable that changes it", () => {
@@ -147,7 +134,7 @@ describe("the most for a unit of gas", () => {
       "the ceiling of 7 wei per gas (FENCEPOST_MAX_COST_WEI)",
     );
     expect(limitInWords({ most: 35n, variable: "FENCEPOST_MAX_FEE_GWEI", timesFirst: 5n })).toBe(
-      "the ceiling of 35 wei per gas (5 times its first price, or what most of the last 100 blocks bear; FENCEPOST_MAX_FEE_GWEI sets another)",
+      "the ceiling of 35 wei per gas (5 times its first price; FENCEPOST_MAX_FEE_GWEI sets another)",
     );
     expect(limitInWords({ most: -1n, variable: "FENCEPOST_MAX_COST_WEI" })).toContain("of 0 wei");
   });

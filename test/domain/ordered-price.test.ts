@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type FeeMarket, type Fees, feeCap, usualMost } from "../../src/domain/fees.ts";
+import { type FeeMarket, type Fees, feeCap } from "../../src/domain/fees.ts";
 import { type Order, orderedPrice } from "../../src/domain/ordered-price.ts";
 import { leastReplacement } from "../../src/domain/replacement.ts";
 import { covers, isBelowMarket } from "../../src/domain/repricing.ts";
@@ -193,26 +193,14 @@ describe("whatever an endpoint says", () => {
   it("a base fee that the newest block had is always reached, where the ceiling allows it", () => {
     fc.assert(
       fc.property(fees, wei, fc.array(wei, { maxLength: 100 }), wei, (standing, baseFee, before, tip) => {
+        // From block to block a base fee falls by an eighth at most.
+        fc.pre(feeCap(standing) > 0n && (before.at(-1) ?? 0n) * 7n <= baseFee * 8n);
         const seenBaseFees = [...before, baseFee];
         const said = { baseFees: [...before, baseFee], priorityFees: [tip], gasPrice: 0n };
-        const relative = [feeCap(standing) * 5n, usualMost(seenBaseFees) ?? 0n].reduce((x, y) => (x > y ? x : y));
+        const relative = feeCap(standing) * 5n;
         const made = offered(order(standing, { market: said, seenBaseFees }), { relative, absolute: HIGH });
         expect(isBelowMarket(made, { ...said, priorityFees: [tip < relative ? tip : relative] })).toBe(false);
       }),
     );
-  });
-});
-
-describe("what blocks bear", () => {
-  it("is ten times what most of them cost, and a tip: a new base fee counts once more than half had it", () => {
-    const blocks = (old: number, dear: number) => [
-      ...Array.from({ length: old }, () => 7n),
-      ...Array.from({ length: dear }, () => 30n * GWEI),
-    ];
-    expect(usualMost([])).toBeNull();
-    expect(usualMost([0n, 0n])).toBe(GWEI);
-    expect(usualMost(blocks(100, 0))).toBe(70n + GWEI);
-    expect(usualMost(blocks(51, 49))).toBe(70n + GWEI);
-    expect(usualMost(blocks(50, 50))).toBe(301n * GWEI);
   });
 });

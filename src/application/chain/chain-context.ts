@@ -8,7 +8,6 @@ import {
   NO_MARKET,
   priceFirstAttempt,
   sanityLimit,
-  usualMost,
 } from "../../domain/fees.ts";
 import type { Address, Hash, LaneKey } from "../../domain/lane.ts";
 import { at, isDue, NEVER, type When } from "../../domain/pace/when.ts";
@@ -133,11 +132,6 @@ export class ChainContext {
     const { seenBaseFees } = this.follower;
     if (this.sanity?.of !== seenBaseFees) this.sanity = { of: seenBaseFees, limit: sanityLimit(seenBaseFees) };
     return this.sanity.limit;
-  }
-
-  /** What a payload in the place of another may offer by those blocks. Null: they show no base fee. */
-  get usualMost(): bigint | null {
-    return usualMost(this.follower.seenBaseFees);
   }
 
   feeMarket(): Promise<FeeMarket> {

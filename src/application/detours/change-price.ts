@@ -52,10 +52,10 @@ interface Ordering extends Pricing {
 
 async function ordered(context: ChainContext, { txId }: Tracked, ordering: Ordering): Promise<Fees> {
   const { standing, first, costs, unattended, wishes } = ordering;
-  const { ceilings, follower, usualMost } = context;
+  const { ceilings, follower } = context;
   const market = await context.feeMarket();
   const { seenBaseFees } = follower;
-  const relative = repricingLimit(ceilings, costs, first, usualMost);
+  const relative = repricingLimit(ceilings, costs, first);
   const limits = { relative: relative.most, absolute: feeLimit(ceilings, costs).most };
   const usual = standing ?? priceFirstAttempt(market, {}, null);
   const like = inEnvelope(typeOf(usual, wishes));

@@ -77,7 +77,7 @@ async function limitOf(ports: RepricePorts, { context, tx }: Work, { first }: Re
   const newest = sendableAttempts(tx.attempts).at(-1);
   const standing = ceilings.cost === null ? null : await decodedNewest(ports, tx);
   const content = { gas: newest?.gas ?? 0n, value: standing?.unsigned.value ?? 0n };
-  return repricingLimit(ceilings, content, first, context.usualMost);
+  return repricingLimit(ceilings, content, first);
 }
 
 function noteCeiling(ports: RepricePorts, { lane, tx }: Work, verdict: Repricing, limit: FeeLimit): void {

@@ -155,7 +155,6 @@ async function chainFacts(context: ChainContext | undefined, record: Transaction
     inFlightWindow: settings.inFlightWindow,
     stuckAfterResubmits: settings.stuckAfterResubmits,
     ceilings: context.ceilings,
-    usualMost: context.usualMost,
     doubted: context.doubts.get(laneKey(record.lane)) ?? null,
     disputed,
   };
@@ -195,7 +194,6 @@ function unknownChain(chainId: number): ExplainedChain {
     inFlightWindow: 0,
     stuckAfterResubmits: 0,
     ceilings: null,
-    usualMost: null,
     doubted: null,
     disputed: null,
   } as const;

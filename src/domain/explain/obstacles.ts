@@ -159,7 +159,7 @@ export const OWN_RULES: readonly Rule[] = [
     const text = `it is not signed: what it moves is above the ceiling of its cost (${variable})`;
     return { code: "FEE_CEILING_REACHED", text, data: { ceiling: `${ceilings.cost}`, variable } };
   },
-  ({ transaction, chain: { ceilings, baseFee, usualMost } }) => {
+  ({ transaction, chain: { ceilings, baseFee } }) => {
     const attempt = priced(transaction);
     const first = transaction.attempts.find(isSendable);
     if (attempt === null || first === undefined || ceilings === null) return null;
@@ -169,7 +169,7 @@ export const OWN_RULES: readonly Rule[] = [
     const next = (offer * 11n) / 10n;
     const absolute = feeLimit(ceilings, content);
     // What an order offered above the loop's own limit has only the ceiling before it.
-    const limit = next > absolute.most ? absolute : repricingLimit(ceilings, content, first.fees, usualMost);
+    const limit = next > absolute.most ? absolute : repricingLimit(ceilings, content, first.fees);
     const { most, variable } = limit;
     if (next <= most || isPlenty(offer, baseFee)) return null;
     const allowed = `${gwei(most < 0n ? 0n : most)} (${sourceInWords(limit)})`;

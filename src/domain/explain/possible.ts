@@ -65,7 +65,7 @@ function maySignAnother({ transaction, lane }: Situation, kind: ReturnType<typeo
  * by itself, an order needs a base fee that asks for it.
  */
 function isUnderCeiling(
-  { transaction: { attempts }, chain: { ceilings, baseFee, usualMost } }: Situation,
+  { transaction: { attempts }, chain: { ceilings, baseFee } }: Situation,
   content: { readonly gas: bigint; readonly value: bigint },
 ): boolean {
   const first = attempts.find(isSendable);
@@ -73,7 +73,7 @@ function isUnderCeiling(
   if (ceilings === null) return false;
   if (first === undefined || standing === null) return true;
   const least = feeCap(leastReplacement(standing));
-  if (least <= repricingLimit(ceilings, content, first.fees, usualMost).most) return true;
+  if (least <= repricingLimit(ceilings, content, first.fees).most) return true;
   return baseFee !== null && feeCap(standing) < baseFee && least <= feeLimit(ceilings, content).most;
 }
 

@@ -98,8 +98,6 @@ export interface ExplainedChain {
   readonly stuckAfterResubmits: number;
   /** The most that may be offered there; null where the chain is not configured. */
   readonly ceilings: Ceilings | null;
-  /** What the loop may offer there by the blocks that were followed (`usualMost` of fees.ts). */
-  readonly usualMost: bigint | null;
   /** What its endpoints say of the block of its receipt cannot all be true, or one has not said it: it decides nothing. */
   readonly disputed: Disputed | null;
   /** The chain behind the URL is not the one the lane knows: nothing is decided. */

@@ -75,7 +75,6 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       confirmations: 20,
       inFlightWindow: 64,
       stuckAfterResubmits: 30,
-      usualMost: null,
       ceilings: ceilings(),
       doubted: null,
       disputed: null,
