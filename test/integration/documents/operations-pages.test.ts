@@ -87,20 +87,13 @@ describe("the pages about the database, in the order in which they are needed,",
     const ofRetention = "docs/operations/retention.md";
     const [keep = ""] = shellBlocks(ofRetention);
     const asRunner = "export FENCEPOST_DATABASE_URL=postgres://runner@db.internal/app";
-    await running(
-      async () => {
-        expect((await client.list({})).items).toHaveLength(2);
-      },
-      `${asRunner}\n${keep.replace("FENCEPOST_RETENTION", "exec env FENCEPOST_RETENTION")}`.replace(
-        "exec fencepost",
-        "fencepost",
-      ),
-    );
+    await running(async () => {
+      expect((await client.list({})).items).toHaveLength(2);
+    }, `${asRunner}\n${keep}`);
     const [copy = ""] = blocksOf(readText(ofRetention), "sql");
-    const archive = `psql postgres://reader@db.internal/app --command "${copy.trim().replace("current_date - 2", "current_date")}"`;
-    expect(await runPrinted(archive.replace("current_date - 1", "current_date + 1"), place())).toMatch(
-      /^tx_id.*\n.*kept/,
-    );
+    // Both are watched for a reorg still: nothing of them is to be archived yet, but every name in it must be known.
+    const archive = `psql postgres://reader@db.internal/app --command "${copy.trim()}"`;
+    expect(await runPrinted(archive, place())).toMatch(/^tx_id,.*,gas_used\n$/);
 
     const [restore = "", afterwards = "", look = "", resume = ""] = shellBlocks("docs/operations/restore.md");
     const restored = `export GRANT=runner\n${restore}\n${afterwards.trim()} --grant runner`;
