@@ -105,8 +105,8 @@ export const markDeparted = counted("mark-departed", "$4", "lanes that something
 export const keepRequests = statement("keep-requests")`
   INSERT INTO fencepost.spent_request (digest, chain_id, left_at)
   SELECT fencepost.request_digest(t.chain_id, t.signer, t.request_id), t.chain_id, now()
-  FROM fencepost.transaction AS t
-  WHERE t.tx_id = ANY ($1::uuid[]) AND t.owns_request AND t.request_id IS NOT NULL
+  FROM (SELECT own.* FROM fencepost.transaction AS own WHERE own.tx_id = ANY ($1::uuid[]) OFFSET 0) AS t
+  WHERE t.owns_request AND t.request_id IS NOT NULL
   UNION
   SELECT fencepost.request_digest(c.chain_id, 'pool ' || c.pool, c.request_id), c.chain_id, now()
   FROM fencepost.pool_choice AS c
@@ -125,12 +125,13 @@ export const keepRequests = statement("keep-requests")`
 
 /**
  * The transactions $1 and all that hangs on them: the reservations they were made from, and other names of them in the intake
- * table, among others. Each is asked once more whether it is over. $2 how many they are.
+ * table, among others. Each is asked once more whether it is over, by a CASE: as a plain condition it would have PostgreSQL 15 walk the
+ * index of all that are over. $2 how many they are.
  */
 export const deleteTransactions = statement("delete-transactions")`
   WITH gone AS (
     DELETE FROM fencepost.transaction AS t
-    WHERE t.tx_id = ANY ($1::uuid[]) AND NOT t.live AND t.outcome IS NOT NULL
+    WHERE t.tx_id = ANY ($1::uuid[]) AND CASE WHEN t.live THEN false ELSE t.outcome IS NOT NULL END
     RETURNING t.tx_id, t.chain_id, t.signer, t.nonce, t.request_id
   ), payloads AS (
     DELETE FROM fencepost.payload AS p WHERE p.tx_id = ANY ($1::uuid[])
