@@ -3,14 +3,15 @@
  * process 1 of its own, on a file system that takes no changes. Docker itself is not needed.
  */
 import { execFile, spawn } from "node:child_process";
-import { chmod, cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, vi } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { freePort } from "../../src/main/dev/embedded/loopback-port.ts";
 import { ROOT, readText } from "../architecture/tree.ts";
-import { it, KEYS, QUICK } from "../support/integration.ts";
+import { it, QUICK } from "../support/integration.ts";
+import { mountedSecrets } from "../support/mounted-secrets.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../support/temporary-directory.ts";
 import { pricedTransfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -68,22 +69,8 @@ describe("what the image holds", () => {
     await directory?.remove();
   });
 
-  async function keepSecrets(databaseUrl: string, rpcUrl: string): Promise<string> {
-    const secrets = join(directory.path, "secrets");
-    await mkdir(secrets);
-    const kept = {
-      "database-url": databaseUrl,
-      "rpc-url": rpcUrl,
-      "signer-keys": KEYS[0],
-      "api-keys": `app:${SECRET}`,
-    };
-    for (const [name, value] of Object.entries(kept)) {
-      await writeFile(join(secrets, name), `${value}\n`);
-      // As Docker and Kubernetes mount them: root's, and readable for the container.
-      await chmod(join(secrets, name), 0o444);
-    }
-    return secrets;
-  }
+  const keepSecrets = (databaseUrl: string, rpcUrl: string) =>
+    mountedSecrets(directory.path, { databaseUrl, rpcUrl, secret: SECRET });
 
   async function start(secrets: string): Promise<Container> {
     const port = await freePort();

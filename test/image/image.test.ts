@@ -1,11 +1,12 @@
 /** deploy/Dockerfile, built by a real Docker daemon from what git tracks, and run as docs/deployment.md says. */
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, vi } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { freePort } from "../../src/main/dev/embedded/loopback-port.ts";
 import { baseImages, copyTrackedFiles, docker, missingFor, tryDocker } from "../support/docker.ts";
-import { it, KEYS, QUICK } from "../support/integration.ts";
+import { it, QUICK } from "../support/integration.ts";
+import { mountedSecrets } from "../support/mounted-secrets.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../support/temporary-directory.ts";
 import { pricedTransfer } from "../support/transfers.ts";
@@ -49,21 +50,8 @@ describe("the image", () => {
     await directory?.remove();
   });
 
-  async function keepSecrets(databaseUrl: string, rpcUrl: string): Promise<string> {
-    const secrets = join(directory.path, "secrets");
-    await mkdir(secrets);
-    const kept = {
-      "database-url": databaseUrl,
-      "rpc-url": rpcUrl,
-      "signer-keys": KEYS[0],
-      "api-keys": `app:${SECRET}`,
-    };
-    for (const [name, value] of Object.entries(kept)) {
-      await writeFile(join(secrets, name), `${value}\n`);
-      await chmod(join(secrets, name), 0o444);
-    }
-    return secrets;
-  }
+  const keepSecrets = (databaseUrl: string, rpcUrl: string) =>
+    mountedSecrets(directory.path, { databaseUrl, rpcUrl, secret: SECRET });
 
   /** On the network of this machine, where database and chain of the tests are. */
   async function start(secrets: string, ...argv: readonly string[]) {

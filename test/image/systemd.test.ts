@@ -56,8 +56,8 @@ describe("the unit under systemd", () => {
     // What systemd does itself at the start of a machine, and leaves to others in a container: credentials are mounts.
     await sh("mount --make-rshared /");
     const packed = pack(directory.path);
-    await docker("cp", packed, `${machine}:/root/fencepost.tgz`);
-    const lines = INSTALL.replace(`fencepost@${version}`, "/root/fencepost.tgz");
+    await docker("cp", packed, `${machine}:/srv/fencepost.tgz`);
+    const lines = INSTALL.replace(`fencepost@${version}`, "/srv/fencepost.tgz");
     expect(lines).not.toBe(INSTALL);
     expect(await sh(`set -e\n${lines}`)).toMatchObject({ code: 0 });
   });
