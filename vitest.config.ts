@@ -7,7 +7,7 @@ const ON_DATABASE = [
   "test/{cluster,integration}/**/*.test.ts",
   "test/adapters/postgres/**/*.test.ts",
   "test/application/embedded.test.ts",
-  "test/{drills,image}/*.test.ts",
+  "test/{attacks,drills,image}/*.test.ts",
   "test/support/database.test.ts",
 ];
 
@@ -47,6 +47,8 @@ const EACH = {
     ...(process.env.FENCEPOST_DASHBOARD_LONG === undefined ? ["test/integration/dashboard/**"] : []),
     // Clients of other makers, installed for it: `npm run test:clients`.
     ...(process.env.FENCEPOST_CLIENTS === undefined ? ["test/integration/clients/**"] : []),
+    // Attacks from outside on a real node: lying endpoints, weak keys, stalled wires: `npm run test:attacks`.
+    ...(process.env.FENCEPOST_ATTACKS === undefined ? ["test/attacks/**"] : []),
     // Alert rules and dashboard in a real Prometheus and Grafana: `npm run test:signals`.
     ...(process.env.FENCEPOST_SIGNALS === undefined ? ["test/integration/signals/**"] : []),
   ],
