@@ -2,14 +2,14 @@ import type { World, WorldNode } from "./world.ts";
 
 /**
  * From now on this node's endpoint takes no batches and is slow: one send after the other, each begun `everyMs` after the
- * one before. `hold` keeps the answer to a send that was begun.
+ * one before. `hold` keeps the answer to a send that was begun. Returns how to end it.
  */
 export function slowWire(
   { clock }: World,
   { rpc }: WorldNode,
   everyMs: number,
   hold: () => Promise<void> = () => Promise.resolve(),
-): void {
+): () => void {
   const submit = rpc.submit.bind(rpc);
   rpc.submit = async (sends) => {
     const results = [];
@@ -19,5 +19,8 @@ export function slowWire(
       await hold();
     }
     return results;
+  };
+  return () => {
+    rpc.submit = submit;
   };
 }

@@ -220,9 +220,9 @@ export class Lanes {
     noteFenced(telemetry, fence, write, "deadline");
   }
 
-  /** The instance is over, and every term with it. */
-  loseAll(reason: string): void {
-    for (const lane of this.all()) this.drop(lane, reason, "lost");
+  /** The instance is over, or about to be, and every term with it. */
+  dropAll(reason: string, how: Ending): void {
+    for (const lane of this.all()) this.drop(lane, reason, how);
     this.wanted.clear();
   }
 
