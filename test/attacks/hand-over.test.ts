@@ -1,10 +1,11 @@
 /** Nodes that join and leave under load, on an endpoint whose sends take longer than any hand-over may. */
 import { afterEach, describe, expect } from "vitest";
 import { systemClock } from "../../src/adapters/system/clock.ts";
+import type { SimulatedServer } from "../doubles/simulated-chain/server.ts";
 import { audit, untilSettled } from "../support/audit.ts";
 import { type Database, it, OTHER_SIGNER, SIGNER } from "../support/integration.ts";
 import type { NodeProcess } from "../support/node-process.ts";
-import { type SlowEndpoint, startSlowEndpoint } from "../support/slow-endpoint.ts";
+import { blocksLater, type SlowEndpoint, startSlowEndpoint } from "../support/slow-endpoint.ts";
 import { pricedTransfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
@@ -15,7 +16,7 @@ let endpoint: SlowEndpoint;
 afterEach(() => endpoint.close());
 
 /** One create after another at each node, for each signer; nothing is repeated. */
-function keepCreating(targets: () => readonly NodeProcess[]) {
+function keepCreating(simulated: SimulatedServer, targets: () => readonly NodeProcess[]) {
   const failures: string[] = [];
   let [accepted, wanted, serial] = [0, true, 0];
   const caller = async (at: number): Promise<void> => {
@@ -29,7 +30,7 @@ function keepCreating(targets: () => readonly NodeProcess[]) {
       } catch (error) {
         failures.push(String(error));
       }
-      await systemClock.sleep(20);
+      await blocksLater(simulated, 1);
     }
   };
   const ended = Promise.all([0, 1, 2, 3].map(caller));
@@ -61,7 +62,7 @@ describe("a lane whose sends hang for eight seconds", () => {
     endpoint = await startSlowEndpoint(simulated.url);
     const first = await nodes.start(endpoint.url);
     let targets = [first];
-    const creating = keepCreating(() => targets);
+    const creating = keepCreating(simulated, () => targets);
     await waitUntil(() => creating.accepted() > 10, "creates flow");
     endpoint.sendMs = 8_000;
     await waitUntil(() => endpoint.arrivals.length > 0, "sends hang");

@@ -2,9 +2,9 @@
 import { afterEach, describe, expect } from "vitest";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { audit, untilSettled } from "../support/audit.ts";
-import { it, nodesOn, SHORT_LEASE } from "../support/integration.ts";
+import { BLOCK_TIME_MS, it, nodesOn, SHORT_LEASE } from "../support/integration.ts";
 import type { NodeProcess } from "../support/node-process.ts";
-import { type SlowEndpoint, startSlowEndpoint } from "../support/slow-endpoint.ts";
+import { blocksLater, type SlowEndpoint, startSlowEndpoint } from "../support/slow-endpoint.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 import { pricedTransfer, range } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -12,8 +12,10 @@ import { waitUntil } from "../support/wait-until.ts";
 const COUNT = 64;
 /** Twice the bar of 250 ms, which the same tests on virtual time keep exactly: here node, database and chain share the cores. */
 const ANSWERED_WITHIN_MS = 500;
-/** Far longer than a node needs to begin the next send. */
-const A_WHILE_MS = 2_000;
+/** Two seconds: far longer than a node needs to begin the next send. */
+const A_WHILE_BLOCKS = 2_000 / BLOCK_TIME_MS;
+/** Longer than the short lease. */
+const A_LEASE_BLOCKS = 3_500 / BLOCK_TIME_MS;
 
 let endpoint: SlowEndpoint;
 afterEach(() => endpoint.close());
@@ -60,7 +62,7 @@ describe("a stop after 3 of 64 sends", () => {
       const { status, tookMs, atMs } = await post(node, path(stop));
       expect(status).toBeLessThan(300);
       expect(tookMs).toBeLessThanOrEqual(ANSWERED_WITHIN_MS);
-      await systemClock.sleep(A_WHILE_MS);
+      await blocksLater(simulated, A_WHILE_BLOCKS);
       // A send that was on its way when the answer left may arrive behind it: one at a time is all that this endpoint takes.
       expect(startedAfter(atMs)).toBeLessThanOrEqual(1);
       expect(endpoint.arrivals.length).toBeLessThan(12);
@@ -115,12 +117,12 @@ describe("a process that is stopped past its lease and goes on", () => {
       await threeOfMany(node);
       node.signal("SIGSTOP");
       // What was on its way when the process stopped arrives; then the answer that would let the next one go is there, unread.
-      await systemClock.sleep(500);
+      await blocksLater(simulated, 500 / BLOCK_TIME_MS);
       const before = endpoint.arrivals.length;
       proxy.freeze();
-      await systemClock.sleep(3_500);
+      await blocksLater(simulated, A_LEASE_BLOCKS);
       node.signal("SIGCONT");
-      await systemClock.sleep(A_WHILE_MS);
+      await blocksLater(simulated, A_WHILE_BLOCKS);
       expect(endpoint.arrivals.length).toBe(before);
       endpoint.sendMs = 0;
       proxy.thaw();

@@ -3,6 +3,8 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { systemClock } from "../../src/adapters/system/clock.ts";
+import type { SimulatedServer } from "../doubles/simulated-chain/server.ts";
+import { waitUntil } from "./wait-until.ts";
 
 export interface SlowEndpoint {
   readonly url: string;
@@ -12,6 +14,12 @@ export interface SlowEndpoint {
   sendMs: number;
   takesBatches: boolean;
   close(): Promise<void>;
+}
+
+/** For what cannot be waited for, because it must not happen: time as the chain shows it. */
+export async function blocksLater({ chain }: SimulatedServer, blocks: number): Promise<void> {
+  const until = chain.head.number + blocks;
+  await waitUntil(() => chain.head.number >= until, `${blocks} blocks have passed`, { everyMs: 5 });
 }
 
 const NO_BATCHES = { jsonrpc: "2.0", id: null, error: { code: -32_600, message: "batch requests are not supported" } };
@@ -47,7 +55,8 @@ export async function startSlowEndpoint(target: string): Promise<SlowEndpoint> {
     for (let at = 0; at < sends; at++) arrivals.push(systemClock.monotonicMs());
     const headers = { "content-type": "application/json" };
     const answer = await (await fetch(target, { method: "POST", headers, body, signal: closing.signal })).text();
-    if (sends > 0) await systemClock.sleep(endpoint.sendMs, closing.signal);
-    response.writeHead(200, headers).end(answer);
+    const reply = () => response.writeHead(200, headers).end(answer);
+    if (sends === 0) reply();
+    else systemClock.after(endpoint.sendMs, reply);
   }
 }
