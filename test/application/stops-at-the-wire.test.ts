@@ -161,23 +161,50 @@ describe("a transaction that was signed and did not begin", () => {
   });
 });
 
-describe("a node past its own deadline", () => {
-  it("begins nothing, though its sends were claimed in time and no timer says so", async () => {
-    const entry = await start();
-    const { promise: connected, resolve: connect } = deferred();
+describe("a send that waits for a connection", () => {
+  /** Created, signed and claimed; its bytes are taken when the returned function is called. */
+  async function waiting(entry: WorldNode): Promise<{ readonly txId: string; readonly connect: () => Promise<void> }> {
+    const { promise: connected, resolve } = deferred();
     const submit = entry.rpc.submit.bind(entry.rpc);
     entry.rpc.submit = async (sends) => {
       await connected;
       return submit(sends);
     };
-    const before = begun();
     const txId = await ops.create(entry);
     await world.until(() => ops.row(txId).attempts.length === 1);
+    const connect = () => {
+      resolve();
+      return world.clock.advance(0);
+    };
+    return { txId, connect };
+  }
+
+  it("begins nothing, though its sends were claimed in time and no timer says so", async () => {
+    const entry = await start();
+    const { txId, connect } = await waiting(entry);
     entry.store.pause();
     await world.clock.advance(NODE_SETTINGS.lease.durationMs - NODE_SETTINGS.lease.clockSkewMs);
-    connect();
-    await world.clock.advance(0);
-    expect(begun()).toBe(before);
+    await connect();
+    expect(begunFor(txId)).toBe(0);
+  });
+
+  it("begins nothing while others may take the end of the node's session for its own", async () => {
+    const entry = await start({ sessionLocks: true });
+    const { txId, connect } = await waiting(entry);
+    entry.store.pause();
+    entry.lock?.cut();
+    await connect();
+    expect(begunFor(txId)).toBe(0);
+  });
+
+  it("begins nothing once the transaction was found mined", async () => {
+    const entry = await start();
+    const { txId, connect } = await waiting(entry);
+    world.chain.submit(ops.row(txId).attempts[0]?.rawTransaction as `0x${string}`);
+    world.releaseBlocks();
+    await world.until(() => ops.row(txId).receipt !== null);
+    await connect();
+    expect(begunFor(txId)).toBe(1);
   });
 });
 

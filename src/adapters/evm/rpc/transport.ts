@@ -14,7 +14,6 @@ import {
   readSingle,
   refuseStopped,
   Stopped,
-  stoppedAmong,
   type WireCall,
 } from "./wire.ts";
 
@@ -249,8 +248,6 @@ class HttpTransport {
 
   /** Whatever may not leave when the request would begin is left out, and the others go in a request without it. */
   async #exchange(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
-    const stopped = stoppedAmong(calls);
-    if (stopped.size > 0) return this.#exchangeWithout(stopped, calls);
     try {
       return await this.#exchangeAll(calls);
     } catch (error) {
@@ -331,16 +328,24 @@ class HttpTransport {
   async #post(calls: readonly WireCall[]): Promise<{ readonly status: number; readonly body: string }> {
     const waitMs = this.#silentUntilMs - this.#options.clock.monotonicMs();
     if (waitMs > 0) {
+      refuseStopped(calls);
       const message = `${this.label} asked to be left alone for another ${Math.ceil(waitMs)} ms`;
       throw new RpcUnreachable("rateLimited", message, { retryAfterMs: waitMs });
     }
+    let isBegun = false;
+    const begin = () => {
+      refuseStopped(calls);
+      isBegun = true;
+    };
     try {
-      const reply = await this.#http.post(encodeBody(calls), () => refuseStopped(calls));
+      const reply = await this.#http.post(encodeBody(calls), begin);
       if (calls.length >= this.#pace)
         this.#pace = Math.min(Math.ceil(this.#pace * PACE_GROWTH), this.#options.maxBatchCalls);
       return reply;
     } catch (error) {
       if (error instanceof RpcUnreachable) this.#heed(error, calls.length);
+      // No connection was made: nothing was written, so what may not leave by now is known not to have left.
+      if (!isBegun) refuseStopped(calls);
       throw error;
     }
   }

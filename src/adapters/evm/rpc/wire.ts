@@ -30,11 +30,6 @@ export function encodeBody(calls: readonly WireCall[]): string {
   return texts.length === 1 ? texts.join() : `[${texts.join(",")}]`;
 }
 
-/** Asked now, of each. */
-export function stoppedAmong(calls: readonly WireCall[]): ReadonlySet<WireCall> {
-  return new Set(calls.filter((call) => !call.mayLeave()));
-}
-
 /** Some calls of a request may not leave any more; none of it was written. */
 export class Stopped extends Error {
   readonly calls: ReadonlySet<WireCall>;
@@ -45,8 +40,9 @@ export class Stopped extends Error {
   }
 }
 
+/** Asked now, of each call: throws `Stopped` where one may not leave. */
 export function refuseStopped(calls: readonly WireCall[]): void {
-  const stopped = stoppedAmong(calls);
+  const stopped = new Set(calls.filter((call) => !call.mayLeave()));
   if (stopped.size > 0) throw new Stopped(stopped);
 }
 

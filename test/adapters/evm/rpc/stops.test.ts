@@ -55,18 +55,16 @@ describe("calls that may not leave any more", () => {
     expect(server.requests.map((each) => each.calls.length)).toEqual([2]);
   });
 
-  it("are asked about once more when a socket is free: what is stopped by then is dropped, the rest goes", async () => {
+  it("are asked about when a socket is free: what is stopped by then is dropped, the rest goes", async () => {
     const { server, rpc } = await bench();
-    let asked = 0;
-    const stopsLate = { ...echo("stopped"), mayLeave: () => ++asked === 1 };
+    const stopsLate = { ...echo("stopped"), mayLeave: () => false };
     expect(results(await rpc.sendInOrder([...calls(2, () => true), stopsLate]))).toEqual([0, 1, "not started"]);
     expect(server.requests.map((each) => each.calls.map(({ params }) => params[0]))).toEqual([[0, 1]]);
   });
 
   it("are not counted as requests, and leave the endpoint's connection in use", async () => {
     const { server, rpc, reports } = await bench();
-    let asked = 0;
-    await rpc.sendInOrder([{ ...echo(1), mayLeave: () => ++asked === 1 }]);
+    await rpc.sendInOrder(calls(1, () => false));
     expect(reports).toEqual([]);
     expect(results(await rpc.sendInOrder(calls(1, () => true)))).toEqual([0]);
     expect(server.requests).toHaveLength(1);
@@ -77,6 +75,26 @@ describe("calls that may not leave any more", () => {
     server.failNext({ kind: "cut" });
     const replies = await rpc.sendInOrder(calls(2, () => server.requests.length === 0));
     expect(results(replies)).toEqual([expect.stringContaining("not reachable"), "not started"]);
+  });
+});
+
+describe("calls that never began", () => {
+  it("are not started, where a stop came before the connection failed; without one they are unreachable", async () => {
+    const { server, rpc } = await bench();
+    await server.close();
+    let stopped = false;
+    const [ours, theirs] = [rpc.sendInOrder(calls(1, () => !stopped)), rpc.sendInOrder(calls(1, () => true))];
+    stopped = true;
+    expect(results(await ours)).toEqual(["not started"]);
+    expect(results(await theirs)).toEqual([expect.stringContaining("not reachable")]);
+  });
+
+  it("are not started, where a stop came while the endpoint asked to be left alone", async () => {
+    const { server, rpc } = await bench();
+    server.failNext({ kind: "status", status: 429, headers: { "retry-after": "5" } });
+    await rpc.batch([echo(1)]);
+    expect(results(await rpc.sendInOrder(calls(1, () => false)))).toEqual(["not started"]);
+    expect(server.requests).toHaveLength(1);
   });
 });
 
