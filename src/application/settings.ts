@@ -65,8 +65,6 @@ export interface ChainSettings extends CeilingSettings {
   readonly grayZoneIntervalMs: number | null;
   /** How many blocks are read one by one where a pruned node cannot tell an older count. */
   readonly grayZoneLookback: number;
-  /** What becomes of a transaction whose nonce another program used. */
-  readonly externalUsePolicy: "fail" | "requeue";
   readonly alertLowBalanceWei: bigint | null;
   /** Transactions of a lane that are not final, and their age, from which an alert is raised and the hook is asked. */
   readonly alertPendingDepth: number;

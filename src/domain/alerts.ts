@@ -17,7 +17,6 @@ export const ALERT_ENDS = {
   DATABASE_HISTORY_CHANGED: "moment",
   DEEP_REORG: "moment",
   EXTERNAL_KEY_USE: "moment",
-  EXTERNAL_USE_REQUEUED: "moment",
   FEE_CEILING_REACHED: "state",
   FENCED_SURGE: "said",
   FINALITY_TAG_MISSING: "said",

@@ -26,24 +26,10 @@ export function isHashAlone(attempts: readonly Attempt[]): boolean {
   return attempts.length > 0 && !attempts.some(isSendable);
 }
 
-/**
- * What may still be sent, oldest first: everything from the last payload that superseded the ones before it. What stands
- * before a foreign one, where something of ours came after it, may have been signed for a nonce that is lost.
- */
+/** What may still be sent, oldest first: everything from the last payload that superseded the ones before it. */
 export function sendableAttempts(attempts: readonly Attempt[]): readonly Attempt[] {
-  const newest = attempts.findLastIndex(isSendable);
-  const lost = attempts.findLastIndex(({ foreign }, index) => foreign === true && index < newest);
-  const sendable = attempts.slice(lost + 1).filter(isSendable);
+  const sendable = attempts.filter(isSendable);
   return sendable.slice(Math.max(0, sendable.findLastIndex(supersedes)));
-}
-
-/**
- * What is looked for on chain: every payload that may still be mined for this transaction. A foreign one that took an
- * earlier nonce, before the transaction was given another, is mined already and says nothing about it any more.
- */
-export function followedAttempts(attempts: readonly Attempt[]): readonly Attempt[] {
-  const latestStart = attempts.findLastIndex(({ foreign }) => foreign !== true);
-  return attempts.filter(({ foreign }, index) => foreign !== true || index > latestStart);
 }
 
 /** Their hashes, as far as they are known. */

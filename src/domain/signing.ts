@@ -13,7 +13,7 @@ import { UNUSED } from "./policy/use.ts";
 import type { UnsignedTransaction } from "./transaction.ts";
 
 /** `again`: what was signed for the nonce before was never committed; the database was asked. */
-export const DECLARATIONS = ["reprice", "cancel", "replace", "placeholder", "requeue", "shift-down", "again"] as const;
+export const DECLARATIONS = ["reprice", "cancel", "replace", "placeholder", "shift-down", "again"] as const;
 export type Declaration = (typeof DECLARATIONS)[number];
 
 /** Why this payload may take a nonce that has had another one. Absent: it is the first. */
@@ -112,5 +112,5 @@ export function secondPayload(
 
 /** Others may follow a payload that stands, which whoever asks here may not have seen. */
 export function isFirst(because: Declaration | undefined): boolean {
-  return because === undefined || because === "again" || because === "requeue" || because === "shift-down";
+  return because === undefined || because === "again" || because === "shift-down";
 }

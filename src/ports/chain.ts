@@ -138,11 +138,6 @@ export interface Chain {
    * endpoint's word; a tag has come as far as two endpoints say, of those that are up and have ever shown it.
    */
   head(tag: BlockTag): Promise<Block | null>;
-  /**
-   * As `head` of a tag, for what must not hang on one endpoint of several: throws `ChainUnavailable` where one alone shows
-   * it, or where it was shown before and is no more. Null: every endpoint that is up answers, and none ever knew the tag.
-   */
-  headForAll(tag: Exclude<BlockTag, "latest">): Promise<Block | null>;
   /** The highest block, up to this one, that two endpoints have come to; by the word of one where no other is up. */
   heightReached(upTo: number): Promise<number>;
   /** Canonical blocks by number, in the order asked; null where the node has none at that height. */

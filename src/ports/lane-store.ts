@@ -154,10 +154,7 @@ export interface StoredPayload {
 /** `payload` is what is to be signed: the caller's, or what was put in its place. */
 export interface AllocatedRecord
   extends StoredPayload,
-    Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt">,
-    /** Set where it was signed at another nonce before: those payloads are still followed. */
-    Partial<Pick<TrackedRecord, "attempts" | "submitAttempts" | "acceptedOrdinal">>,
-    Pick<TrackedRecord, "validUntil" | "held" | "expired"> {
+    Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil" | "held" | "expired"> {
   /** Set where the payload is not the caller's. */
   readonly changedTo?: QueuedChange["kind"];
   /** Set where policies count it: the most that they have counted, which its first signature does not exceed. */

@@ -66,7 +66,6 @@ export const CHAIN_SETTINGS: ChainSettings = {
   grayZoneTimeoutMs: 300_000,
   grayZoneIntervalMs: 60_000,
   grayZoneLookback: 100,
-  externalUsePolicy: "fail",
   alertLowBalanceWei: null,
   alertPendingDepth: 1_000,
   alertOldestAgeMs: 600_000,
@@ -363,7 +362,7 @@ let serial = 0;
 
 /** A transfer that brings gas and fees, so that nothing needs to be asked of the chain. */
 export function transfer(
-  overrides: Partial<Record<"requestId" | "signer" | "payload" | "metadata" | "validUntil", unknown>> = {},
+  overrides: Partial<Record<"requestId" | "signer" | "payload" | "metadata" | "validUntil" | "nonce", unknown>> = {},
 ): CreateRequest {
   return {
     signer: SIGNER,

@@ -203,23 +203,11 @@ export async function agreeOnTag(endpoints: Endpoints, tag: Tag): Promise<Block 
   return voters.length === 1 ? (voters[0]?.block ?? null) : secondHighest(voters);
 }
 
-/** The block that two endpoints confirm, or the only one that is up. Null only where all say, and always said, that there is none. */
-export async function agreeOnTagForAll(endpoints: Endpoints, tag: Tag): Promise<Block | null> {
-  const words = await hear(endpoints, tag);
-  const block = words.length === 1 ? (words[0]?.block ?? null) : secondHighest(words);
-  if (block !== null) return block;
-  refuseTrouble(words);
-  if (endpoints.shownTags.has(tag)) throw new ChainUnavailable(`only some endpoints show the ${tag} block`);
-  return null;
-}
-
 /** One word where fewer than two endpoints are up. */
 async function hear(endpoints: Endpoints, tag: Tag): Promise<readonly TagWord[]> {
   const said = await endpoints.readEach(asking(tag), (heard) => agreedIn(heard.map(({ answer }) => answer)) !== null);
   const alone = async () => ({ block: await endpoints.read(showing(tag)), votes: true, trouble: null });
-  const words = said?.map(({ answer }) => answer) ?? [await alone()];
-  if (shownIn(words).length > 0) endpoints.shownTags.add(tag);
-  return words;
+  return said?.map(({ answer }) => answer) ?? [await alone()];
 }
 
 function showing(tag: Tag): Ask<Block | null> {

@@ -67,22 +67,17 @@ function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
       if (rows.length === 0) return [];
       const changes = await ask(reading, readQueuedChanges, [rows.map((row) => row.txId)]);
       const changeOf = new Map(changes.map((row) => [row.txId, row]));
-      // Few were signed at another nonce before.
-      const signed = rows.filter((row) => row.attemptCount > 0).map((row) => row.txId);
-      const attemptsOf = groupByTransaction(signed.length === 0 ? [] : await ask(reading, readAttempts, [signed]));
       const chargesOf = groupByTransaction(
         policies === null ? [] : await ask(reading, readCharges, [rows.map((row) => row.txId)]),
       );
-      return rows.map(({ attemptCount, submitAttempts, acceptedOrdinal, validUntil, heldSince, expiredAt, ...row }) => {
+      return rows.map(({ validUntil, heldSince, expiredAt, ...row }) => {
         const { gasLimit, pinned, ...record } = withPayload(row);
         const change = changeOf.get(row.txId);
-        const attempts = (attemptsOf.get(row.txId) ?? []).map(attemptOf);
         const charges = chargesOf.get(row.txId);
         return {
           ...record,
           gas: gasLimit,
           ...(change === undefined ? {} : { ...storedPayload(change), changedTo: change.kind }),
-          ...(attemptCount === 0 ? {} : { attempts, submitAttempts, acceptedOrdinal }),
           ...(charges === undefined ? {} : { mostCost: standing(charges).cost }),
           ...(pinned && { pinned }),
           ...timesOf({ validUntil, heldSince, expiredAt }),

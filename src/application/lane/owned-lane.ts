@@ -1,4 +1,4 @@
-import { followedAttempts, hashesOf } from "../../domain/attempts.ts";
+import { hashesOf } from "../../domain/attempts.ts";
 import type { Holder, Hole } from "../../domain/holes.ts";
 import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import {
@@ -240,7 +240,7 @@ export class OwnedLane {
   follow(tx: Tracked): void {
     if (this.term.hasEnded) return;
     this.index.onChain.add(this);
-    for (const hash of hashesOf(followedAttempts(tx.attempts))) this.index.hashes.set(hash, { lane: this, tx });
+    for (const hash of hashesOf(tx.attempts)) this.index.hashes.set(hash, { lane: this, tx });
   }
 
   /** It has a receipt now. */
@@ -309,9 +309,7 @@ export class OwnedLane {
     const claimed = [...this.unmined.values(), ...this.mined.values()];
     return [
       ...claimed.map(({ txId, nonce }) => ({ txId, nonce, movable: false })),
-      ...this.backlog.atHand.map(({ txId, nonce, attempts = [], pinned = false }) => {
-        return { txId, nonce, movable: attempts.length === 0 && !pinned };
-      }),
+      ...this.backlog.atHand.map(({ txId, nonce, pinned = false }) => ({ txId, nonce, movable: !pinned })),
     ];
   }
 

@@ -153,8 +153,7 @@ export function establish(tx: Tracked, code: FactCode, fact: Fact): boolean {
 
 /** Signed a moment ago. The step that commits it, with the claim to send it, is yet to be planned. */
 export function signed(record: AllocatedRecord, { ordinal, rawTransaction }: SignedAttempt): Tracked {
-  const { attempts = UNSIGNED.attempts, submitAttempts = 0, acceptedOrdinal = null, expired = false } = record;
-  const row = keptTransaction({ ...UNSIGNED, attempts, submitAttempts, acceptedOrdinal, expired });
+  const row = keptTransaction({ ...UNSIGNED, expired: record.expired ?? false });
   return new Tracked(record, row, signedPace(ordinal, rawTransaction));
 }
 

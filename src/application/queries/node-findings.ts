@@ -77,8 +77,6 @@ function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
   }
   const drift = driftOf(context, lane);
   if (drift !== null) found.push(drift);
-  const unsigned = ofUnsigned(lane);
-  if (unsigned !== null) found.push(unsigned);
   return [...found, ...[...lane.unmined.values()].flatMap((tx) => ofUnmined(lane, tx))];
 }
 
@@ -86,15 +84,6 @@ function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
 function driftOf({ counts }: ChainContext, { lane, cursor }: OwnedLane): Trouble | null {
   const { unproved } = counts.of(lane.signer);
   return unproved === null || cursor === null ? null : ofDrift(lane, unproved, cursor);
-}
-
-/** What was signed at another nonce before, and cannot be signed at the one it has now. */
-function ofUnsigned({ lane, pace: { unsignable }, backlog }: OwnedLane): Trouble | null {
-  const record = unsignable && backlog.atHand.find(({ txId }) => txId === unsignable.txId);
-  if (!unsignable || !record) return null;
-  const { txId, nonce } = record;
-  const waiting = backlog.atHand.filter((each) => each.nonce > nonce).length;
-  return ofBlocked({ ...unsignable, lane, txId, nonce, waiting });
 }
 
 /** In the words of an explanation; null: it is told of in another place, or by a state. */

@@ -104,12 +104,11 @@ interface Way {
 }
 
 /**
- * Down into a hole that is free, or given up: either way the nonce it had is a hole from now on. Requeued, it gets the
- * lane's next, and what it had is used up by somebody else. Null: there is no such hole.
+ * Down into a hole that is free, or given up: either way the nonce it had is a hole from now on. Null: there is no such
+ * hole.
  */
 function wayOf(ledger: Ledger, tx: LedgerTransaction, item: TransitionItem): Way | null {
   const { nonce, txId } = tx;
-  if (item.event === "requeue") return { nonce: nextOf(ledger), fills: null, leaves: null };
   const isGivenUp = item.event === "giveUp" || item.event === "expire";
   if (nonce === null || (item.nonce === undefined && !isGivenUp)) {
     return { nonce, fills: null, leaves: null };
@@ -124,11 +123,6 @@ function wayOf(ledger: Ledger, tx: LedgerTransaction, item: TransitionItem): Way
   if (hole === null || !isFree(hole)) return null;
   const detail = `${txId} moved down to ${item.nonce}`;
   return { nonce: item.nonce, fills: item.nonce, leaves: { ...left, why: "shiftedDown", detail } };
-}
-
-function nextOf({ cursor }: Ledger): number {
-  if (cursor === null) throw new Error("a lane with a transaction has a cursor");
-  return cursor;
 }
 
 /** An event that changes nothing but repeats the last one is counted on the last one's row. Another payload is no repeat. */

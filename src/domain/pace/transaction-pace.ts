@@ -30,8 +30,6 @@ export interface TransactionPace {
   readonly lookFailedMs: number | null;
   /** While a node may have sent it under a hash that is not known here; null: not begun. */
   readonly search: Search | null;
-  /** Its nonce went to another program: whether it may get another one. Null: not looked into. */
-  readonly mayMove: boolean | null;
   /** An operator ordered its next send, which is made also where the transaction is held back. */
   readonly ordered: boolean;
 }
@@ -70,7 +68,6 @@ const UNTRIED: TransactionPace = {
   look: LOOK_DUE,
   lookFailedMs: null,
   search: null,
-  mayMove: null,
   ordered: false,
 };
 
@@ -170,9 +167,9 @@ export function predecessorMined(pace: Pace): Pace {
   return pace.answer === "nonceTooHigh" ? { ...pace, send: AT_ONCE } : pace;
 }
 
-/** Its receipt does not count any more. What is known of who took its nonce goes with it: another may take it next. */
+/** Its receipt does not count any more. */
 export function withdrawn(pace: Pace, sendOrdinal: number | null, nowMs: number): Pace {
-  const unsent = { rawTransaction: null, claimed: false, answer: null, failures: 0, mayMove: null };
+  const unsent = { rawTransaction: null, claimed: false, answer: null, failures: 0 };
   return { ...pace, ...unsent, sendOrdinal, send: AT_ONCE, look: lookedAt(nowMs) };
 }
 
@@ -204,8 +201,6 @@ export function sightRegained(pace: Pace): Pace {
 
 /** Not found for the whole timeout: sent once more at the same nonce. */
 export const sightGivenUp = (pace: Pace): Pace => ({ ...pace, answer: "unknown", send: AT_ONCE, search: null });
-
-export const moveJudged = (pace: Pace, mayMove: boolean): Pace => ({ ...pace, mayMove });
 
 /** Due to be sent, or judged. What owes a look for its receipt waits for that. */
 export function isSendDue(pace: Pace, nowMs: number): boolean {

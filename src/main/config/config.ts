@@ -125,8 +125,10 @@ type InCode = {
 
 function chainSettings(values: ChainValues): ChainSettings {
   const named = CHAIN_SETTING_KEYS.map((key) => ["unit" in CHAIN_SETTINGS[key] ? `${key}Ms` : key, values[key]]);
-  const { reprice, maxFeeGwei, maxTransactionGas, gasOracle, gasOracleFields, gasOracleUnit, wsUrl, ...same } =
-    Object.fromEntries(named) as InCode;
+  const { gasOracle, gasOracleFields, gasOracleUnit, wsUrl, externalUsePolicy, ...used } = Object.fromEntries(
+    named,
+  ) as InCode;
+  const { reprice, maxFeeGwei, maxTransactionGas, ...same } = used;
   return {
     ...same,
     repricing: reprice === "off" ? null : REPRICING_STRATEGIES[reprice],

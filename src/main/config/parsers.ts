@@ -42,6 +42,15 @@ export function choice<const T extends string>(...values: readonly T[]): Parser<
   };
 }
 
+/** A second nonce for one transaction made it possible to pay twice, so the policy that gave one is refused by name. */
+export const onlyFail: Parser<"fail", "fail"> = (raw) => {
+  const value = asText(raw);
+  if (value === "fail") return { value };
+  const instead = "a transaction that loses its nonce ends as FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY";
+  const mistake = `is no longer there: ${instead}, and its caller decides about sending anew (docs/external-use.md)`;
+  return { mistake: value === "requeue" ? mistake : "is not fail, the only value" };
+};
+
 export const flag: Parser<boolean, boolean> = (raw) => {
   const value = asText(raw);
   if (value === "true") return { value: true };

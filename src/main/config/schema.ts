@@ -30,6 +30,7 @@ import {
   integer,
   list,
   matching,
+  onlyFail,
   rate,
   share,
   text,
@@ -102,8 +103,8 @@ export const CHAIN_SETTINGS = settings({
   grayZoneInterval: timeOrOff(60_000, 100),
   /** Blocks that are read one by one where the node has pruned older state. */
   grayZoneLookback: whole(100, [1, 100_000]),
-  /** A nonce that another program used: the transaction fails, or gets another nonce where that is safe. */
-  externalUsePolicy: oneOf("fail", "requeue"),
+  /** Kept for configurations that name it: a transaction whose nonce another program used always ends. */
+  externalUsePolicy: { parse: onlyFail, fallback: "fail", show: String },
   /** A nonce that nothing can use: closed by what may move down, else said aloud; or taken by a placeholder or a cancel. */
   holePolicy: oneOf("move", "heal"),
   /** How long a reserved nonce is kept where its caller does not say; at most ten minutes. */

@@ -177,13 +177,12 @@ export class NaiveLane {
 
   private moveNonce(tx: NaiveTransaction, { txId, event }: TransitionItem, nonce: number | null): boolean {
     const left = tx.nonce as number;
-    const isRequeued = event === "requeue";
-    if (!isRequeued && event !== "giveUp" && event !== "expire" && nonce === null) return true;
-    if (!isRequeued && tx.attempts > 0) throw new Error("it was signed");
+    if (event !== "giveUp" && event !== "expire" && nonce === null) return true;
+    if (tx.attempts > 0) throw new Error("it was signed");
     if (nonce !== null && (nonce >= left || !this.isFree(nonce))) return false;
     this.places.delete(left);
-    if (!isRequeued) this.places.set(left, nonce === null ? "hole:givenUp" : "hole:shiftedDown");
-    tx.nonce = isRequeued ? this.give({ floor: null }, `tx:${txId}`) : nonce;
+    this.places.set(left, nonce === null ? "hole:givenUp" : "hole:shiftedDown");
+    tx.nonce = nonce;
     tx.live = tx.nonce !== null;
     if (nonce !== null) this.places.set(nonce, `tx:${txId}`);
     return true;

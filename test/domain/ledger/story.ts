@@ -272,7 +272,7 @@ const ONWARD: readonly TransitionEvent[] = [
     "confirmCancel",
     "confirmExpiry",
   ] as const),
-  ...(["loseNonce", "requeue", "adopt", "sendAnew", "unstick", "reorg"] as const),
+  ...(["loseNonce", "adopt", "sendAnew", "unstick", "reorg"] as const),
 ];
 const DECIDED: readonly TransitionEvent[] = ["decide", "hold", "unhold", "cancel"];
 const BY_ME = { actor: "operator:me", audit: null };

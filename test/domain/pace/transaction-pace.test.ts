@@ -103,14 +103,6 @@ describe("the turn to be looked for", () => {
   });
 });
 
-describe("a transaction that lost its nonce", () => {
-  it("is judged once, and anew after its receipt was withdrawn", () => {
-    const judged = tx.moveJudged(signed, true);
-    expect(tx.mined(judged).mayMove).toBe(true);
-    expect(tx.withdrawn(judged, 1, NOW).mayMove).toBeNull();
-  });
-});
-
 describe("a search", () => {
   it("goes on from when sight was lost, and is over when it is sent anew", () => {
     const lost = tx.sightLost(signed, NOW);

@@ -88,7 +88,7 @@ export function loadAllocated(
     .slice(0, page.limit)
     .map((row) => {
       const { txId, nonce, requestId, payload, gas, createdAt, change } = row;
-      const { attempts, submitAttempts, acceptedOrdinal, pinned } = row;
+      const { pinned } = row;
       return {
         txId,
         nonce: nonce as number,
@@ -97,7 +97,6 @@ export function loadAllocated(
         gas: change?.gas ?? (gas as bigint),
         createdAt,
         ...(change === undefined ? {} : { changedTo: change.kind }),
-        ...(attempts.length === 0 ? {} : { attempts: attempts.map(bareAttempt), submitAttempts, acceptedOrdinal }),
         ...mostCostOf(state, lane, txId),
         ...timeOf(row),
         ...(pinned && { pinned }),

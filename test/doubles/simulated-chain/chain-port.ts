@@ -81,13 +81,6 @@ export class DirectChain implements Chain {
     return null;
   }
 
-  async headForAll(tag: Exclude<BlockTag, "latest">): Promise<Block | null> {
-    const { shown } = await this.#tagged(tag);
-    if (shown.length === this.endpoints) return lowest(shown);
-    if (this.#shownTags.some((tags) => tags.has(tag))) throw new ChainUnavailable(`only some endpoints show ${tag}`);
-    return null;
-  }
-
   /** What the endpoints show, and how many of them have ever shown such a block; the latest is the first one's to say. */
   async #tagged(tag: BlockTag): Promise<{ readonly shown: readonly Block[]; readonly voters: number }> {
     const here = await this.#answer("eth_getBlockByNumber", [tag], () => this.#toBlock(this.#view.tagged(tag)));

@@ -83,7 +83,6 @@ describe("defaults", () => {
         grayZoneTimeoutMs: 300_000,
         grayZoneIntervalMs: 60_000,
         grayZoneLookback: 100,
-        externalUsePolicy: "fail",
         alertLowBalanceWei: null,
       },
       signers: {
@@ -267,6 +266,16 @@ describe("one clear line for", () => {
       "the same in the file",
       { file: { leaseDuration: 10 } },
       "fencepost.config.ts: leaseDuration: 10 is not a duration (use 10s, 250ms, 5m)",
+    ],
+    [
+      "a policy that gave a transaction a second nonce",
+      { env: { FENCEPOST_EXTERNAL_USE_POLICY: "requeue" } },
+      'FENCEPOST_EXTERNAL_USE_POLICY: "requeue" is no longer there: a transaction that loses its nonce ends as FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY, and its caller decides about sending anew (docs/external-use.md)',
+    ],
+    [
+      "the same of one chain",
+      { file: { chains: [{ rpc: "http://a", externalUsePolicy: "requeue" }] } },
+      'fencepost.config.ts: chains[0].externalUsePolicy: "requeue" is no longer there: a transaction that loses its nonce ends as FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY, and its caller decides about sending anew (docs/external-use.md)',
     ],
     [
       "a value that is no choice",

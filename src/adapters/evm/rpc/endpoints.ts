@@ -92,8 +92,6 @@ export class Endpoint {
  * reachability.
  */
 export class Endpoints {
-  /** Of `safe` and `finalized`, those that any of them has ever shown a block for: the chain has them. */
-  readonly shownTags = new Set<BlockTag>();
   readonly #options: EndpointsOptions;
   readonly #all: readonly Endpoint[];
   readonly #heads: HeadWatch<Endpoint>;

@@ -112,7 +112,7 @@ export const readLane = statement<Omit<LaneSnapshot, "tracking" | "watched" | "h
 /**
  * At most $4 lanes after ($1 signer, $2 chain), up to signer $3, with what is open on them: as kept beside and on the lane,
  * never counted. Of one chain ($5), of one node ($6), and only those that a person should look at ($7), where given. The oldest that waits is the one of the lowest nonce or of the lowest id, which differ only where a
- * transaction took a nonce that had become free, or another nonce than its first.
+ * transaction took a nonce that had become free.
  */
 export const listLanes = statement<LaneListRow>("list-lanes")`
   SELECT l.chain_id, l.signer, l.next_nonce AS cursor, l.suspended_by, l.token, l.acquired_at,

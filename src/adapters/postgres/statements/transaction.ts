@@ -155,15 +155,14 @@ export type TimeColumns = Pick<LedgerTransaction, "validUntil" | "heldSince" | "
 /** A page of what waits to be signed, in nonce order. The page is found first, then its payloads by key. */
 export const readAllocated = statement<AllocatedRow>("read-allocated")`
   WITH page AS MATERIALIZED (
-    SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.attempt_count, t.submit_attempts, t.accepted_ordinal,
-      t.valid_until, t.held_since, t.expired_at, t.pinned
+    SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.valid_until, t.held_since, t.expired_at, t.pinned
     FROM fencepost.transaction AS t
     WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state = 'ALLOCATED' AND t.nonce >= $3
     ORDER BY t.nonce
     LIMIT $4
   )
-  SELECT page.tx_id, page.nonce, page.request_id, page.created_at, page.attempt_count, page.submit_attempts,
-    page.accepted_ordinal, page.valid_until, page.held_since, page.expired_at, page.pinned,
+  SELECT page.tx_id, page.nonce, page.request_id, page.created_at, page.valid_until, page.held_since,
+    page.expired_at, page.pinned,
     p.gas_limit::numeric AS gas_limit, ${payloadOf("p")}
   FROM page
   JOIN fencepost.payload AS p ON p.tx_id = page.tx_id
@@ -173,10 +172,8 @@ export const readAllocated = statement<AllocatedRow>("read-allocated")`
 export interface AllocatedRow
   extends PayloadColumns,
     TimeColumns,
-    Pick<TrackedRow, "txId" | "nonce" | "requestId" | "createdAt" | "submitAttempts" | "acceptedOrdinal"> {
+    Pick<TrackedRow, "txId" | "nonce" | "requestId" | "createdAt"> {
   readonly gasLimit: bigint;
-  /** More than none where it was signed at another nonce before. */
-  readonly attemptCount: number;
   /** Its caller named its nonce. */
   readonly pinned: boolean;
 }

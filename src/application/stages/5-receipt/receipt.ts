@@ -7,7 +7,7 @@
  * error is nothing at all, goes to the tail of the queue and blocks no other look.
  * A crash before the commit leaves TRACKING; the next owner looks by hash. After it, MINED waits for finality.
  */
-import { followedAttempts, hashesOf } from "../../../domain/attempts.ts";
+import { hashesOf } from "../../../domain/attempts.ts";
 import { isUnsure } from "../../../domain/pace/lane-pace.ts";
 import { byTurn, isLookDue, looked, lookFailed, lookOwed } from "../../../domain/pace/transaction-pace.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
@@ -82,7 +82,7 @@ export async function staleReceipts(
 }
 
 async function lookUp(ports: ReceiptPorts, context: ChainContext, transactions: readonly Tracked[]): Promise<boolean> {
-  const hashes = transactions.flatMap((tx) => hashesOf(followedAttempts(tx.attempts)));
+  const hashes = transactions.flatMap((tx) => hashesOf(tx.attempts));
   const { chainId } = context.chain;
   try {
     const found = (await context.chain.receipts(hashes)).filter((receipt) => receipt !== null);

@@ -211,7 +211,6 @@ const LIMITS = {
   CHAIN_UNSURE: "whether the chain that answers is ours is being looked at",
   SIGNER_AWAY: "its signer does not sign",
   HELD: "the next one is held back",
-  NOT_SIGNED: "the next one cannot be signed",
   NO_FUTURE_NONCES: "the chain's node takes no more ahead of what is mined",
   FULL: "the window is full: the next goes when one is mined",
 };
@@ -276,7 +275,6 @@ const DECIDED = {
   reprice: "raised the fee",
   stick: "called it stuck",
   unstick: "took it up again",
-  requeue: "gave it another nonce",
 };
 
 function decision({ action, actor, reason, nodeId, fencingToken, at, tx }) {
