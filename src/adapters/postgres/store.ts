@@ -30,6 +30,7 @@ import { KnownHistory } from "./session/known-history.ts";
 import { hasTransactionTimeout, limitsFor } from "./session/limits.ts";
 import { sightsFrom } from "./sights.ts";
 import { inspectServer, type ServerRow } from "./statements/session.ts";
+import { findRequeued } from "./statements/transaction.ts";
 import { Takeovers } from "./takeovers.ts";
 
 /** Named statements, which a transaction pooler may not keep (PgBouncer before 1.21). "auto": not behind any pooler. */
@@ -48,7 +49,7 @@ export interface PostgresStoreOptions {
   readonly policies?: Policies | null;
 }
 
-/** The server is not one that may be entrusted with nonces. One line, with what to change. */
+/** The server, or what its database holds, is nothing that nonces may be entrusted to. One line, with what to change. */
 export class UnsuitableServer extends Error {
   override readonly name = "UnsuitableServer";
 }
@@ -102,7 +103,22 @@ async function inspect(connections: Connections): Promise<{ readonly server: Ser
   if (server.encoding !== "UTF8") {
     throw new UnsuitableServer(`the database is encoded in ${server.encoding}: create it with ENCODING 'UTF8'`);
   }
+  await refuseRequeued(connections);
   return { server, pooled: await connections.arePooled() };
+}
+
+const MOST_LISTED = 20;
+
+/** Attempts of two nonces: some of a transaction's payloads could be sent, or decided by, at a nonce that is not its own. */
+async function refuseRequeued(connections: Connections): Promise<void> {
+  const rows = await ask(connections, findRequeued);
+  if (rows.length === 0) return;
+  const named = rows.map(
+    ({ txId, nonce, signer, chainId }) => `${txId} (nonce ${nonce} of ${signer} on chain ${chainId})`,
+  );
+  const list = [...named.slice(0, MOST_LISTED), ...(named.length > MOST_LISTED ? ["…"] : [])].join(", ");
+  const what = `${rows.length} open transactions were moved to a second nonce by an older version`;
+  throw new UnsuitableServer(`${what}: ${list}; end them with that version first (docs/external-use.md)`);
 }
 
 interface Parts {

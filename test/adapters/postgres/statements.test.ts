@@ -82,6 +82,7 @@ const SURVEYS = [
   "end-instances",
   "end-kills",
   "end-terms",
+  "find-requeued",
   "list-awaiting",
   "list-held",
   "list-instances",

@@ -296,6 +296,19 @@ export const findUnwatchable = statement<UnwatchableRow>("find-unwatchable")`
 
 export type UnwatchableRow = Lane & Watched & { readonly throughBlock: number; readonly blockNumber: number };
 
+/**
+ * Open transactions that an older version moved to a second nonce: a step of their history says so. They have at least two
+ * attempts, ours and the foreign one, so that the histories of few are looked into: by key, and not as a join of both.
+ */
+export const findRequeued = statement<RequeuedRow>("find-requeued")`
+  SELECT t.chain_id, t.signer, t.nonce, t.tx_id
+  FROM fencepost.transaction AS t
+  WHERE t.live AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK') AND t.attempt_count >= 2
+    AND (SELECT true FROM fencepost.step AS h WHERE h.tx_id = t.tx_id AND h.event = 'requeue' LIMIT 1)
+  ORDER BY t.chain_id, t.signer, t.nonce`;
+
+export type RequeuedRow = HeldNonceRow;
+
 /** Settled transactions of a lane, still under watch, that were mined in one of these blocks. */
 export const findWatched = statement<TrackedRow>("find-watched")`
   SELECT t.tx_id, t.nonce, t.state, t.sub_state, t.submit_attempts, t.created_at, t.request_id,
