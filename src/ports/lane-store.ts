@@ -142,8 +142,8 @@ export interface ExpiringRecord extends Pick<TrackedRecord, "txId" | "nonce" | "
   readonly validUntil: Date;
   /** What is left of it by the database's clock: nothing, where it is over. */
   readonly leftMs: number;
-  /** How many payloads of it were ever signed. */
-  readonly attemptCount: number;
+  /** Never signed, and everything above it may move down (domain/ledger/may-move.ts), as it stood when it was read. */
+  readonly mayGiveUp: boolean;
 }
 
 export interface StoredPayload {

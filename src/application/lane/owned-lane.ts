@@ -7,6 +7,7 @@ import {
   type KeptLedger,
   keptOf,
   type Moved,
+  mayMove,
   stepAcknowledged,
   type TransitionItem,
 } from "../../domain/ledger/index.ts";
@@ -309,7 +310,10 @@ export class OwnedLane {
     const claimed = [...this.unmined.values(), ...this.mined.values()];
     return [
       ...claimed.map(({ txId, nonce }) => ({ txId, nonce, movable: false })),
-      ...this.backlog.atHand.map(({ txId, nonce, pinned = false }) => ({ txId, nonce, movable: !pinned })),
+      ...this.backlog.atHand.map(({ txId, nonce, pinned = false }) => {
+        const queued = { state: "ALLOCATED", attemptCount: 0, nonce, pinned } as const;
+        return { txId, nonce, movable: mayMove(queued, this.epochFloor) };
+      }),
     ];
   }
 

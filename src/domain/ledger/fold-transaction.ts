@@ -19,6 +19,7 @@ export function allocatedTransaction({ intent, nonce, intake, at }: Allocated): 
     lastEvent: "allocate",
     steps: intake === null ? 1 : stepsOf(intake) + 1,
     attemptCount: 0,
+    pinned: intent.exactNonce !== undefined,
     acceptedOrdinal: null,
     validUntil: intent.validUntil ?? null,
     heldSince: null,
@@ -49,7 +50,7 @@ export function refusedTransaction({ intake, fate }: Refused): LedgerTransaction
       lastEvent: fate.event,
       steps: stepsOf(intake) + 1,
     },
-    ...{ attemptCount: 0, acceptedOrdinal: null, validUntil, heldSince: null, expiredAt: null },
+    ...{ attemptCount: 0, pinned: false, acceptedOrdinal: null, validUntil, heldSince: null, expiredAt: null },
     ...{ minedIn: null, fingerprint, attempts: NO_ATTEMPTS },
     details: unsent(acceptedAt, fate.reason),
   };
@@ -61,7 +62,7 @@ export function awaitingTransaction({ intent, intake, approval, at }: Awaits): L
   return {
     ...{ txId, requestId, owner, nonce: null, live: false, ...TRANSITIONS.await.to, lastEvent: "await" },
     ...{ steps: stepsOf({ ...intake, approval }), attemptCount: 0, acceptedOrdinal: null, minedIn: null },
-    ...{ validUntil, heldSince: null, expiredAt: null },
+    ...{ pinned: false, validUntil, heldSince: null, expiredAt: null },
     ...{ fingerprint, attempts: NO_ATTEMPTS, details: unsent(intake?.acceptedAt ?? at, null) },
   };
 }

@@ -7,6 +7,7 @@ import type { Draft } from "./draft.ts";
 import { highestAccepted } from "./fold-transaction.ts";
 import { judgeStep } from "./guard.ts";
 import { isHeld, type Ledger, type LedgerTransaction } from "./ledger.ts";
+import { mayGiveUp, mayMove } from "./may-move.ts";
 import { isCarriedOut, keepOrderKey } from "./order-keys.ts";
 import { loaded } from "./part.ts";
 import type { MoveFate, TransitionItem } from "./writes.ts";
@@ -41,13 +42,15 @@ export function move(draft: Draft, item: TransitionItem): MoveFate {
 
 /**
  * A lane that is held gives no permission to send, and up no nonce: what was sent may have been forgotten. A transaction that
- * is held back is sent only by somebody's decision. And it expires by the database's clock alone.
+ * is held back is sent only by somebody's decision. It expires by the database's clock alone, and gives its nonce up only
+ * where no hole would stay; else it is cancelled there.
  */
 function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: TransitionItem): boolean {
   const { claim, decision, ordered, expires, event } = item;
   const isExpiry = event === "expire" || expires === true;
   if ((claim !== undefined || event === "expire") && isHeld(ledger)) return false;
   if (isExpiry && (tx.heldSince !== null || !isOver(tx.validUntil, at))) return false;
+  if (event === "expire" && tx.attemptCount === 0 && !mayGiveUp(ledger, tx)) return false;
   return claim === undefined || tx.heldSince === null || decision !== undefined || ordered === true;
 }
 
@@ -119,6 +122,8 @@ function wayOf(ledger: Ledger, tx: LedgerTransaction, item: TransitionItem): Way
     const detail = `${txId} gave it up: ${item.reason ?? ""}`;
     return { nonce: null, fills: null, leaves: { ...left, why: "givenUp", detail } };
   }
+  if (!mayMove(tx, loaded(ledger.epochFloor, "the floor of the epoch")))
+    throw new BatchRefused(`transaction ${txId} may not leave nonce ${nonce}`);
   const hole = item.nonce < nonce ? ledger.holes.get(item.nonce) : null;
   if (hole === null || !isFree(hole)) return null;
   const detail = `${txId} moved down to ${item.nonce}`;

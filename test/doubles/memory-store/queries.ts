@@ -1,7 +1,13 @@
 import { defined } from "../../../src/domain/defined.ts";
 import type { Hole } from "../../../src/domain/holes.ts";
 import { type Address, compareLanes, type Fence, type Hash, type Lane, laneKey } from "../../../src/domain/lane.ts";
-import { isSpent, type Ledger, type PolicyUse, type RequestOwner } from "../../../src/domain/ledger/index.ts";
+import {
+  isSpent,
+  type Ledger,
+  mayGiveUp,
+  type PolicyUse,
+  type RequestOwner,
+} from "../../../src/domain/ledger/index.ts";
 import { standing } from "../../../src/domain/policy/charges.ts";
 import { UNUSED, within } from "../../../src/domain/policy/use.ts";
 import type { Attempt } from "../../../src/domain/transaction.ts";
@@ -118,17 +124,19 @@ export function loadExpiring(
   lane: Lane,
   { limit, now }: { readonly limit: number; readonly now: Date },
 ): readonly ExpiringRecord[] {
+  const epochFloor = state.epochFloors.get(laneKey(lane)) ?? 0;
   const isExpiring = (row: TransactionRow) =>
     row.validUntil !== null && row.heldSince === null && row.expiredAt === null && row.subState !== "MINED";
   return liveRows(state, lane)
     .filter((row) => !isSettled(row.state) && isExpiring(row))
     .sort((a, b) => Number(a.validUntil) - Number(b.validUntil) || Number(a.nonce) - Number(b.nonce))
     .slice(0, limit)
-    .map(({ txId, nonce, requestId, createdAt, state, validUntil, attemptCount }) => ({
-      ...{ txId, nonce: nonce as number, requestId, createdAt, attemptCount },
-      state: state as ExpiringRecord["state"],
-      validUntil: validUntil as Date,
-      leftMs: Number(validUntil) - now.getTime(),
+    .map((row) => ({
+      ...{ txId: row.txId, nonce: row.nonce as number, requestId: row.requestId, createdAt: row.createdAt },
+      state: row.state as ExpiringRecord["state"],
+      validUntil: row.validUntil as Date,
+      leftMs: Number(row.validUntil) - now.getTime(),
+      mayGiveUp: mayGiveUp({ ...(state.lane(lane) as LaneRow).ledger, epochFloor }, row),
     }));
 }
 
