@@ -26,6 +26,9 @@ export interface ChainTransaction extends Omit<UnsignedTransaction, "chainId" | 
   readonly block: BlockPlace | null;
 }
 
+/** What a transaction does, whoever sent it. */
+export type SentContents = Pick<ChainTransaction, "to" | "value" | "data">;
+
 /** Which chain an endpoint serves, by its own word. */
 export interface ChainIdentity {
   readonly chainId: number;
@@ -87,7 +90,12 @@ export interface Settling {
 /** Whether what one endpoint said of a receipt may decide an outcome. */
 export type ReceiptVerdict =
   /** Two endpoints give this receipt; or one alone is up, and its block's own hash bears the receipt out. */
-  | { readonly kind: "agreed"; readonly receipt: Receipt }
+  | {
+      readonly kind: "agreed";
+      readonly receipt: Receipt;
+      /** Where `sentBy` was asked: what the transaction does, known in the same way. */
+      readonly sent?: SentContents;
+    }
   /** Known in the same way: that block does not hold this transaction, or it is another sender's. */
   | { readonly kind: "absent"; readonly detail: string }
   /** One alone is up, and blocks of this chain cannot be recomputed: what was said before is all there is. */

@@ -12,6 +12,7 @@ import {
   ChainUnavailable,
   type ReceiptVerdict,
   type SecondOpinion,
+  type SentContents,
   type Settling,
 } from "../../ports/chain.ts";
 import { fetchBlockNumber, fetchBlocks, fetchTagged } from "./read-block.ts";
@@ -75,6 +76,8 @@ interface Word {
   readonly key: string;
   readonly text: string;
   readonly means: Receipt | "absent" | "moved" | "withheld";
+  /** Of what others sent, or named: part of the key. */
+  readonly sent?: SentContents;
 }
 
 /** It has not come so far yet, with its blocks or with its index of receipts. */
@@ -110,7 +113,7 @@ function verdictOn(said: readonly Said<Statement>[], index: number): ReceiptVerd
   if (word.means === "moved") return { kind: "moved" };
   const detail = `two endpoints agree: each ${word.text}`;
   if (typeof word.means === "string") return { kind: word.means === "absent" ? "absent" : "behind", detail };
-  return { kind: "agreed", receipt: withAgreedPrice(word.means, same) };
+  return { kind: "agreed", receipt: withAgreedPrice(word.means, same), ...(word.sent && { sent: word.sent }) };
 }
 
 /** Not every node tells the price that was paid, and it decides nothing: where two differ, it is not known. */
@@ -167,8 +170,14 @@ function wordOn(shown: ShownReceipt, { sentBy }: Settling, sender: ChainTransact
   // Nodes differ in whether they name the contract of a deployment that reverted.
   const deploys = status === "success" && receipt.contractAddress !== null;
   const digest = JSON.stringify(logs);
-  const text = `says ${status}, ${gasUsed} gas, ${deploys ? "a contract, " : ""}${logs.length} logs ${digest.slice(0, 200)}`;
-  return { key: `${status} ${gasUsed} ${deploys} ${digest}`, text, means: receipt };
+  const outcome = `says ${status}, ${gasUsed} gas, ${deploys ? "a contract, " : ""}${logs.length} logs ${digest.slice(0, 200)}`;
+  const word = { key: `${status} ${gasUsed} ${deploys} ${digest}`, text: outcome, means: receipt };
+  if (sentBy === undefined || sender === null) return word;
+  // Whose it is may hang on what it does (5-receipt/external-use.ts): one endpoint alone must not say that.
+  const { to, value, data } = sender;
+  const contents = `${value} wei to ${to} with ${data}`;
+  const text = `${outcome}, ${contents.slice(0, 200)}`;
+  return { ...word, key: `${word.key} ${contents}`, text, sent: { to, value, data } };
 }
 
 /** What a log says, without where it stands: nodes count that each in their own way. */

@@ -85,3 +85,26 @@ it("an endpoint that went away and came back without a tag, another machine perh
     await close();
   }
 });
+
+it("a transaction that others sent decides nothing while one of two endpoints shows other contents of it", async () => {
+  const { chain, proxies, mine, sender, transfers, close } = await startLyingEndpoints(2);
+  try {
+    await chain.submit(transfers);
+    await mine();
+    const block = await chain.head("latest");
+    const txHash = block?.transactionHashes[0];
+    if (!block || txHash === undefined) throw new Error("nothing was mined");
+    const settle = () => chain.settleReceipts(block, [{ txHash, sentBy: { signer: sender, nonce: 0 } }], 0);
+    const [honest] = await settle();
+    expect(honest).toMatchObject({ kind: "agreed", sent: { to: `0x${"11".repeat(20)}`, value: 1n, data: "0x" } });
+    const dearer = rewrite((transaction) => ({ ...(transaction as Json), value: "0x3e7" }));
+    for (const liar of [0, 1]) {
+      const lie = proxyAt(proxies, liar).rule({ methods: ["eth_getTransactionByHash"] }, dearer);
+      expect(await settle(), `endpoint ${liar}`).toMatchObject([{ kind: "disagree" }]);
+      lie.lift();
+    }
+    expect(await settle()).toEqual([honest]);
+  } finally {
+    await close();
+  }
+});

@@ -135,7 +135,7 @@ function senderTests(start: Start): void {
     const [{ txHash }] = asked as [Settling];
     const settle = (signer: Address, nonce: number) =>
       chain.settleReceipts(block, [{ txHash, sentBy: { signer, nonce } }], 0);
-    expect(await settle(sender, 0)).toEqual([{ kind: "agreed", receipt: receipts[0] }]);
+    expect(await settle(sender, 0)).toMatchObject([{ kind: "agreed", receipt: receipts[0], sent: { data: "0x" } }]);
     expect(await settle(sender, 1)).toMatchObject([{ kind: "absent" }]);
     expect(await settle(`0x${"77".repeat(20)}`, 0)).toMatchObject([{ kind: "absent" }]);
   });

@@ -407,7 +407,12 @@ function identityOf(chain: SimulatedChain, view: ChainView): ChainIdentity {
   return { chainId: chain.chainId, genesisHash: view.byNumber(0)?.hash ?? null };
 }
 
-type Word = Receipt | "absent" | "withheld" | "moved" | "behind";
+type Word =
+  | Pick<Extract<ReceiptVerdict, { readonly kind: "agreed" }>, "receipt" | "sent">
+  | "absent"
+  | "withheld"
+  | "moved"
+  | "behind";
 
 const CONTRADICTION: ReceiptVerdict = { kind: "disagree", answers: ["its receipts do not hash to the block's root"] };
 
@@ -415,7 +420,8 @@ const CONTRADICTION: ReceiptVerdict = { kind: "disagree", answers: ["its receipt
 function contradictsItself(view: ChainView, { hash }: BlockPlace): boolean {
   const block = view.byHash(hash);
   if (block === null) return false;
-  return view.receiptsIn(block).some((told, index) => tell(told ?? "absent") !== tell(receiptOf(block, index)));
+  const inWords = (receipt: Receipt | null) => tell(receipt === null ? "absent" : { receipt });
+  return view.receiptsIn(block).some((told, index) => inWords(told) !== inWords(receiptOf(block, index)));
 }
 
 /** What one endpoint says of a transaction in a block. */
@@ -427,8 +433,11 @@ function wordOf(view: ChainView, block: BlockPlace, { txHash, sentBy }: Settling
   const transaction = shown.transactions[index]?.transaction;
   const isOther = sentBy !== undefined && (transaction?.from !== sentBy.signer || transaction.nonce !== sentBy.nonce);
   if (isOther || transaction === undefined) return "absent";
+  const receipt = view.receiptsIn(shown)[index];
   // The index of the newest block may still be being written.
-  return view.receiptsIn(shown)[index] ?? (view.head.number > block.number ? "withheld" : "behind");
+  if (!receipt) return view.head.number > block.number ? "withheld" : "behind";
+  const { to, value, data } = transaction;
+  return { receipt, ...(sentBy && { sent: { to, value, data } }) };
 }
 
 function verdictOf(here: Word, there: Word): ReceiptVerdict {
@@ -438,11 +447,14 @@ function verdictOf(here: Word, there: Word): ReceiptVerdict {
     return { kind: "disagree", answers: [`here: ${tell(here)}`, `elsewhere: ${tell(there)}`] };
   if (here === "moved") return { kind: "moved" };
   if (here === "withheld") return behind;
-  return here === "absent" ? { kind: "absent", detail: "not in that block" } : { kind: "agreed", receipt: here };
+  return here === "absent" ? { kind: "absent", detail: "not in that block" } : { kind: "agreed", ...here };
 }
 
 function tell(word: Word): string {
-  return typeof word === "string" ? word : `${word.status}, ${word.gasUsed} gas, contract ${word.contractAddress}`;
+  if (typeof word === "string") return word;
+  const { receipt, sent } = word;
+  const said = sent === undefined ? "" : `, ${sent.value} wei to ${sent.to} with ${sent.data}`;
+  return `${receipt.status}, ${receipt.gasUsed} gas, contract ${receipt.contractAddress}${said}`;
 }
 
 function isPresent<T>(value: T | null): value is T {

@@ -103,7 +103,9 @@ async function verdictOn(proved: Proved | undefined, { sentBy }: Settling): Prom
   const sent = await decodeTransaction(raw).catch(() => null);
   if (sent === null) return { kind: "unproven" };
   const { signer, unsigned } = sent;
-  if (signer === sentBy.signer && unsigned.nonce === sentBy.nonce) return { kind: "agreed", receipt };
+  const { to, value, data } = unsigned;
+  if (signer === sentBy.signer && unsigned.nonce === sentBy.nonce)
+    return { kind: "agreed", receipt, sent: { to, value, data } };
   return { kind: "absent", detail: `it is nonce ${unsigned.nonce} of ${signer}` };
 }
 
