@@ -71,6 +71,15 @@ describe("who may move down into a hole", () => {
       [4, true],
     ]);
   });
+
+  it("is nothing that was given its nonce before commits may have been lost: its signature may be among them", () => {
+    const lane = createOwnedLane({ cursor: 4, epochFloor: 3 });
+    lane.backlog.enqueue([record(2), record(3)]);
+    expect(lane.holders().map(({ nonce, movable }) => [nonce, movable])).toEqual([
+      [2, false],
+      [3, true],
+    ]);
+  });
 });
 
 describe("what waits to be signed", () => {
