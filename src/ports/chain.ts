@@ -11,6 +11,8 @@ export interface Block extends BlockRef {
   readonly transactionHashes: readonly Hash[];
   readonly baseFeePerGas: bigint | null;
   readonly gasLimit: bigint;
+  /** Its header hashes to its hash. False: an endpoint changed it, or chains of this kind hash otherwise. Absent: not checked. */
+  readonly headerHolds?: boolean;
 }
 
 /** A block by its height and its hash. */
@@ -198,6 +200,7 @@ export interface Chain {
   /** The same by the word of every endpoint that is up, one answer each; none where no endpoint serves this chain. */
   identityEverywhere(): Promise<readonly Heard<ChainIdentity>[]>;
 
+  /** With two endpoints up, no price is one endpoint's word alone, and the second is asked once. */
   feeMarket(): Promise<FeeMarket>;
   /** Told that there may be a new head: a hint, which anybody may lie about. Absent: nobody tells. */
   hearHeads?(listener: () => void): void;

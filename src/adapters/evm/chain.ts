@@ -1,8 +1,8 @@
 import type { Hex } from "../../domain/lane.ts";
 import { type Chain, ChainUnavailable, type ReceiptVerdict } from "../../ports/chain.ts";
 import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, agreeOnTagForAll, type Question } from "./agree.ts";
+import { PriceJudge } from "./agree-on-market.ts";
 import { askChainIds } from "./ask-chain-ids.ts";
-import { fetchFeeMarket } from "./fetch-fee-market.ts";
 import { passOn } from "./pass-on.ts";
 import { BlockProver } from "./proof/block-prover.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity, fetchTagged } from "./read-block.ts";
@@ -42,14 +42,15 @@ export async function createEvmChain(options: EvmChainOptions): Promise<Chain> {
     const wrong = options.chainId === undefined ? claims : `chain ${chainId} is configured, but ${claims}`;
     throw new WrongChain(`the RPC endpoints are not of one chain: ${wrong}`);
   }
-  return openChain(chainId, new Endpoints({ ...options, chainId }));
+  const endpoints = new Endpoints({ ...options, chainId });
+  return openChain(chainId, endpoints, new PriceJudge(endpoints, options.clock));
 }
 
 export class WrongChain extends Error {
   override readonly name = "WrongChain";
 }
 
-function openChain(chainId: number, endpoints: Endpoints): Chain {
+function openChain(chainId: number, endpoints: Endpoints, prices: PriceJudge): Chain {
   const prover = new BlockProver();
   const counts = new CountsAtHead();
   const first = <T>(ask: Ask<T>) => endpoints.read(ask);
@@ -105,7 +106,7 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
     identityEverywhere: () => endpoints.readEverywhere(fetchIdentity),
     balance: (address) =>
       first(async (rpc) => read.bigint(await rpc.request("eth_getBalance", [address, "latest"]), "eth_getBalance")),
-    feeMarket: () => first(fetchFeeMarket),
+    feeMarket: () => prices.market(),
     simulate: (call) => first((rpc) => simulateCall(rpc, call)),
     simulateEverywhere: (call) => endpoints.readEverywhere((rpc) => simulateCall(rpc, call)),
     submit: async (raws: readonly Hex[], { everywhere = false, mayStill = () => true } = {}) => {

@@ -119,7 +119,7 @@ export class ChainContext {
   }
 
   priceOn(market: FeeMarket, wishes: FeeWishes, content: Content): Priced {
-    return priceUnder(this.ceilings, content, priceFirstAttempt(market, wishes, this.usualLimit()));
+    return priceUnder(this.ceilings, content, priceFirstAttempt(market, wishes, this.usualLimit(market)));
   }
 
   /** What the caller brought needs no market: such a transaction can be priced while the chain is away. */
@@ -127,17 +127,24 @@ export class ChainContext {
     return isFullyPriced(wishes) ? Promise.resolve(NO_MARKET) : this.feeMarket();
   }
 
-  /** A market is one answer, and its history may be as false as its price: the blocks that were followed bound it, too. */
-  private usualLimit(): bigint | null {
-    const { seenBaseFees } = this.follower;
+  /** Base fees that bear a market out: its own where two endpoints have the header, else of the blocks that were followed. */
+  seenBaseFees({ agreed, baseFees }: FeeMarket): readonly bigint[] {
+    return agreed === true ? baseFees : this.follower.seenBaseFees;
+  }
+
+  /** A market that is one endpoint's word may be false with all its history: the blocks that were followed bound it, too. */
+  private usualLimit(market: FeeMarket): bigint | null {
+    const seenBaseFees = this.seenBaseFees(market);
     if (this.sanity?.of !== seenBaseFees) this.sanity = { of: seenBaseFees, limit: sanityLimit(seenBaseFees) };
     return this.sanity.limit;
   }
 
   feeMarket(): Promise<FeeMarket> {
     return this.markets.about("market", this.settings.pollIntervalMs, async () => {
-      this.knownMarket = await this.chain.feeMarket();
-      return this.knownMarket;
+      const market = await this.chain.feeMarket();
+      this.disputes.notePrices(market.disputed ?? null);
+      this.knownMarket = market;
+      return market;
     });
   }
 

@@ -168,7 +168,8 @@ function dearSince(blocks: readonly (Block | null)[], cap: bigint): number | nul
 
 /** The lane's owner has asked already; any other node asks where the receipt is deep enough to have decided by now. */
 async function disputeOver(context: ChainContext, { receipt }: TransactionRecord): Promise<ExplainedChain["disputed"]> {
-  if (receipt === null) return null;
+  const { prices } = context.disputes;
+  if (receipt === null) return prices && { code: "RPC_DISAGREES", ...prices };
   const { blockNumber: number, blockHash: hash, txHash } = receipt;
   const known = context.disputes.about(hash);
   if (known !== null) return known;

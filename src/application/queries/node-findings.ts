@@ -9,6 +9,7 @@ import {
   ofDoubt,
   ofDrift,
   ofEndpoint,
+  ofPriceDispute,
   ofUnreachable,
   ofWatch,
 } from "../../domain/attention/from-node.ts";
@@ -57,7 +58,9 @@ function ofChain(context: ChainContext, lanes: readonly OwnedLane[]): readonly T
   const endpoints = (context.chain.health?.() ?? []).flatMap(({ url, status, behind }, index) =>
     status === "up" || status === "unknown" ? [] : [ofEndpoint({ chainId, index, url, status, behind })],
   );
-  return [...away, ...endpoints, ...ofDisputes(chainId, context.disputes.ofNote())];
+  const { prices } = context.disputes;
+  const priced = prices === null ? [] : [ofPriceDispute(chainId, prices)];
+  return [...away, ...endpoints, ...ofDisputes(chainId, context.disputes.ofNote()), ...priced];
 }
 
 function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {

@@ -1,6 +1,6 @@
 /** Troubles that only a node knows of: its endpoints, its signers, and what the loops of its lanes have met. */
 import type { AlertCode } from "../alerts.ts";
-import type { CauseCode } from "../explain/situation.ts";
+import type { CauseCode, Disputed } from "../explain/situation.ts";
 import { ether } from "../explain/words.ts";
 import { type Lane, laneKey } from "../lane.ts";
 import { behind, NOWHERE, type Severity, type Trouble } from "./troubles.ts";
@@ -64,6 +64,12 @@ export function ofDisputes(chainId: number, disputes: readonly DisputedBlock[]):
       { ...NOWHERE, id: `dispute:${chainId}:${code}`, severity, code, sentence: what, since: first.since, chainId },
     ];
   });
+}
+
+export function ofPriceDispute(chainId: number, { answers, since }: Pick<Disputed, "answers" | "since">): Trouble {
+  const sentence = `What the endpoints of chain ${chainId} say of the price of gas cannot all be true, and the lower price is offered first: ${answers.join("; ")}.`;
+  const id = `dispute:${chainId}:price`;
+  return { ...NOWHERE, id, severity: "ERROR", code: "RPC_DISAGREES", sentence, since, chainId };
 }
 
 export interface AwaySigner {

@@ -92,7 +92,7 @@ function findUnmined(
 }
 
 function ownCauses(situation: Situation, isBehind: boolean): readonly Cause[] {
-  const own = said(situation, OWN_RULES);
+  const own = said(situation, [...OWN_RULES, disputedCause]);
   // The chain is past its nonce: whatever is mined there is mined, and nothing about it matters any more.
   const past = own.find(({ code }) => code === "NONCE_CONSUMED");
   return past === undefined ? own.filter(({ code }) => !isBehind || !LATER.has(code)) : [past];

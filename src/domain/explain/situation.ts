@@ -98,7 +98,7 @@ export interface ExplainedChain {
   readonly stuckAfterResubmits: number;
   /** The most that may be offered there; null where the chain is not configured. */
   readonly ceilings: Ceilings | null;
-  /** What its endpoints say of the block of its receipt cannot all be true, or one has not said it: it decides nothing. */
+  /** What its endpoints say of the block of its receipt cannot all be true, or one has not said it: it decides nothing. Without a receipt: of the price of gas. */
   readonly disputed: Disputed | null;
   /** The chain behind the URL is not the one the lane knows: nothing is decided. */
   readonly doubted: string | null;

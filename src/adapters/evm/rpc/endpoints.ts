@@ -173,7 +173,7 @@ export class Endpoints {
     const reasons: string[] = [];
     const said = await Promise.all(
       asked.map(async (endpoint): Promise<Heard<T> | null> => {
-        const said = await this.#hear(endpoint, ask, reasons);
+        const said = await this.hear(endpoint, ask, reasons);
         if (said !== null) return { kind: "says", answer: said.answer };
         return up.has(endpoint) && endpoint.chain !== "foreign" ? { kind: "silent" } : null;
       }),
@@ -197,7 +197,7 @@ export class Endpoints {
     const silent: string[] = [];
     for (const asked of [up.slice(0, 2), ...up.slice(2).map((each) => [each])]) {
       said.push(
-        ...(await Promise.all(asked.map((each) => this.#hear(each, ask, silent)))).filter((each) => each !== null),
+        ...(await Promise.all(asked.map((each) => this.hear(each, ask, silent)))).filter((each) => each !== null),
       );
       if (isEnough(said)) return said;
     }
@@ -253,7 +253,7 @@ export class Endpoints {
   }
 
   /** What this one says; null where it does not answer, and why among the reasons. */
-  async #hear<T>(endpoint: Endpoint, ask: Ask<T>, reasons: string[]): Promise<Said<T> | null> {
+  async hear<T>(endpoint: Endpoint, ask: Ask<T>, reasons: string[]): Promise<Said<T> | null> {
     try {
       return { label: endpoint.rpc.label, answer: await this.#firstAnswer([endpoint], ask) };
     } catch (error) {
