@@ -90,6 +90,7 @@ export const transaction: Transaction = {
     blockHash,
     transactionIndex: 0,
     status: "success",
+    verified: true,
     gasUsed: "21000",
     effectiveGasPrice: "2000000000",
     contractAddress: null,

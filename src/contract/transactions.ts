@@ -68,6 +68,12 @@ const Receipt = named("Receipt", {
   blockHash: AnsweredHash,
   transactionIndex: Type.Integer({ minimum: 0 }),
   status: oneOf(["success", "reverted"]),
+  verified: Type.Optional(
+    Type.Boolean({
+      description:
+        "True once the transaction is final: two endpoints gave this receipt, or, with one endpoint, its block's own hash bears it out where the chain's blocks can be recomputed. False while it is mined and not final: the whole receipt, its status included, is one endpoint's word and may be revised.",
+    }),
+  ),
   gasUsed: Decimal,
   effectiveGasPrice: nullable(Decimal),
   contractAddress: nullable(AnsweredAddress),

@@ -168,6 +168,25 @@ describe("two endpoints that differ about the market", () => {
     expect(offers(world.rows()[0]).length).toBeLessThanOrEqual(4);
   });
 
+  it("what contradicts itself is alerted once a minute, and stands in attention and explain until it is over", async () => {
+    const disputed = ["a asks 7 wei for a unit of gas", "b asks 900 wei for a unit of gas"];
+    const entry = await differing({ ...LOW, disputed });
+    world.holdBlocks();
+    await create(entry, 2, UNPRICED);
+    expect(alerts(entry).filter((code) => code === "RPC_DISAGREES")).toHaveLength(1);
+    const { api } = entry.node;
+    const attention = async () => (await world.settle(api.attention({}))).items.map(({ code }) => code);
+    expect(await attention()).toContain("RPC_DISAGREES");
+    const [row] = world.rows();
+    const explained = async () => (await world.settle(api.explain(row?.txId ?? ""))).causes.map(({ code }) => code);
+    expect(await explained()).toContain("RPC_DISAGREES");
+    entry.rpc.feeMarket = async () => LOW;
+    world.releaseBlocks();
+    await world.clock.advance(10_000);
+    await create(entry, 1, UNPRICED);
+    expect(await attention()).not.toContain("RPC_DISAGREES");
+  });
+
   it("what blocks take stays at the lower one", async () => {
     const dearer = { baseFee: 50n * GWEI, tip: 900n * GWEI, gasPrice: 950n * GWEI };
     const entry = await differing({

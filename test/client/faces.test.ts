@@ -386,6 +386,18 @@ describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
     expect(tx.state).toBe("CONFIRMED");
   });
 
+  it("does not tell of a revert before that is verified: until it is final, it is one endpoint's word", async () => {
+    const fast = { pollIntervalMs: 1 };
+    const reverted = { receipt: { ...mined, status: "reverted" } } as const;
+    life({}, reverted, reverted, { state: "CONFIRMED", receipt: mined });
+    const tx = await face().send(intent);
+    expect(await tx.get()).toMatchObject({ receipt: null });
+    expect(await tx.get()).toMatchObject({ receipt: { status: "reverted", verified: false } });
+    expect(await tx.mined(fast)).toMatchObject({ receipt: { status: "success", verified: true } });
+    life(reverted, { ...reverted, state: "FAILED_FINAL", subState: "REVERTED" });
+    expect(await tx.mined(fast)).toMatchObject({ receipt: { status: "reverted", verified: true } });
+  });
+
   it("has no hash where it ended unsigned, and says so; neither is an end an error", async () => {
     life({ state: "FAILED_FINAL", subState: "REJECTED", txHash: null, nonce: null });
     const tx = await face().send(intent);

@@ -25,6 +25,7 @@ import type { Explanation as ExplanationOf } from "../../domain/explain/situatio
 import type { Address, Lane } from "../../domain/lane.ts";
 import type { Reservation } from "../../domain/reservations.ts";
 import type { Payload } from "../../domain/transaction.ts";
+import { isSettled } from "../../domain/transitions.ts";
 import type { KeyTerms } from "../../ports/key-store.ts";
 import type { InstanceRecord, LeaseRecord } from "../../ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord } from "../../ports/query-store.ts";
@@ -69,7 +70,12 @@ export function transactionView(view: TransactionView, checksum: Checksum): Tran
     payload: payloadView(payload, checksum),
     attempts: attempts.map((attempt) => told(attempt, plain(attempt.fees))),
     // In another casing it is an address still.
-    receipt: receipt && told(receipt, { contractAddress: contract && (checksum(contract) as Address) }),
+    receipt:
+      receipt &&
+      told(receipt, {
+        contractAddress: contract && (checksum(contract) as Address),
+        verified: isSettled(view.state),
+      }),
     validUntil: view.validUntil?.toISOString() ?? null,
     heldSince: view.heldSince?.toISOString() ?? null,
   });
