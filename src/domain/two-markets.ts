@@ -13,21 +13,21 @@ export interface MarketWord {
   readonly baseFee: bigint | null;
 }
 
-/** The base fee of a header that both have; null: its chain has none. "none": they have no header in common. */
-export type CommonBaseFee = { readonly baseFee: bigint | null } | "none";
+/** The base fee of a header that both have; null: its chain has none. "none": they have no header that both have. */
+export type SharedBaseFee = { readonly baseFee: bigint | null } | "none";
 
 /** Prices that differ by more than this cannot both be what blocks take. */
 const CONTRADICTION_FACTOR = 4n;
 
-export function lowerOf(a: MarketWord, b: MarketWord, common: CommonBaseFee, troubles: readonly string[]): FeeMarket {
-  const bases = common === "none" ? [a.baseFee, b.baseFee] : [common.baseFee, common.baseFee];
+export function lowerOf(a: MarketWord, b: MarketWord, shared: SharedBaseFee, troubles: readonly string[]): FeeMarket {
+  const bases = shared === "none" ? [a.baseFee, b.baseFee] : [shared.baseFee, shared.baseFee];
   const [one = null, other = null] = bases;
   // A payload without a dynamic fee is taken by either kind of chain.
   const baseFee = one === null || other === null ? null : smaller(one, other);
   const gasPrice = smaller(a.market.gasPrice, b.market.gasPrice);
   const priorityFees = baseFee === null ? [] : lowerTips(a.market, b.market);
   const market: FeeMarket = { baseFees: baseFee === null ? [] : [baseFee], priorityFees, gasPrice };
-  const most = common === "none" ? null : sanityLimit(market.baseFees);
+  const most = shared === "none" ? null : sanityLimit(market.baseFees);
   const dearer: Asked = {
     baseFee: larger(one ?? 0n, other ?? 0n),
     tip: within(larger(tipFor(a.market), tipFor(b.market)), most),
@@ -36,7 +36,7 @@ export function lowerOf(a: MarketWord, b: MarketWord, common: CommonBaseFee, tro
   const disputed = [...troubles, ...contradictions(a, b, baseFee)];
   return {
     ...market,
-    ...(common === "none" ? {} : { agreed: true }),
+    ...(shared === "none" ? {} : { agreed: true }),
     ...(isDearer(dearer, market) ? { dearer } : {}),
     ...(disputed.length > 0 ? { disputed } : {}),
   };

@@ -7,7 +7,7 @@
  * two endpoints agree on and that do not hash: there agreement is enough, and nothing ever waits for a proof.
  */
 import type { FeeMarket } from "../../domain/fees.ts";
-import { type CommonBaseFee, lowerOf, type MarketWord } from "../../domain/two-markets.ts";
+import { lowerOf, type MarketWord, type SharedBaseFee } from "../../domain/two-markets.ts";
 import type { Block } from "../../ports/chain.ts";
 import { type Clock, within } from "../../ports/clock.ts";
 import { fetchFeeMarket, type ShownMarket } from "./fetch-fee-market.ts";
@@ -63,16 +63,16 @@ export class PriceJudge {
   }
 
   async #together(a: Word, b: Word): Promise<FeeMarket> {
-    const versions = await this.#commonHeader(a, b);
+    const versions = await this.#sharedHeader(a, b);
     const proved = versions.find(({ head }) => head.headerHolds === true);
     if (proved !== undefined) this.#proved = proved.head;
-    const market = lowerOf(wordIn(a), wordIn(b), commonBaseFee(versions), troublesIn(versions));
+    const market = lowerOf(wordIn(a), wordIn(b), sharedBaseFee(versions), troublesIn(versions));
     if (market.agreed === true) this.#agreed = { market, ms: this.#clock.monotonicMs() };
     return market;
   }
 
   /** The newest header that both have, as each shows it; none: their chains part below the lower head, or one does not answer. */
-  async #commonHeader(a: Word, b: Word): Promise<readonly Version[]> {
+  async #sharedHeader(a: Word, b: Word): Promise<readonly Version[]> {
     if (a.head.hash === b.head.hash) return [a, b];
     const [lower, higher] = a.head.number <= b.head.number ? [a, b] : [b, a];
     const isParent = higher.head.headerHolds === true && higher.head.parentHash === lower.head.hash;
@@ -104,7 +104,7 @@ function wordIn({ endpoint, market, head }: Word): MarketWord {
 }
 
 /** Of the version that hashes; where none does, what both say. */
-function commonBaseFee(versions: readonly Version[]): CommonBaseFee {
+function sharedBaseFee(versions: readonly Version[]): SharedBaseFee {
   const proved = versions.find(({ head }) => head.headerHolds === true);
   const [first, ...others] = (proved === undefined ? versions : [proved]).map(({ head }) => head.baseFeePerGas);
   if (first === undefined || others.some((baseFee) => baseFee !== first)) return "none";
@@ -114,7 +114,7 @@ function commonBaseFee(versions: readonly Version[]): CommonBaseFee {
 function troublesIn(versions: readonly Version[]): readonly string[] {
   const forged = versions.filter(({ head }) => head.headerHolds !== true);
   if (forged.length < versions.length) return forged.map(forgery);
-  if (commonBaseFee(versions) !== "none") return [];
+  if (sharedBaseFee(versions) !== "none") return [];
   return versions.map(({ endpoint, head }) => {
     return `${endpoint.rpc.label} says that block ${head.number} has a base fee of ${head.baseFeePerGas} wei`;
   });
