@@ -8,6 +8,7 @@ import {
   NO_MARKET,
   priceFirstAttempt,
   sanityLimit,
+  smaller,
 } from "../../domain/fees.ts";
 import type { Address, Hash, LaneKey } from "../../domain/lane.ts";
 import { at, isDue, NEVER, type When } from "../../domain/pace/when.ts";
@@ -137,6 +138,13 @@ export class ChainContext {
     const seenBaseFees = this.seenBaseFees(market);
     if (this.sanity?.of !== seenBaseFees) this.sanity = { of: seenBaseFees, limit: sanityLimit(seenBaseFees) };
     return this.sanity.limit;
+  }
+
+  /** What a refusal may go by: of the newest block and of the last market that two endpoints agreed on, the lower base fee. */
+  get leastBaseFee(): bigint | null {
+    const { baseFee } = this.follower;
+    const agreed = this.knownMarket?.agreed === true ? this.knownMarket.baseFees.at(-1) : undefined;
+    return baseFee === null || agreed === undefined ? baseFee : smaller(baseFee, agreed);
   }
 
   feeMarket(): Promise<FeeMarket> {

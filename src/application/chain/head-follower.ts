@@ -66,6 +66,12 @@ export class HeadFollower {
     return this.newest;
   }
 
+  /** Of the newest block; of the one before whose header hashed, where its own does not and others of the chain did. */
+  get baseFee(): bigint | null {
+    const isForged = this.recomputes && this.newest?.headerHolds === false;
+    return (isForged ? this.baseFees.at(-1) : this.newest?.baseFeePerGas) ?? null;
+  }
+
   /** Of the last blocks that were followed, oldest first: each was an answer of its own. Another list after each change. */
   get seenBaseFees(): readonly bigint[] {
     return this.baseFees;

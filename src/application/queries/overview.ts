@@ -126,7 +126,7 @@ function chainView({ chain, reachable, follower, settings, knownMarket }: ChainC
     chainId: chain.chainId,
     reachable: reachable && follower.head !== null,
     head: follower.head?.number ?? null,
-    baseFee: follower.head?.baseFeePerGas ?? null,
+    baseFee: follower.baseFee,
     tip: knownMarket && tipTaken(knownMarket),
     endpoints: chain.health?.() ?? [],
     explorer: explorerOf(chain.chainId, settings.explorerUrl),

@@ -79,6 +79,7 @@ describe("a first price", () => {
     show({ headerHolds: false, baseFeePerGas: 7n });
     for (let blocks = 0; blocks < 5; blocks++) await advance();
     expect(follower.seenBaseFees.at(-1)).toBe(20n * GWEI);
+    expect(follower.baseFee).toBe(20n * GWEI);
     show({ headerHolds: true, baseFeePerGas: 21n * GWEI });
     await advance();
     expect(follower.seenBaseFees.slice(-2)).toEqual([20n * GWEI, 21n * GWEI]);

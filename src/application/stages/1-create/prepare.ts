@@ -128,11 +128,11 @@ function notDeployedYet({ to }: Call): string {
  * a ceiling of the cost leaves less for each unit than the base fee cannot be paid for, and is refused while it is free to.
  */
 function priced(context: ChainContext, payload: Payload, gas: bigint, market: FeeMarket): Fees {
-  const { ceilings, follower } = context;
+  const { ceilings } = context;
   const content: Content = { gas, value: payload.value };
   refuseOverCeiling(ceilings, content, payload);
   const { fees, reached } = context.priceOn(market, payload, content);
-  const baseFee = follower.head?.baseFeePerGas ?? 0n;
+  const baseFee = context.leastBaseFee ?? 0n;
   if (reached === null || reached.variable === "FENCEPOST_MAX_FEE_GWEI") return fees;
   if (reached.most > 0n && reached.most >= baseFee) return fees;
   throw overCeiling(ceilings, content, baseFee > 0n ? baseFee : 1n, reached);
@@ -181,8 +181,7 @@ export function refuseImpossibleGas(
 }
 
 /** The base fee falls by an eighth a block at most. What offers a little less than it may wait; this would be refused. */
-function refuseHopelessFee({ follower }: ChainContext, payload: Payload): void {
-  const baseFee = follower.head?.baseFeePerGas ?? null;
+function refuseHopelessFee({ follower, leastBaseFee: baseFee }: ChainContext, payload: Payload): void {
   const cap = payload.maxFeePerGas ?? payload.gasPrice;
   if (cap === undefined || baseFee === null || !isHopelessCap(cap, baseFee)) return;
   const field = payload.maxFeePerGas === undefined ? "gasPrice" : "maxFeePerGas";
