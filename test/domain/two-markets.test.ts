@@ -29,6 +29,16 @@ describe("the lower of two markets", () => {
     );
   });
 
+  it("has the tips of the cheaper one, whichever endpoint comes first", () => {
+    const [cheap, dear] = [word(30n * GWEI, many(GWEI)), word(30n * GWEI, many(900n * GWEI))];
+    for (const [a, b] of [
+      [cheap, dear],
+      [dear, cheap],
+    ] as const) {
+      expect(lowerOf(a, b, { baseFee: 30n * GWEI }, []).priorityFees).toEqual(many(GWEI));
+    }
+  });
+
   it("differs by less than an eighth: nothing is dearer, nothing disputed", () => {
     const market = lowerOf(
       word(30n * GWEI, many(GWEI)),
