@@ -95,8 +95,7 @@ export class Lease {
     this.ports = ports;
     this.settings = settings;
     this.events = events;
-    const patienceMs = settings.lease.durationMs + settings.lease.clockSkewMs;
-    this.others = new OtherInstances({ ...ports, patienceMs }, events);
+    this.others = new OtherInstances({ ...ports, clockSkewMs: settings.lease.clockSkewMs }, events);
     ports.sessionLock.hear((held) => this.lockChanged(held));
   }
 
