@@ -67,6 +67,13 @@ export type Simulation =
   | { readonly outcome: "gasTooLow"; readonly detail: string }
   | { readonly outcome: "gasOverBlock"; readonly detail: string };
 
+/** All that one endpoint says of a call. Its head was asked for first: the rest is of that block, or of a later one. */
+export interface Prospect {
+  readonly head: Block;
+  readonly market: FeeMarket;
+  readonly simulation: Simulation;
+}
+
 /** What the endpoints that are up show at a height. */
 export type SecondOpinion =
   /** Fewer than two are up: there is no second endpoint to ask. */
@@ -205,6 +212,8 @@ export interface Chain {
   simulate(call: Call): Promise<Simulation>;
   /** The same by the word of every endpoint that is up, one answer each. */
   simulateEverywhere(call: Call): Promise<readonly Heard<Simulation>[]>;
+  /** The same, with head and market of each: all that a refusal may rest on. */
+  prospects(call: Call): Promise<readonly Heard<Prospect>[]>;
 
   /**
    * Sends in the order given, as JSON-RPC batches. Never throws for what a node answered or failed to answer: a reply

@@ -241,8 +241,8 @@ export interface LaneStore {
   findPooled(asked: readonly AskedOfPool[]): Promise<readonly (PooledTransaction | SpentOfPool)[]>;
   /** How these lanes stand; nothing of those that were never used. */
   queues(lanes: readonly Lane[]): Promise<readonly LaneQueue[]>;
-  /** Visible intake rows of these lanes that are not consumed, in call order; not those that wait for approval, unless they have it or their time is over; none that is held back. */
-  loadIntake(lanes: readonly Lane[], limit: number): Promise<readonly IntakeRow[]>;
+  /** Visible intake rows of these lanes that are not consumed, in call order; not those that wait for approval, unless they have it or their time is over; none that is held back; of `resting` those alone whose `validUntil` is over. */
+  loadIntake(lanes: readonly Lane[], limit: number, resting?: readonly number[]): Promise<readonly IntakeRow[]>;
 }
 /** The database could not be reached or refused the work; nothing of the batch is committed. `busy` = a lock or statement timeout, worth an immediate retry. */
 export class StoreUnavailable extends Error {

@@ -352,6 +352,18 @@ function simulateTests(start: Start): void {
     const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
     expect(await h.chain.simulateEverywhere({ from, to, data: "0x", value: 1n })).toMatchObject([{ kind: "says" }]);
   });
+
+  it("tells all that a refusal may rest on, with the head that it was said at", async () => {
+    const h = await start();
+    const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
+    const head = await h.chain.head("latest");
+    const value = (await h.chain.balance(from)) + 1n;
+    const [prospect] = await h.chain.prospects({ from, to, data: "0x", value });
+    expect(prospect).toMatchObject({ kind: "says", answer: { simulation: { outcome: "insufficientFunds" } } });
+    if (prospect?.kind !== "says") throw new Error("the only endpoint is silent");
+    expect(prospect.answer.head.number).toBeGreaterThanOrEqual(head?.number ?? 0);
+    expect(prospect.answer.market.gasPrice).toBeGreaterThan(0n);
+  });
 }
 
 function revertTests(start: Start): void {

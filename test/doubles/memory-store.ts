@@ -336,9 +336,9 @@ export class MemoryStore
     return asked.flatMap(({ lane, requestIds }) => queries.findByRequestIds(this.state, lane, requestIds));
   }
 
-  async loadIntake(lanes: readonly Lane[], limit: number) {
+  async loadIntake(lanes: readonly Lane[], limit: number, resting: readonly number[] = []) {
     await this.reach();
-    return queries.loadIntake(this.state, lanes, { limit, now: this.now() });
+    return queries.loadIntake(this.state, lanes, { limit, now: this.now(), resting });
   }
 
   async leave(intents: readonly Intent[]): Promise<void> {

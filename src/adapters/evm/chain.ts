@@ -3,6 +3,7 @@ import { type Chain, ChainUnavailable, type ReceiptVerdict } from "../../ports/c
 import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, agreeOnTagForAll, type Question } from "./agree.ts";
 import { askChainIds } from "./ask-chain-ids.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
+import { fetchProspect } from "./fetch-prospect.ts";
 import { passOn } from "./pass-on.ts";
 import { BlockProver } from "./proof/block-prover.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity, fetchTagged } from "./read-block.ts";
@@ -108,6 +109,7 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
     feeMarket: () => first(fetchFeeMarket),
     simulate: (call) => first((rpc) => simulateCall(rpc, call)),
     simulateEverywhere: (call) => endpoints.readEverywhere((rpc) => simulateCall(rpc, call)),
+    prospects: (call) => endpoints.readEverywhere((rpc) => fetchProspect(rpc, call)),
     submit: async (raws: readonly Hex[], { everywhere = false, mayStill = () => true } = {}) => {
       if (raws.length === 0) return [];
       return everywhere ? submitEverywhere(endpoints, raws) : submitToFirst(endpoints, raws, mayStill);

@@ -180,9 +180,9 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
       const rows = await ask(reading, readQueues, [signers(lanes), chainIds(lanes)]);
       return rows.map(withLane).filter(({ lane }) => wanted.has(laneKey(lane)));
     },
-    async loadIntake(lanes, limit) {
+    async loadIntake(lanes, limit, resting = []) {
       if (lanes.length === 0) return [];
-      const rows = await ask(reading, loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit]);
+      const rows = await ask(reading, loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit, resting]);
       return rows.map(intakeRow);
     },
   };

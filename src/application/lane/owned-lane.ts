@@ -21,6 +21,7 @@ import { Outcomes } from "./outcomes.ts";
 import { QueueShares } from "./queue-shares.ts";
 import type { Ending, Term } from "./term.ts";
 import { happened, isDueAt, resumed, type Tracked } from "./tracked.ts";
+import { UnconfirmedRefusals } from "./unconfirmed-refusals.ts";
 
 export { queued, resumed, type Tracked } from "./tracked.ts";
 
@@ -72,6 +73,7 @@ export class OwnedLane {
   readonly nonces: LaneNonces;
   /** Of keys that may fill a part of its queue only. */
   readonly queueShares = new QueueShares();
+  readonly refusals = new UnconfirmedRefusals();
   /** Null: the node has not set it going yet. */
   activities: LaneActivities | null = null;
   private readonly index: LaneIndex;
@@ -95,6 +97,7 @@ export class OwnedLane {
   fold(changes: readonly Change[]): void {
     this.kept = foldKept(this.kept, changes);
     this.queueShares.fold(changes);
+    this.refusals.fold(changes);
     for (const change of changes) if (change.kind === "moved") this.acknowledge(change);
   }
 

@@ -76,7 +76,9 @@ async function situationOf(ports: ExplainPorts, record: TransactionRecord): Prom
     laneFacts(ports, record, { minedCount: chain.minedCount, settings: context?.settings ?? null }),
   ]);
   const [forbidden, forbiddenCancel] = await forbiddenNext(ports, record);
-  const transaction = { ...transactionFacts(record, history), forbidden, forbiddenCancel };
+  const owned = ports.lanesOf(record.lane.chainId).find(({ key }) => key === laneKey(record.lane));
+  const refusal = owned?.refusals.ofTransaction(record.txId) ?? null;
+  const transaction = { ...transactionFacts(record, history), forbidden, forbiddenCancel, refusal };
   return { now: ports.clock.now(), transaction, lane, chain };
 }
 
@@ -100,7 +102,7 @@ async function forbiddenNext(
   return [more, judge(GAS_OF_NOTHING, 0n, "cost")];
 }
 
-type Facts = Omit<ExplainedTransaction, "forbidden" | "forbiddenCancel">;
+type Facts = Omit<ExplainedTransaction, "forbidden" | "forbiddenCancel" | "refusal">;
 
 function transactionFacts(record: TransactionRecord, history: readonly HistoryRecord[]): Facts {
   const { payload, awaiting, validUntil = null, expiredAt = null, ...rest } = record;

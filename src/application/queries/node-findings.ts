@@ -9,6 +9,7 @@ import {
   ofDoubt,
   ofDrift,
   ofEndpoint,
+  ofRefused,
   ofUnreachable,
   ofWatch,
 } from "../../domain/attention/from-node.ts";
@@ -77,6 +78,7 @@ function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
   }
   const drift = driftOf(context, lane);
   if (drift !== null) found.push(drift);
+  found.push(...ofRefused(lane.lane, lane.refusals.all));
   const unsigned = ofUnsigned(lane);
   if (unsigned !== null) found.push(unsigned);
   return [...found, ...[...lane.unmined.values()].flatMap((tx) => ofUnmined(lane, tx))];

@@ -3,6 +3,7 @@ import type { AlertCode } from "../alerts.ts";
 import type { CauseCode } from "../explain/situation.ts";
 import { ether } from "../explain/words.ts";
 import { type Lane, laneKey } from "../lane.ts";
+import type { UnconfirmedRefusal } from "../unconfirmed-refusal.ts";
 import { behind, NOWHERE, type Severity, type Trouble } from "./troubles.ts";
 
 /** An endpoint that is not used as it should be. */
@@ -64,6 +65,17 @@ export function ofDisputes(chainId: number, disputes: readonly DisputedBlock[]):
       { ...NOWHERE, id: `dispute:${chainId}:${code}`, severity, code, sentence: what, since: first.since, chainId },
     ];
   });
+}
+
+/** One trouble for the lane: an endpoint that lies about one transaction lies about many. */
+export function ofRefused(lane: Lane, refusals: readonly UnconfirmedRefusal[]): readonly Trouble[] {
+  const [first, ...others] = refusals.filter(({ waitsFor }) => waitsFor === "agreement");
+  if (first === undefined) return [];
+  const more = others.length === 0 ? "" : ` So it is of ${others.length} more.`;
+  const sentence = `An endpoint refuses a transaction that was accepted, and another does not: it waits until they agree (${first.reason}).${more}`;
+  const { txId, since } = first;
+  const id = `refused:${laneKey(lane)}`;
+  return [{ ...NOWHERE, ...lane, id, severity: "ERROR", code: "RPC_DISAGREES", sentence, since, txId }];
 }
 
 export interface AwaySigner {

@@ -7,6 +7,7 @@ import { isHashAlone, isSendable } from "../attempts.ts";
 import { feeLimit, repricingLimit, sourceInWords } from "../ceilings.ts";
 import { feeCap } from "../fees.ts";
 import type { Attempt } from "../transaction.ts";
+import type { RefusalWait } from "../unconfirmed-refusal.ts";
 import type { Cause, CauseCode, Situation } from "./situation.ts";
 import { agoInWords, ether, gwei, spanInWords, untilInWords } from "./words.ts";
 
@@ -121,8 +122,21 @@ export const waitingForWindow: Rule = ({ transaction: { state, nonce }, chain: {
   return { code: "WAITING_FOR_WINDOW", text, data: { nonce, minedCount } };
 };
 
+const AWAITED: Readonly<Record<RefusalWait, string>> = {
+  laterBlock: "the endpoint, the only one that is up, says so again at a later block",
+  agreement: "another endpoint, which would accept it, says the same",
+  behind: "another endpoint, which is behind, has come to that block",
+  silent: "every endpoint that is up has answered",
+};
+
 /** What is wrong with the transaction itself, what decides first: a price does not help where the funds are short. */
 export const OWN_RULES: readonly Rule[] = [
+  ({ transaction: { refusal, state } }) => {
+    if (refusal === null || state !== "CREATED") return null;
+    const { reason, firstBlock, waitsFor, since } = refusal;
+    const text = `an endpoint refuses it since block ${firstBlock} (${reason}), which ends nothing that was accepted: it waits until ${AWAITED[waitsFor]}`;
+    return { code: "REFUSAL_UNCONFIRMED", text, since, data: { firstBlock, waitsFor } };
+  },
   ({ transaction, chain: { minedCount } }) => {
     const { nonce } = transaction;
     if (nonce === null || minedCount === null || minedCount <= nonce || attempted(transaction) === null) return null;

@@ -6,6 +6,7 @@ import type { Approval, LedgerTransaction, TransactionDetails } from "../ledger/
 import type { Forbidden } from "../policy/policy.ts";
 import type { Scope } from "../principal.ts";
 import type { Attempt, LaneTransaction } from "../transaction.ts";
+import type { UnconfirmedRefusal } from "../unconfirmed-refusal.ts";
 
 /** Everything an explanation is drawn from: facts of one moment, each null where it is unknown. */
 export interface Situation {
@@ -38,6 +39,8 @@ export interface ExplainedTransaction
   readonly expiredAt: Date | null;
   /** Who holds it back, and why; null: nobody does. */
   readonly held: Held | null;
+  /** An endpoint refuses it, and that is not confirmed yet, as far as the node that was asked knows. */
+  readonly refusal: Pick<UnconfirmedRefusal, "reason" | "firstBlock" | "waitsFor" | "since"> | null;
 }
 
 export interface Held {
@@ -196,6 +199,7 @@ export const HELPS = {
   HELD: ["RESUME_TRANSACTION", "CANCEL"],
   EXPIRES: [],
   EXPIRING: [],
+  REFUSAL_UNCONFIRMED: ["CHECK_RPC"],
   WAITING_FOR_ALLOCATION: [],
   WAITING_FOR_WINDOW: [],
   WAITING_FOR_SIGNATURE: [],

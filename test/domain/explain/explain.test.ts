@@ -46,6 +46,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       validUntil: null,
       expiredAt: null,
       held: null,
+      refusal: null,
       ...transaction,
     },
     lane: {
@@ -158,6 +159,16 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
       chain: { baseFee: null },
     },
     /not be offered for more: 5 wei would be above maxCost.perDay/,
+  ],
+  [
+    "REFUSAL_UNCONFIRMED",
+    {
+      transaction: {
+        ...{ state: "CREATED", subState: null, nonce: null, attempts: [] },
+        refusal: { reason: "the call would revert", firstBlock: 12, waitsFor: "behind", since: NOW },
+      },
+    },
+    /refuses it since block 12 \(the call would revert\).*another endpoint, which is behind/,
   ],
   ["WAITING_FOR_ALLOCATION", { transaction: { state: "CREATED", subState: null, nonce: null, attempts: [] } }, /nonce/],
   [

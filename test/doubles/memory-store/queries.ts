@@ -216,10 +216,11 @@ export function ownerOfRequest(state: DatabaseState, lane: Lane, requestId: stri
 export function loadIntake(
   state: DatabaseState,
   lanes: readonly Lane[],
-  { limit, now }: { readonly limit: number; readonly now: Date },
+  { limit, now, resting }: { readonly limit: number; readonly now: Date; readonly resting: readonly number[] },
 ): readonly IntakeRow[] {
   return waitingIntake(state)
     .filter((entry) => isDue(entry, now) && lanes.some((lane) => sameLane(lane, entry.intent.lane)))
+    .filter(({ intakeId, intent }) => !resting.includes(intakeId) || isOver(intent, now))
     .slice(0, limit)
     .map(({ intakeId, intent, approval, unanswered }) => {
       if (isOver(intent, now)) return { intakeId, intent, lapsed: true, ...(unanswered && { unanswered }) };

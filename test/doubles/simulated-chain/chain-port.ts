@@ -17,6 +17,7 @@ import {
   type Heard,
   type NodeSubmission,
   type PassedAnswer,
+  type Prospect,
   type ReceiptVerdict,
   type SecondOpinion,
   type Settling,
@@ -42,6 +43,12 @@ export interface DirectChainOptions {
   readonly latency?: (method: string) => Promise<void>;
 }
 
+interface SimulatedEndpoint {
+  readonly chain: SimulatedChain;
+  readonly view: ChainView;
+  readonly faults: Faults;
+}
+
 interface Silent {
   readonly kind: "silent";
 }
@@ -56,7 +63,7 @@ export class DirectChain implements Chain {
   readonly faults: Faults;
   #chain: SimulatedChain;
   #view: ChainView;
-  readonly #elsewhere: { readonly chain: SimulatedChain; readonly view: ChainView; readonly faults: Faults } | null;
+  readonly #elsewhere: SimulatedEndpoint | null;
   /** Which tags each endpoint has ever shown a block for. */
   readonly #shownTags: readonly Set<BlockTag>[] = [new Set(), new Set()];
   readonly #proves: boolean;
@@ -243,17 +250,9 @@ export class DirectChain implements Chain {
   }
 
   feeMarket(): Promise<FeeMarket> {
-    return this.#answer("eth_feeHistory", [], () => {
-      if (this.faults.feeLie !== null) return marketOf(this.faults.feeLie);
-      const { number } = this.#view.head;
-      const first = Math.max(0, number - FEE_HISTORY_BLOCKS + 1);
-      const blocks = Array.from({ length: number - first + 1 }, (_, i) => this.#view.byNumber(first + i)).filter(
-        isPresent,
-      );
-      const baseFees = [...blocks.map((block) => block.baseFeePerGas), this.#chain.nextBaseFee].filter(isPresent);
-      const priorityFees = blocks.map((block) => this.#view.tipAt(block, FEE_HISTORY_PERCENTILE)).filter(isPresent);
-      return { baseFees, priorityFees, gasPrice: this.#view.gasPrice() };
-    });
+    return this.#answer("eth_feeHistory", [], () =>
+      marketOn({ chain: this.#chain, view: this.#view, faults: this.faults }),
+    );
   }
 
   simulate(call: Call): Promise<Simulation> {
@@ -267,6 +266,17 @@ export class DirectChain implements Chain {
     return this.#askEverywhere(methodOf(call), [call], ({ chain, view }) => ({
       kind: "says",
       answer: simulateOn(chain, view, call),
+    }));
+  }
+
+  prospects(call: Call): Promise<readonly Heard<Prospect>[]> {
+    return this.#askEverywhere(methodOf(call), [call], (endpoint) => ({
+      kind: "says",
+      answer: {
+        head: shownBlock(endpoint.view.head, endpoint.faults),
+        market: marketOn(endpoint),
+        simulation: simulateOn(endpoint.chain, endpoint.view, call),
+      },
     }));
   }
 
@@ -317,9 +327,7 @@ export class DirectChain implements Chain {
   }
 
   #toBlock(block: SimulatedBlock | null): Block | null {
-    const honest = toBlock(block);
-    const lie = this.faults.feeLie;
-    return honest === null || lie === null ? honest : { ...honest, baseFeePerGas: lie.baseFee };
+    return block === null ? null : shownBlock(block, this.faults);
   }
 
   async #answer<T>(method: string, params: readonly unknown[], read: () => T): Promise<T> {
@@ -331,7 +339,7 @@ export class DirectChain implements Chain {
   async #askEverywhere<T>(
     method: string,
     params: readonly unknown[],
-    read: (endpoint: { readonly chain: SimulatedChain; readonly view: ChainView }) => T,
+    read: (endpoint: SimulatedEndpoint) => T,
   ): Promise<readonly (T | Silent)[]> {
     await this.#latency(method);
     const own = { chain: this.#chain, view: this.#view, faults: this.faults };
@@ -367,6 +375,21 @@ function marketOf({ baseFee, price }: FeeLie): FeeMarket {
   return { baseFees, priorityFees: [price], gasPrice: price };
 }
 
+function marketOn({ chain, view, faults }: SimulatedEndpoint): FeeMarket {
+  if (faults.feeLie !== null) return marketOf(faults.feeLie);
+  const { number } = view.head;
+  const first = Math.max(0, number - FEE_HISTORY_BLOCKS + 1);
+  const blocks = Array.from({ length: number - first + 1 }, (_, i) => view.byNumber(first + i)).filter(isPresent);
+  const baseFees = [...blocks.map((block) => block.baseFeePerGas), chain.nextBaseFee].filter(isPresent);
+  const priorityFees = blocks.map((block) => view.tipAt(block, FEE_HISTORY_PERCENTILE)).filter(isPresent);
+  return { baseFees, priorityFees, gasPrice: view.gasPrice() };
+}
+
+function shownBlock(block: SimulatedBlock, { feeLie }: Faults): Block {
+  const honest = toBlock(block) as Block;
+  return feeLie === null ? honest : { ...honest, baseFeePerGas: feeLie.baseFee };
+}
+
 function methodOf({ gas }: Call): string {
   return gas === undefined ? "eth_estimateGas" : "eth_call";
 }
@@ -375,7 +398,7 @@ function simulateOn(chain: SimulatedChain, view: ChainView, call: Call): Simulat
   const result = simulateCall(chain, view, call);
   const { to, gas, gasWithoutCode } = call;
   const { balance } = view.account(call.from);
-  const isPlain = gasWithoutCode !== undefined && to !== null && !chain.hasCode(to);
+  const isPlain = gasWithoutCode !== undefined && to !== null && !chain.hasCode(to) && !view.saysReverts(to);
   if (isPlain && result.outcome !== "insufficientFunds") return { outcome: "ok", gas: gasWithoutCode, balance };
   const code = call.asksCode === true && to !== null ? { hasCode: chain.hasCode(to) } : {};
   if (result.outcome === "ok") return { outcome: "ok", gas: gas ?? result.gas, balance, ...code };
