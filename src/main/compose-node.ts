@@ -33,6 +33,7 @@ import type { Extensions } from "./extensions.ts";
 import { loadPolicies } from "./load-policies.ts";
 import { maskedHook, maskedSigner } from "./masked-ports.ts";
 import { openSigning } from "./open-signing.ts";
+import { serveOnlyKnown } from "./serve-chains.ts";
 import { version } from "./version.ts";
 
 export interface NodeParts {
@@ -95,6 +96,7 @@ export async function composeNode(parts: NodeParts) {
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
     const patiently: Patiently = (work) => (patience === null ? work() : awaitDatabase(work, patience));
     await patiently(() => migrate({ databaseUrl, schema }));
+    await patiently(() => serveOnlyKnown({ databaseUrl, schema }, chains, telemetry));
     const leaseDurationMs = config.lease.durationMs;
     const store = keep(
       await patiently(() =>
@@ -182,7 +184,7 @@ async function openChain(config: ChainConfig, { keep, ...ports }: ChainPorts, { 
   const own = settings.repricing === null ? {} : defined({ repricing });
   const heads = wsUrl === null ? null : keep(new NewHeads({ ...ports, url: wsUrl, clock: systemClock }));
   const hinted = heads === null ? {} : { hearHeads: (listener: () => void) => heads.hear(listener) };
-  return { chain: { ...advised, ...hinted }, settings: { ...settings, ...own } };
+  return { chain: { ...advised, ...hinted }, settings: { ...settings, ...own }, named: chainId !== null };
 }
 
 type OpenedChain = Awaited<ReturnType<typeof openChain>>;

@@ -538,6 +538,13 @@ CREATE TABLE fencepost.reservation_repair (
   CONSTRAINT reservation_repair_pkey PRIMARY KEY (signer, chain_id, tx_id)
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
+CREATE TABLE fencepost.served_chain (
+  chain_id bigint NOT NULL,
+  since timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT served_chain_pkey PRIMARY KEY (chain_id),
+  CONSTRAINT served_chain_id CHECK ((chain_id > 0))
+);
+
 CREATE TABLE fencepost.spent_request (
   digest bytea NOT NULL,
   chain_id bigint NOT NULL,

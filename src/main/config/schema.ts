@@ -149,6 +149,8 @@ export const SETTINGS = {
       secrets: secretsOfRpcUrls,
       show: (urls: readonly string[]) => urls.map(maskRpcUrl).join(", "),
     }),
+    /** Of the chain behind `rpcUrl`. Not set: what its endpoints say, where the database has served that before. */
+    chainId: optional({ parse: integer(1, Number.MAX_SAFE_INTEGER) }),
     privateKeys: optional({
       parse: list(credentials.privateKey),
       secrets: (keys: readonly string[]) => keys.map((key) => key.slice(2)),

@@ -135,7 +135,11 @@ function given(config: Config, databaseUrl: string, chain: DevChain | null): Rea
   const keys = (chain?.accounts ?? []).map(({ privateKey }) => privateKey).join(",");
   return {
     ...(config.databaseUrl === null && { FENCEPOST_DATABASE_URL: databaseUrl }),
-    ...(chain !== null && { FENCEPOST_RPC_URL: chain.url, ...ON_EMBEDDED_CHAIN }),
+    ...(chain !== null && {
+      FENCEPOST_RPC_URL: chain.url,
+      FENCEPOST_CHAIN_ID: `${chain.chainId}`,
+      ...ON_EMBEDDED_CHAIN,
+    }),
     ...(chain !== null && !hasOwnKeys(config) && { FENCEPOST_PRIVATE_KEYS: keys }),
   };
 }

@@ -239,8 +239,30 @@ describe("chains", () => {
       { FENCEPOST_RPC_URL: "http://c" },
       ["FENCEPOST_RPC_URL: cannot override the 2 chains of fencepost.config.ts; change their rpc there"],
     ],
+    [
+      "an id for several chains",
+      [
+        { id: 1, rpc: "http://a" },
+        { id: 2, rpc: "http://b" },
+      ],
+      { FENCEPOST_CHAIN_ID: "3" },
+      ["FENCEPOST_CHAIN_ID: cannot override the 2 chains of fencepost.config.ts; change their id there"],
+    ],
   ])("are refused: %s", (_, chains, env, expected) => {
     expect(mistakes({ file: { chains }, env })).toEqual(expected);
+  });
+
+  it("have the id that FENCEPOST_CHAIN_ID names, beside one endpoint or in place of the only entry's", () => {
+    const ids = (given: Given) => load(given).config.chains.map(({ chainId }) => chainId);
+    const env = { FENCEPOST_CHAIN_ID: "5" };
+    expect(ids({ env: { ...env, FENCEPOST_RPC_URL: "http://a" } })).toEqual([5]);
+    expect(ids({ file: { rpcUrl: "http://a", chainId: 7 } })).toEqual([7]);
+    expect(ids({ file: { rpcUrl: "http://a" } })).toEqual([null]);
+    expect(ids({ file: { chains: [{ rpc: "http://a" }] }, env })).toEqual([5]);
+    expect(ids({ file: { chains: [{ id: 3, rpc: "http://a" }] }, env })).toEqual([5]);
+    expect(mistakes({ file: { chainId: 7, chains: [{ rpc: "http://b" }] } })).toEqual([
+      "fencepost.config.ts: chainId: cannot stand beside chains; move it into the chain's id",
+    ]);
   });
 
   it("refuse a second place for the endpoint", () => {

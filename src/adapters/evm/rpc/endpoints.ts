@@ -52,7 +52,7 @@ export class Endpoint {
   failedThrough = 0;
   /** Skipped until then; 0 = in use. */
   probeAtMs = 0;
-  /** Which chain it proved to serve. Asked at first use, and again after every loss of contact: another machine may answer now. */
+  /** Which chain it proved to serve. Asked at first use, and again after each connection that ended: another machine may answer now. */
   chain: "unproven" | "proven" | "foreign" = "unproven";
   probing = false;
   /** As it was last told of; null: never. */
@@ -72,6 +72,11 @@ export class Endpoint {
   /** Keeps failing, or serves another chain: not used until a probe finds it well again. */
   get lost(): boolean {
     return this.chain === "foreign" || this.failures >= FAILURES_BEFORE_SKIPPED;
+  }
+
+  /** Another machine may answer from now on. */
+  proveAgain(): void {
+    if (this.chain === "proven") this.chain = "unproven";
   }
 
   get down(): boolean {
@@ -121,7 +126,9 @@ export class Endpoints {
     this.#all = options.urls.map((url, index) => {
       const report: TransportOptions["report"] = (each) =>
         telemetry.emit({ type: "rpc.request", chainId, endpoint: index, ...each });
-      return new Endpoint(index, createTransport({ ...options, url, report }));
+      const onDisconnect = () => endpoint.proveAgain();
+      const endpoint = new Endpoint(index, createTransport({ ...options, url, report, onDisconnect }));
+      return endpoint;
     });
   }
 
@@ -156,7 +163,7 @@ export class Endpoints {
     return this.#firstAnswer(ours, async (rpc, endpoint) => {
       const identity = await fetchIdentity(rpc);
       // Another machine answers behind this URL now: it has to prove itself before it is used for anything else.
-      if (identity.chainId !== this.#options.chainId && endpoint.chain === "proven") endpoint.chain = "unproven";
+      if (identity.chainId !== this.#options.chainId) endpoint.proveAgain();
       return identity;
     });
   }
@@ -208,14 +215,16 @@ export class Endpoints {
   /** Asks this very endpoint, after it has proven its chain; keeps its health. */
   async askOne<T>(endpoint: Endpoint, ask: Ask<T>): Promise<T> {
     const ticket = ++endpoint.asked;
+    let isProven = false;
     try {
       if (endpoint.chain !== "proven") await this.#proveChain(endpoint);
+      isProven = true;
       const answer = await ask(endpoint.rpc, endpoint);
       endpoint.failures = 0;
       endpoint.probeAtMs = 0;
       return answer;
     } catch (error) {
-      if (isEndpointTrouble(error)) this.#failed(endpoint, error, ticket);
+      if (isEndpointTrouble(error)) this.#failed(endpoint, error, ticket, isProven);
       throw error;
     } finally {
       this.#tell(endpoint);
@@ -285,13 +294,13 @@ export class Endpoints {
     return { chainId: read.number(await rpc.request("eth_chainId", []), "eth_chainId"), genesisHash: null };
   }
 
-  #failed(endpoint: Endpoint, error: EndpointTrouble, ticket: number): void {
+  #failed(endpoint: Endpoint, error: EndpointTrouble, ticket: number, isProven: boolean): void {
     // A node that answers is up, even where it refuses; unless it refuses to serve us at all, or to say what it serves.
-    if (error instanceof RpcErrorAnswer && !saysOverLimit(error) && endpoint.chain === "proven") return;
+    if (error instanceof RpcErrorAnswer && !saysOverLimit(error) && isProven) return;
     // Who limits the rate has not gone away; proving its chain anew would take more of what it has too little of.
     const isLost = error instanceof RpcUnreachable && !isSilence(error, "rateLimited");
-    if (isLost && endpoint.chain === "proven") {
-      endpoint.chain = "unproven";
+    if (isLost) {
+      endpoint.proveAgain();
       endpoint.shownTags.clear();
     }
     // Many calls fail together when contact is lost; together they are one failed probe.
@@ -319,7 +328,7 @@ export class Endpoints {
   async #probe(endpoint: Endpoint): Promise<void> {
     endpoint.probing = true;
     try {
-      if (endpoint.chain === "proven") endpoint.chain = "unproven";
+      endpoint.proveAgain();
       await this.askOne(endpoint, async () => undefined);
     } catch {
       // askOne has put off the next probe; no caller waits for this one.

@@ -4,6 +4,8 @@ import { RpcUnreachable } from "./rpc-errors.ts";
 import type { TransportOptions } from "./transport.ts";
 
 interface HttpOptions extends Pick<Required<TransportOptions>, "url" | "clock" | "timeoutMs" | "maxResponseBytes"> {
+  /** A connection has ended: another machine may answer at the next one. */
+  readonly onDisconnect?: () => void;
   /** PEM: who vouches for the other side, and what this side shows. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
 }
@@ -27,6 +29,7 @@ export function openHttp(options: HttpOptions) {
     bodyTimeout: 0,
     connect: { timeout: options.timeoutMs, ...options.tls },
   });
+  pool.on("disconnect", () => options.onDisconnect?.());
   const underWay = new Set<AbortController>();
   let closed = false;
 

@@ -38,6 +38,7 @@ const DEFAULTS = {
   gatherAbove: 850,
   /** Of what the endpoint says of itself: gateways quote the URL and the headers that they were asked with. */
   mask: maskOfShapes,
+  onDisconnect: (): void => undefined,
 };
 
 export interface TransportOptions extends Readonly<Partial<typeof DEFAULTS>> {
@@ -105,7 +106,8 @@ class HttpTransport {
   constructor(options: Required<TransportOptions>) {
     this.#options = options;
     this.#http = openHttp(options);
-    this.#passing = openHttp({ ...options, maxResponseBytes: Math.min(MOST_PASSED_BYTES, options.maxResponseBytes) });
+    const maxResponseBytes = Math.min(MOST_PASSED_BYTES, options.maxResponseBytes);
+    this.#passing = openHttp({ ...options, maxResponseBytes, onDisconnect: DEFAULTS.onDisconnect });
     this.#reads = new Line(options);
     this.#sends = new Line(options);
     this.#batchLimit = options.maxBatchCalls;
