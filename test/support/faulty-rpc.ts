@@ -4,7 +4,18 @@ import type { AddressInfo } from "node:net";
 
 /** What goes wrong with one HTTP request. `swallow` acts on it and loses the reply; `cut` loses it before anything is done. */
 export type Fault =
-  | { readonly kind: "hang" | "swallow" | "hangUp" | "cut" | "truncate" | "reorder" | "wrongIds" | "stringIds" | "duplicateIds" }
+  | {
+      readonly kind:
+        | "hang"
+        | "swallow"
+        | "hangUp"
+        | "cut"
+        | "truncate"
+        | "reorder"
+        | "wrongIds"
+        | "stringIds"
+        | "duplicateIds";
+    }
   | { readonly kind: "omit"; readonly at: number }
   | { readonly kind: "raw"; readonly body: string }
   | {
