@@ -3,7 +3,7 @@ import { createCodec } from "../adapters/evm/codec.ts";
 import { NewHeads } from "../adapters/evm/rpc/new-heads.ts";
 import type { PeerReceiver } from "../adapters/http/server.ts";
 import { createHttpPeers } from "../adapters/peers/http-peers.ts";
-import { migrate } from "../adapters/postgres/migrate.ts";
+import { migrate, type SchemaOptions } from "../adapters/postgres/migrate.ts";
 import { PostgresSessionLock } from "../adapters/postgres/session-lock.ts";
 import { openPostgresStore, type PostgresStore } from "../adapters/postgres/store.ts";
 import { PostgresWakeUps } from "../adapters/postgres/wake-ups.ts";
@@ -95,8 +95,7 @@ export async function composeNode(parts: NodeParts) {
     ]);
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
     const patiently: Patiently = (work) => (patience === null ? work() : awaitDatabase(work, patience));
-    await patiently(() => migrate({ databaseUrl, schema }));
-    await patiently(() => serveOnlyKnown({ databaseUrl, schema }, chains, telemetry));
+    await patiently(() => prepareDatabase({ databaseUrl, schema }, chains, telemetry));
     const leaseDurationMs = config.lease.durationMs;
     const store = keep(
       await patiently(() =>
@@ -133,6 +132,15 @@ export async function composeNode(parts: NodeParts) {
     await closeAll(opened);
     throw error;
   }
+}
+
+async function prepareDatabase(
+  database: SchemaOptions,
+  chains: readonly OpenedChain[],
+  telemetry: Telemetry,
+): Promise<void> {
+  await migrate(database);
+  await serveOnlyKnown(database, chains, telemetry);
 }
 
 /** Alerts are kept for a while, for people who look later. */
