@@ -53,6 +53,8 @@ export interface JsonRpcOptions {
   readonly foreignRaw: ForeignRaw;
   /** An API key may stand in the path: for clients that send no headers. */
   readonly keyInPath: boolean;
+  /** Reads that are passed on to the chain's endpoints beside the usual ones, by exact name. */
+  readonly methods?: readonly string[];
 }
 
 export interface PeerReceiver {

@@ -1,4 +1,5 @@
 import { isQueueShare, MOST_CREATES_PER_SECOND } from "../../domain/principal.ts";
+import { actingWordIn, METHOD_NAME } from "../../domain/rpc-methods.ts";
 
 /**
  * A parser takes what an environment variable (always text) or a file (any value) says. A mistake is a phrase that
@@ -67,6 +68,18 @@ export const share: Parser<number, number> = (raw) => {
 
 /** Of creates in a second. */
 export const rate = integer(1, MOST_CREATES_PER_SECOND);
+
+/** A subscription needs a connection that stays: an endpoint asked over HTTP has none. */
+const SUBSCRIPTIONS = ["eth_subscribe", "eth_unsubscribe"];
+
+/** Of JSON-RPC, that only reads. */
+export const rpcMethod: Parser<string, string> = (raw) => {
+  const value = asText(raw) ?? "";
+  if (!METHOD_NAME.test(value)) return { mistake: "is not the name of a method (use zks_getL1BatchDetails)" };
+  if (SUBSCRIPTIONS.includes(value)) return { mistake: "is answered over WebSockets, and never passed on" };
+  const word = actingWordIn(value);
+  return word === null ? { value } : { mistake: `is a method that can ${word}: /rpc passes on reads alone` };
+};
 
 const NOT_A_DURATION = { mistake: "is not a duration (use 10s, 250ms, 5m)" };
 

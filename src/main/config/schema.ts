@@ -31,6 +31,7 @@ import {
   list,
   matching,
   rate,
+  rpcMethod,
   share,
   text,
   wei,
@@ -227,6 +228,8 @@ export const SETTINGS = {
     rpcForeignRaw: oneOf("refuse", "pass"),
     /** Whether an API key may stand in the path of `/rpc`. */
     rpcKeyInPath: { parse: flag, fallback: false, show: String },
+    /** Reads that `/rpc` passes on to the chain's endpoints beside the usual ones. */
+    rpcMethods: optional({ parse: list(rpcMethod), show: (names: readonly string[]) => names.join(", ") }),
     /** Each as `name:secret:scope+scope`, or as an object in a file. */
     apiKeys: optional({
       parse: list(credentials.apiKey, (key) => key.secret),

@@ -128,6 +128,20 @@ describe("what is passed on", () => {
       "eth_subscribe",
       "account_signData",
     ],
+    ...[
+      "klay_sendTransaction",
+      "kaia_sendTransaction",
+      "eea_sendRawTransaction",
+      "zks_sendRawTransactionWithDetailedOutput",
+    ],
+    ...[
+      "istanbul_propose",
+      "perm_addAccountsToAllowlist",
+      "plugins_reloadPluginConfig",
+      "txpool_content",
+      "rpc_modules",
+    ],
+    ...["eth_pendingTransactions", "eth_nonsense", "net_listening", "eth_getBalance ", "eth_getbalance"],
     ...["hardhat_impersonateAccount", "anvil_setBalance", "evm_mine", "clique_propose", "parity_setEngineSigner"],
     ...[
       "PERSONAL_sign",
@@ -149,6 +163,64 @@ describe("what is passed on", () => {
     };
     expect((await rpc.call(method, [SIGNER, "0x00"])).error).toMatchObject({ code: -32601 });
     expect(asked).toEqual([]);
+  });
+
+  it("is every read that viem, ethers, web3.py, web3.js and cast have, under its exact name", async () => {
+    await start();
+    const asked: string[] = [];
+    entry.rpc.passOn = async (name) => {
+      asked.push(name);
+      return { kind: "result", result: "0x1" };
+    };
+    const reads = [
+      ...[
+        "eth_blockNumber",
+        "eth_call",
+        "eth_estimateGas",
+        "eth_gasPrice",
+        "eth_maxPriorityFeePerGas",
+        "eth_feeHistory",
+      ],
+      ...[
+        "eth_blobBaseFee",
+        "eth_getBalance",
+        "eth_getCode",
+        "eth_getStorageAt",
+        "eth_getProof",
+        "eth_createAccessList",
+      ],
+      ...[
+        "eth_getBlockByNumber",
+        "eth_getBlockByHash",
+        "eth_getBlockReceipts",
+        "eth_getTransactionReceipt",
+        "eth_getLogs",
+      ],
+      ...["eth_getBlockTransactionCountByNumber", "eth_getTransactionByBlockNumberAndIndex", "eth_simulateV1"],
+      ...["eth_newFilter", "eth_newBlockFilter", "eth_getFilterChanges", "eth_getFilterLogs", "eth_uninstallFilter"],
+      ...["eth_syncing", "web3_clientVersion"],
+    ];
+    for (const method of reads) expect((await rpc.call(method, [])).result).toBe("0x1");
+    expect(asked).toEqual(reads);
+  });
+
+  it("is what FENCEPOST_RPC_METHODS adds, and -32601 names that setting for everything else", async () => {
+    await start();
+    const asked: string[] = [];
+    entry.rpc.passOn = async (name) => {
+      asked.push(name);
+      return { kind: "result", result: "0x1" };
+    };
+    const open = new RpcFace(world, entry, {
+      rpc: { foreignRaw: "refuse", keyInPath: false, methods: ["zks_getL1BatchDetails"] },
+    });
+    expect((await open.call("zks_getL1BatchDetails", [1])).result).toBe("0x1");
+    expect((await open.call("zks_getBridgeContracts")).error).toMatchObject({
+      code: -32601,
+      message: expect.stringContaining("FENCEPOST_RPC_METHODS"),
+    });
+    expect((await rpc.call("zks_getL1BatchDetails", [1])).error?.code).toBe(-32601);
+    expect(asked).toEqual(["zks_getL1BatchDetails"]);
   });
 
   it("is given up in time where the chain hangs, and keeps no other call of its packet", async () => {

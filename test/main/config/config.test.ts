@@ -105,7 +105,7 @@ describe("defaults", () => {
       advertiseUrl: null,
       allowedHosts: null,
       allowedOrigins: [],
-      rpc: { foreignRaw: "refuse", keyInPath: false },
+      rpc: { foreignRaw: "refuse", keyInPath: false, methods: [] },
       clusterSecrets: [],
       peerUrlPatterns: null,
       apiKeys: "none",
@@ -444,6 +444,16 @@ describe("one clear line for", () => {
       "a count beside a tag in one chain",
       { file: { chains: [{ rpc: "http://a", finality: "finalized", confirmations: 3 }] } },
       'fencepost.config.ts: chains[0].confirmations: has no effect with finality "finalized"; remove one of them',
+    ],
+    [
+      "a method that acts among those that /rpc passes on",
+      { env: { FENCEPOST_RPC_METHODS: "zks_getL1BatchDetails,klay_sendTransaction" } },
+      'FENCEPOST_RPC_METHODS: the value is wrong at place 2: is a method that can send: /rpc passes on reads alone',
+    ],
+    [
+      "a subscription among them",
+      { env: { FENCEPOST_RPC_METHODS: "eth_subscribe" } },
+      'FENCEPOST_RPC_METHODS: "eth_subscribe" is wrong at place 1: is answered over WebSockets, and never passed on',
     ],
     [
       "scopes",

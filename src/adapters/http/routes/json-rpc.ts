@@ -59,6 +59,7 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
     return {
       ...{ api, principal, chainId, servesChain: served.includes(chainId), clock, mask, checksum, questions, bytes },
       foreignRaw: rpc?.foreignRaw ?? "refuse",
+      methods: rpc?.methods ?? [],
       requestId: requestIdIn(request),
       ignoresNonce: nonce === "ignore",
       allowsNoCode: noCode === "allow",
