@@ -10,7 +10,7 @@ import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
 import { type Authenticate, authenticator, authorise, inPath, rememberedFor, scopeOf } from "./auth.ts";
 import { Arrivals, Door, type DoorOptions, type Visitor } from "./door.ts";
-import { wire } from "./host-and-origin.ts";
+import { refuseTwoHosts, wire } from "./host-and-origin.ts";
 import { acceptOnlyJson } from "./json-body.ts";
 import { LongPolls } from "./long-polls.ts";
 import type { HttpServerOptions, RouteContext } from "./options.ts";
@@ -178,6 +178,7 @@ export function addHooks(
   app.decorateRequest("arrivedMs", 0);
   app.addHook("onRequest", (request, _, done) => {
     request.arrivedMs = clock.monotonicMs();
+    refuseTwoHosts(request.raw.rawHeaders);
     done();
   });
   app.addHook("onRoute", (route) => {

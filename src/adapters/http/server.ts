@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
 import { createHttpApp } from "./app.ts";
+import { authenticator } from "./auth.ts";
 import type { HttpServerOptions } from "./options.ts";
 import { RpcSockets, type RpcSocketsOptions } from "./sockets/rpc-sockets.ts";
 
@@ -20,7 +21,8 @@ export function createHttpServer(
 ) {
   const operators = new WeakSet<Socket>();
   const { app, longPolls, arrivals } = createHttpApp({ ...options, operators });
-  const sockets = new RpcSockets(app, options);
+  const authenticate = authenticator(options.apiKeys, options.liveKeys);
+  const sockets = new RpcSockets(app, { ...options, authenticate });
   const others: Server[] = [];
   let closing: Promise<void> | null = null;
 
