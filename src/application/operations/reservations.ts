@@ -27,7 +27,7 @@ import { happened } from "../lane/tracked.ts";
 import type { NormalisePorts } from "../requests/normalise.ts";
 import { type HandedIn, parseReserve, parseSubmission, parseUsed, type ReserveOrder } from "../requests/reservation.ts";
 import type { ChainSettings } from "../settings.ts";
-import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
+import { refuseImpossible } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
 
@@ -170,7 +170,7 @@ export const submitReserved: Operation<ReservationPorts, Used, Submission, Creat
   perform(ports, lane, { handedIn, ...reservation }) {
     const payload = payloadOf(handedIn);
     const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-    refuseImpossibleGas(context, payload);
+    refuseImpossible(context, payload);
     const { txHash, rawTransaction } = handedIn;
     const blobs = blobCost(handedIn);
     const { gas, fees } = bounded(context.ceilings, handedIn.unsigned, blobs);

@@ -16,7 +16,7 @@ import { blobCost } from "../detours/change-payload.ts";
 import { asObject, parseHex, refuseUnknownKeys } from "../requests/fields.ts";
 import { parseChainId } from "../requests/normalise.ts";
 import { decodeGiven, type HandedIn, rejected } from "../requests/reservation.ts";
-import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
+import { refuseImpossible } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import type { Operation } from "./operation.ts";
 import { bindOn, intentOf, payloadOf, type ReservationPorts } from "./reservations.ts";
@@ -54,7 +54,7 @@ export const submitSigned: Operation<SignedPorts, SignedRequest, Signed, Created
     const known = await heldAt(ports, lane, handedIn, owner);
     if (known !== null) return known;
     const payload = payloadOf(handedIn);
-    refuseImpossibleGas(context, payload);
+    refuseImpossible(context, payload);
     const blobs = blobCost(handedIn);
     const { gas, fees } = bounded(context.ceilings, unsigned, blobs);
     const attempt: SignedAttempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction };

@@ -4,7 +4,7 @@ import type { ApiKey, HttpServerOptions } from "../../../src/adapters/http/optio
 import type { FencepostError } from "../../../src/domain/errors.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { call, RpcFace, STRANGER, signedBy, transaction } from "../../support/json-rpc.ts";
-import { SIGNER, SIGNERS, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+import { SIGNER, SIGNERS, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
 let world: World;
 let entry: WorldNode;
@@ -199,6 +199,21 @@ describe("eth_sendRawTransaction", () => {
     });
     expect((await rpc.ask(raw("0xzz"))).error?.code).toBe(-32602);
     expect((await rpc.call("eth_sendRawTransaction", [7])).error?.code).toBe(-32602);
+    expect(world.rows()).toEqual([]);
+  });
+
+  it("that offers less than half of the base fee is refused as POST /tx refuses it: FEE_TOO_LOW", async () => {
+    await start();
+    const api = entry.node.api;
+    const payload = { to: TO, value: 5, gas: 21_000, maxFeePerGas: 1, maxPriorityFeePerGas: 1 };
+    const asked = await world.refusal(api.create({ signer: SIGNER, payload }));
+    expect(asked).toMatchObject({ code: "SUBMISSION_REJECTED", extras: { reason: "FEE_TOO_LOW" } });
+    const bytes = await signedBy(SIGNER, 0, 5n, 1n);
+    expect((await rpc.ask(raw(bytes))).error).toMatchObject({ code: -32003, data: asked.extras });
+    const { reservation } = await world.settle(api.reserveNonce({ signer: SIGNER }));
+    const { reservationId } = reservation;
+    const submitted = api.submitReserved(reservationId, { rawTransaction: bytes });
+    expect(await world.refusal(submitted)).toMatchObject({ extras: { reason: "FEE_TOO_LOW" } });
     expect(world.rows()).toEqual([]);
   });
 

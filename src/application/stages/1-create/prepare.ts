@@ -180,6 +180,12 @@ export function refuseImpossibleGas(
   if (detail !== null) throw refusal({ outcome: "gasOverBlock", detail }, false);
 }
 
+/** Of a transaction that its caller signed: what no chain would run, and what no block would take at this price. */
+export function refuseImpossible(context: ChainContext, payload: Payload): void {
+  refuseImpossibleGas(context, payload);
+  if (context.reachable) refuseHopelessFee(context, payload);
+}
+
 /** The base fee falls by an eighth a block at most. What offers a little less than it may wait; this would be refused. */
 function refuseHopelessFee({ follower }: ChainContext, payload: Payload): void {
   const baseFee = follower.head?.baseFeePerGas ?? null;
