@@ -227,7 +227,7 @@ describe("the wire", () => {
 
   it("gives a request on a shared port no more time to arrive than one on its own", () => {
     const { app } = createHttpApp(httpOptions());
-    expect(serverLike(app.server).requestTimeout).toBe(60_000);
+    expect(serverLike(app.server).requestTimeout).toBe(30_000);
   });
 
   it("a body that breaks off creates nothing", async () => {
