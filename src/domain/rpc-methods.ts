@@ -54,6 +54,9 @@ export const READ_METHODS: ReadonlySet<string> = new Set([
   "web3_clientVersion",
 ]);
 
+/** Blocks that one filter of logs may reach over, where no setting says otherwise. */
+export const USUAL_LOGS_RANGE = 10_000;
+
 /** A name as all clients spell it: a namespace, and the rest. */
 export const METHOD_NAME = /^[a-z][a-zA-Z0-9]{0,30}_[a-zA-Z0-9_]{1,60}$/;
 

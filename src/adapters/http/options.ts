@@ -55,6 +55,8 @@ export interface JsonRpcOptions {
   readonly keyInPath: boolean;
   /** Reads that are passed on to the chain's endpoints beside the usual ones, by exact name. */
   readonly methods?: readonly string[];
+  /** Blocks that one filter of logs may reach over. */
+  readonly logsRange?: number;
 }
 
 export interface PeerReceiver {

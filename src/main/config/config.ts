@@ -69,7 +69,12 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     allowedHosts: values.allowedHosts,
     allowedOrigins: values.allowedOrigins ?? [],
     /** Ethereum's JSON-RPC. */
-    rpc: { foreignRaw: values.rpcForeignRaw, keyInPath: values.rpcKeyInPath, methods: values.rpcMethods ?? [] },
+    rpc: {
+      foreignRaw: values.rpcForeignRaw,
+      keyInPath: values.rpcKeyInPath,
+      methods: values.rpcMethods ?? [],
+      logsRange: values.rpcLogsRange,
+    },
     policies: { file: values.policyFile, document: values.policies },
     pools: values.pools ?? new Map(),
     mode: values.mode,

@@ -9,6 +9,7 @@ import { ALERT_FORMATS } from "../../adapters/webhooks/alert-formats.ts";
 import { MASK } from "../../domain/mask.ts";
 import { LONGEST_TTL_MS } from "../../domain/reservations.ts";
 import { SHORTEST_RETENTION_MS } from "../../domain/retention.ts";
+import { USUAL_LOGS_RANGE } from "../../domain/rpc-methods.ts";
 import { ageOr } from "./ages.ts";
 import * as credentials from "./credentials.ts";
 import type { Duration } from "./define.ts";
@@ -230,6 +231,8 @@ export const SETTINGS = {
     rpcKeyInPath: { parse: flag, fallback: false, show: String },
     /** Reads that `/rpc` passes on to the chain's endpoints beside the usual ones. */
     rpcMethods: optional({ parse: list(rpcMethod), show: (names: readonly string[]) => names.join(", ") }),
+    /** Blocks that one filter of logs may reach over there. */
+    rpcLogsRange: whole(USUAL_LOGS_RANGE, [1, 1_000_000_000]),
     /** Each as `name:secret:scope+scope`, or as an object in a file. */
     apiKeys: optional({
       parse: list(credentials.apiKey, (key) => key.secret),

@@ -223,6 +223,56 @@ describe("what is passed on", () => {
     expect(asked).toEqual(["zks_getL1BatchDetails"]);
   });
 
+  it.each([
+    ["1,001 addresses", { address: Array.from({ length: 1_001 }, () => TO) }],
+    ["1,001 topics", { topics: [null, Array.from({ length: 1_001 }, () => `0x${"0".repeat(64)}`)] }],
+    [
+      "1,001 of both together",
+      {
+        address: Array.from({ length: 501 }, () => TO),
+        topics: Array.from({ length: 500 }, () => `0x${"0".repeat(64)}`),
+      },
+    ],
+    ["one address that is no address", { address: "0x".padEnd(100_000, "0") }],
+    ["10,001 blocks", { fromBlock: "0x1", toBlock: "0x2711" }],
+    ["10,001 blocks up to the newest", { fromBlock: "0x1" }],
+    ["all blocks", { fromBlock: "earliest", toBlock: "safe" }],
+    ["them under a name that geth knows as well", { fromblock: "0x0" }],
+    ["a block that is none", { fromBlock: { blockNumber: "0x0" } }],
+  ])("is no filter of logs that names or reaches over %s", async (_, filter) => {
+    await start();
+    const asked: string[] = [];
+    entry.rpc.passOn = async (name) => {
+      asked.push(name);
+      return { kind: "result", result: { number: "0x2711" } };
+    };
+    for (const method of ["eth_getLogs", "eth_newFilter"]) {
+      const { error } = await rpc.call(method, [filter]);
+      expect(error).toMatchObject({ code: -32602, data: { path: expect.stringMatching(/^params\.0/) } });
+    }
+    expect((await rpc.ask({ ...call("eth_getLogs"), params: filter })).error?.code).toBe(-32602);
+    expect(asked.filter((name) => name !== "eth_getBlockByNumber")).toEqual([]);
+  });
+
+  it.each([
+    { fromBlock: "0x1", toBlock: "0x2710" },
+    { fromBlock: "0x2" },
+    { address: Array.from({ length: 1_000 }, () => TO) },
+    { blockHash: `0x${"ab".repeat(32)}` },
+    { fromBlock: "finalized", toBlock: "latest" },
+    { topics: [[], null] },
+    {},
+  ])("is a filter of logs within those bounds: %j", async (filter) => {
+    await start();
+    const asked: string[] = [];
+    entry.rpc.passOn = async (name) => {
+      asked.push(name);
+      return { kind: "result", result: { number: "0x2711" } };
+    };
+    expect((await rpc.call("eth_getLogs", [filter])).error).toBeUndefined();
+    expect(asked.at(-1)).toBe("eth_getLogs");
+  });
+
   it("is given up in time where the chain hangs, and keeps no other call of its packet", async () => {
     await start();
     entry.rpc.passOn = () => new Promise(() => undefined);
@@ -289,6 +339,9 @@ describe("a packet", () => {
     const answers = await rpc.ask<readonly { error?: { code: number } }[]>(many);
     expect(answers).toHaveLength(1_001);
     expect(new Set(answers.map(({ error }) => error?.code))).toEqual(new Set([-32600]));
+    // Of a batch that is far too large its refusals would be many times as large.
+    const tiny = `[${"0,".repeat(1_000_000)}0]`;
+    expect((await world.settle(rpc.post(tiny))).text.length).toBeLessThan(1_000);
     expect((await rpc.ask([])).error?.code).toBe(-32600);
     expect(world.rows()).toEqual([]);
   });

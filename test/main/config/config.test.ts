@@ -105,7 +105,7 @@ describe("defaults", () => {
       advertiseUrl: null,
       allowedHosts: null,
       allowedOrigins: [],
-      rpc: { foreignRaw: "refuse", keyInPath: false, methods: [] },
+      rpc: { foreignRaw: "refuse", keyInPath: false, methods: [], logsRange: 10_000 },
       clusterSecrets: [],
       peerUrlPatterns: null,
       apiKeys: "none",
@@ -448,7 +448,7 @@ describe("one clear line for", () => {
     [
       "a method that acts among those that /rpc passes on",
       { env: { FENCEPOST_RPC_METHODS: "zks_getL1BatchDetails,klay_sendTransaction" } },
-      'FENCEPOST_RPC_METHODS: the value is wrong at place 2: is a method that can send: /rpc passes on reads alone',
+      "FENCEPOST_RPC_METHODS: the value is wrong at place 2: is a method that can send: /rpc passes on reads alone",
     ],
     [
       "a subscription among them",

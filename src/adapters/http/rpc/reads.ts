@@ -7,6 +7,7 @@ import { within } from "../../../ports/clock.ts";
 import { transactionView } from "../views.ts";
 import { type Asking, leftMs, requireScope } from "./asking.ts";
 import { NO_SUCH_METHOD, readFailure, UNAVAILABLE } from "./error-codes.ts";
+import { refuseWideFilter } from "./log-filters.ts";
 import { RpcFailure, type RpcItem, type RpcOutcome, result } from "./packet.ts";
 
 type Read = (asking: Asking, item: RpcItem) => Promise<RpcOutcome>;
@@ -18,6 +19,8 @@ const ANSWERED: Readonly<Record<string, Read>> = {
   eth_requestAccounts: accounts,
   eth_getTransactionCount: transactionCount,
   eth_getTransactionByHash: transactionByHash,
+  eth_getLogs: logs,
+  eth_newFilter: logs,
   fencepost_getTransaction: ownTransaction,
 };
 
@@ -42,6 +45,11 @@ const LATE = new RpcFailure(UNAVAILABLE, "no answer in time: ask again, or for l
 async function pass(asking: Asking, { method, params }: RpcItem): Promise<RpcOutcome> {
   if (!READ_METHODS.has(method) && !asking.methods.includes(method)) return noSuchMethod(method);
   return (await asking.questions.ask(asking, method, params)).outcome;
+}
+
+async function logs(asking: Asking, item: RpcItem): Promise<RpcOutcome> {
+  await refuseWideFilter(asking, item.params);
+  return pass(asking, item);
 }
 
 /** In geth's words: clients that know another way look for them. */
