@@ -14,10 +14,13 @@ export interface ByteLimits {
 /** Four of the largest bodies for one key, so that no key alone fills the node. */
 export const CALLERS_BYTES: ByteLimits = { ofKey: 32 * MIB, ofNode: 128 * MIB };
 
+/** What was sent to WebSockets and not taken yet: an answer to a batch has up to 32 MiB. */
+export const BACKLOG_BYTES: ByteLimits = { ofKey: 64 * MIB, ofNode: 256 * MIB };
+
 export const BYTES_RULE = "bodyBytes";
 
 export interface Held {
-  /** Throws QUOTA_EXCEEDED or QUEUE_FULL where so many more are not to be had; what was held stays so. */
+  /** Throws QUOTA_EXCEEDED or QUEUE_FULL where so many more are not to be had; what was held stays so. Fewer than 0 are given back. */
   grow(bytes: number): void;
   release(): void;
 }

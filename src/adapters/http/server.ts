@@ -20,9 +20,9 @@ export function createHttpServer(
   options: Omit<HttpServerOptions, "operators"> & Pick<RpcSocketsOptions, "loadUpgrader">,
 ) {
   const operators = new WeakSet<Socket>();
-  const { app, longPolls, arrivals } = createHttpApp({ ...options, operators });
+  const { app, longPolls, arrivals, bytes } = createHttpApp({ ...options, operators });
   const authenticate = authenticator(options.apiKeys, options.liveKeys);
-  const sockets = new RpcSockets(app, { ...options, authenticate });
+  const sockets = new RpcSockets(app, { ...options, authenticate, bytes });
   const others: Server[] = [];
   let closing: Promise<void> | null = null;
 

@@ -9,6 +9,7 @@ import type { FastifyInstance } from "fastify";
 import { problemDocument } from "../../../contract/problem.ts";
 import { FencepostError } from "../../../domain/errors.ts";
 import type { Authenticate } from "../auth.ts";
+import { BACKLOG_BYTES, HeldBytes } from "../held-bytes.ts";
 import { refuseTwoHosts } from "../host-and-origin.ts";
 import type { HttpServerOptions } from "../options.ts";
 import { HeadAnnouncer, type HeadListener } from "../rpc/head-announcer.ts";
@@ -17,6 +18,8 @@ import { type LoadUpgrader, loadUpgrader, type WebSocketUpgrader } from "./ws-pa
 
 export interface RpcSocketsOptions extends Pick<HttpServerOptions, "api" | "clock"> {
   readonly authenticate: Authenticate;
+  /** What callers have the node hold, their bodies too. */
+  readonly bytes: HeldBytes;
   readonly loadUpgrader?: LoadUpgrader;
 }
 
@@ -35,6 +38,7 @@ type Caller = Readonly<Partial<Record<(typeof IN_THE_NAME_OF)[number], string>>>
 export class RpcSockets {
   private readonly app: FastifyInstance;
   private readonly options: RpcSocketsOptions;
+  private readonly backlog = new HeldBytes(BACKLOG_BYTES);
   private readonly heads = new Map<number, HeadAnnouncer>();
   private readonly open = new Set<RpcSocket>();
   /** By the key's name, whichever of its secrets was shown and however. */
@@ -94,8 +98,12 @@ export class RpcSockets {
     socket.once("close", () => this.count(key, -1));
     upgrader.handleUpgrade(request, socket, head, (taken) => {
       const hearHeads = (listener: HeadListener) => this.headsOf(chainId).hear(listener);
-      const opened = new RpcSocket(taken, { ...this.options, post, hearHeads }, () => this.open.delete(opened));
+      const hold = { received: () => this.options.bytes.by(key), sent: () => this.backlog.by(key) };
+      const { clock } = this.options;
+      const opened = new RpcSocket(taken, { clock, post, hearHeads, hold }, () => this.open.delete(opened));
       this.open.add(opened);
+      // Before `ws` has them: a message that is announced and never ends is in its memory, not in ours.
+      socket.prependListener("data", ({ length }: Buffer) => opened.received(length));
       if (this.isLeaving) opened.leave();
     });
   }
