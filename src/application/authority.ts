@@ -20,7 +20,7 @@ import {
   type Scope,
 } from "../domain/principal.ts";
 import type { FencepostApi, KillAnswer, KillOrder, TransactionAction } from "./api.ts";
-import { type KeyRates, tooFast } from "./key-rates.ts";
+import { type KeyRates, type RateRule, tooFast } from "./key-rates.ts";
 
 /** What its own key may do to a transaction, without `operate`. */
 const OWNERS_ACTIONS: ReadonlySet<TransactionAction> = new Set(["cancel"]);
@@ -33,13 +33,13 @@ interface Owned {
   readonly owner: string | null;
 }
 
-/** The API as this principal has it. `rates`: how fast it has been creating. */
+/** The API as this principal has it. `rates`: how fast it has been creating and asking. */
 export function limitedTo(principal: Principal, api: FencepostApi, rates: KeyRates): FencepostApi {
   if (principal === ANYBODY) return api;
   return {
     ...making(principal, api, rates),
     actOnLane: (order) => api.actOnLane(order, principal),
-    ...reads(principal, api),
+    ...reads(principal, api, rates),
     ...sights(principal, api),
     ...ownersActions(principal, api),
     ...managing(principal, api),
@@ -85,11 +85,11 @@ function making(principal: Principal, api: FencepostApi, rates: KeyRates) {
   } satisfies Partial<FencepostApi>;
 }
 
-function countOne(principal: Principal, rates: KeyRates): void {
-  if (rates.take(principal, 1) === 0) throw tooFast(principal);
+function countOne(principal: Principal, rates: KeyRates, rule?: RateRule): void {
+  if (rates.take(principal, 1, rule) === 0) throw tooFast(principal, rule);
 }
 
-function reads(principal: Principal, api: FencepostApi) {
+function reads(principal: Principal, api: FencepostApi, rates: KeyRates) {
   const sees = ({ lane }: { readonly lane: Lane }): boolean => isWithin(principal, lane);
   const limited = isLimited(principal);
   const onlySigner = onlyOne(principal.signers);
@@ -140,6 +140,7 @@ function reads(principal: Principal, api: FencepostApi) {
     },
     askChain: async (chainId, method, params) => {
       refuseOutside(principal, { chainId });
+      countOne(principal, rates, "readsPerSecond");
       return api.askChain(chainId, method, params);
     },
     leases: async () => (await api.leases()).filter(sees),

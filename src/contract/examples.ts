@@ -286,6 +286,7 @@ const keyTerms = {
   signers: [signer],
   chains: null,
   createsPerSecond: 50,
+  readsPerSecond: 200,
   queueShare: 0.25,
 };
 

@@ -79,6 +79,7 @@ const terms = {
   signers: [SIGNER],
   chains: null,
   createsPerSecond: null,
+  readsPerSecond: null,
   queueShare: 0.5,
 };
 const history = {

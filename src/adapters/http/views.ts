@@ -162,13 +162,13 @@ export function explanationView({ causes, help, actions, ...explanation }: Expla
 }
 
 export function keyTermsView(terms: KeyTerms, checksum: Checksum) {
-  const { name, scopes, signers, chains, createsPerSecond, queueShare } = terms;
+  const { name, scopes, signers, chains, createsPerSecond, readsPerSecond, queueShare } = terms;
   return {
     name,
     scopes: [...scopes],
     signers: signers === null ? null : signers.map(checksum),
     chains: chains && [...chains],
-    ...{ createsPerSecond, queueShare },
+    ...{ createsPerSecond, readsPerSecond, queueShare },
   };
 }
 

@@ -8,11 +8,13 @@ CREATE TABLE fencepost.api_key (
   creates_per_second integer,
   queue_share real,
   created_at timestamp with time zone NOT NULL,
+  reads_per_second integer,
   CONSTRAINT api_key_pkey PRIMARY KEY (name),
   CONSTRAINT api_key_chains CHECK ((cardinality(chains) > 0)),
   CONSTRAINT api_key_creates_per_second CHECK ((creates_per_second > 0)),
   CONSTRAINT api_key_name CHECK ((name ~ '^[A-Za-z0-9_.-]{1,64}$'::text)),
   CONSTRAINT api_key_queue_share CHECK (((queue_share > (0)::double precision) AND (queue_share <= (1)::double precision))),
+  CONSTRAINT api_key_reads_per_second CHECK ((reads_per_second > 0)),
   CONSTRAINT api_key_scopes CHECK (((scopes <@ ARRAY['read'::text, 'submit'::text, 'reserve'::text, 'operate'::text, 'approve'::text, 'sign'::text, 'admin'::text]) AND (cardinality(scopes) > 0))),
   CONSTRAINT api_key_signers CHECK ((cardinality(signers) > 0))
 );

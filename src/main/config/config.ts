@@ -108,8 +108,8 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
   } as const;
 }
 
-function quotasOf({ keyRate, keyQueueShare }: Values) {
-  return { createsPerSecond: keyRate, queueShare: keyQueueShare } as const;
+function quotasOf({ keyRate, keyReadRate, keyQueueShare }: Values) {
+  return { createsPerSecond: keyRate, readsPerSecond: keyReadRate, queueShare: keyQueueShare } as const;
 }
 
 function chainConfig({ id, rpcUrls, values }: ResolvedChain) {

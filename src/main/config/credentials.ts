@@ -64,9 +64,8 @@ const LEAST_SECRET = 22;
 
 export const apiKey: Parser<ApiKey, string | SaidKey> = (raw) => {
   const said = typeof raw === "object" && raw !== null ? raw : splitKey(asText(raw) ?? "");
-  const { name, secret, scopes, signers, chains, createsPerSecond, queueShare, ...unknown } = said as Readonly<
-    Record<string, unknown>
-  >;
+  const { name, secret, scopes, signers, chains, ...more } = said as Readonly<Record<string, unknown>>;
+  const { createsPerSecond, readsPerSecond, queueShare, ...unknown } = more;
   if (Object.keys(unknown).length > 0 || typeof name !== "string" || typeof secret !== "string") {
     return { mistake: KEY_FORM };
   }
@@ -79,6 +78,7 @@ export const apiKey: Parser<ApiKey, string | SaidKey> = (raw) => {
     limitOf("signers", signers, address),
     limitOf("chains", chains, integer(1, Number.MAX_SAFE_INTEGER)),
     quotaOf("createsPerSecond", createsPerSecond, rate),
+    quotaOf("readsPerSecond", readsPerSecond, rate),
     quotaOf("queueShare", queueShare, share),
   ];
   const wrong = limits.find((limit) => typeof limit === "string");

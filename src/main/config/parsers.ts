@@ -1,4 +1,4 @@
-import { isQueueShare, MOST_CREATES_PER_SECOND } from "../../domain/principal.ts";
+import { isQueueShare, MOST_PER_SECOND } from "../../domain/principal.ts";
 import { actingWordIn, METHOD_NAME } from "../../domain/rpc-methods.ts";
 
 /**
@@ -66,8 +66,8 @@ export const share: Parser<number, number> = (raw) => {
   return isQueueShare(value) ? { value } : { mistake: "is not a part of one (use 0.1, or 1; four decimals at most)" };
 };
 
-/** Of creates in a second. */
-export const rate = integer(1, MOST_CREATES_PER_SECOND);
+/** Of creates, or reads, in a second. */
+export const rate = integer(1, MOST_PER_SECOND);
 
 /** A subscription needs a connection that stays: an endpoint asked over HTTP has none. */
 const SUBSCRIPTIONS = ["eth_subscribe", "eth_unsubscribe"];

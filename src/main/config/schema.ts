@@ -239,8 +239,9 @@ export const SETTINGS = {
       secrets: (keys: readonly credentials.ApiKey[]) => keys.map((key) => key.secret),
       show: (keys: readonly credentials.ApiKey[]) => keys.map((key) => `${key.name}:${MASK}`).join(", "),
     }),
-    /** Of keys that name none of their own: creates a second on each node, and the part of a lane's queue that one may fill. */
+    /** Of keys that name none of their own: creates and reads of a chain a second on each node, and the part of a lane's queue that one may fill. */
     keyRate: optional({ parse: rate }),
+    keyReadRate: optional({ parse: rate }),
     keyQueueShare: optional({ parse: share }),
     auth: optional({ parse: choice("keys", "none") }),
     /** What signers and API keys may do, and up to how much: a file of JSON. */

@@ -77,6 +77,21 @@ describe("a key", () => {
     expect((await rpc.call("eth_getTransactionByHash", [hash], as("all"))).result).toMatchObject({ hash });
   });
 
+  it("has the chain asked as often a second as its rate allows; what is answered here costs nothing", async () => {
+    await start({ apiKeys: [key("slow", { readsPerSecond: 2 }), key("other")] });
+    const packet = Array.from({ length: 4 }, (_, at) => call("eth_getBalance", [SIGNERS[0], `0x${at}`]));
+    packet.push(call("eth_chainId"));
+    const codes = async (name: string) =>
+      (await rpc.ask<readonly { error?: { code: number } }[]>(packet, as(name))).map(({ error }) => error?.code);
+    expect(await codes("slow")).toEqual([undefined, undefined, -32005, -32005, undefined]);
+    const { error } = await rpc.call("eth_blockNumber", [], as("slow"));
+    expect(error).toMatchObject({ code: -32005, data: { rule: "readsPerSecond", limit: 2 } });
+    expect(await codes("other")).toEqual([undefined, undefined, undefined, undefined, undefined]);
+    await world.clock.advance(1_000);
+    expect((await rpc.call("eth_blockNumber", [], as("slow"))).error).toBeUndefined();
+    expect(rpc.refusals.every(({ rule, key: name }) => rule === "readsPerSecond" && name === "slow")).toBe(true);
+  });
+
   it("over its rate is refused by the item with -32005, and those consume nothing", async () => {
     await start({ apiKeys: [key("slow", { createsPerSecond: 2 })] });
     const packet = Array.from({ length: 5 }, (_, at) =>

@@ -109,7 +109,7 @@ describe("defaults", () => {
       clusterSecrets: [],
       peerUrlPatterns: null,
       apiKeys: "none",
-      keyQuotas: { createsPerSecond: null, queueShare: null },
+      keyQuotas: { createsPerSecond: null, readsPerSecond: null, queueShare: null },
       policies: { file: null, document: null },
       pools: new Map(),
       mode: "worker-queue",
@@ -546,15 +546,15 @@ describe("what a command cannot do without", () => {
   });
 
   it("keys have their own rate and share, or those of the node", () => {
-    const env = { FENCEPOST_KEY_RATE: "50", FENCEPOST_KEY_QUEUE_SHARE: "0.25" };
+    const env = { FENCEPOST_KEY_RATE: "50", FENCEPOST_KEY_READ_RATE: "500", FENCEPOST_KEY_QUEUE_SHARE: "0.25" };
     const secrets = ["a", "b"].map((letter) => letter.repeat(22));
-    const own = { createsPerSecond: 5, queueShare: 0.1 };
+    const own = { createsPerSecond: 5, readsPerSecond: 50, queueShare: 0.1 };
     const apiKeys = [
       { name: "own", secret: secrets[0], ...own },
       { name: "usual", secret: secrets[1] },
     ];
     const { config } = load({ env, file: { apiKeys } });
-    const usual = { createsPerSecond: 50, queueShare: 0.25 };
+    const usual = { createsPerSecond: 50, readsPerSecond: 500, queueShare: 0.25 };
     expect(config.apiKeys).toMatchObject([own, usual]);
     expect(config.keyQuotas).toEqual(usual);
   });

@@ -635,7 +635,14 @@ function usage({ at }: Staged) {
 }
 
 function keys({ at }: Staged) {
-  const item = { createdAt: at(900_000), signers: null, chains: null, createsPerSecond: null, queueShare: null };
+  const item = {
+    createdAt: at(900_000),
+    signers: null,
+    chains: null,
+    createsPerSecond: null,
+    readsPerSecond: null,
+    queueShare: null,
+  };
   return {
     items: [
       {

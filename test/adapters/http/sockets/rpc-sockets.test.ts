@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ApiKey, HttpServerOptions } from "../../../../src/adapters/http/options.ts";
 import { createHttpServer, type HttpServer } from "../../../../src/adapters/http/server.ts";
 import type { FencepostApi } from "../../../../src/application/api.ts";
-import type { Principal } from "../../../../src/domain/principal.ts";
+import { NO_QUOTAS, type Principal } from "../../../../src/domain/principal.ts";
 import type { PassedAnswer } from "../../../../src/ports/chain.ts";
 import { createManualClock } from "../../../doubles/manual-clock.ts";
 import { deferred } from "../../../support/deferred.ts";
@@ -154,7 +154,7 @@ describe("a WebSocket at /rpc", () => {
     const known = new Map<string, Principal>();
     const found = { name: "shop", scopes: new Set(["read"]), signers: null, chains: null };
     const liveKeys = { find: () => known.get("shop") ?? null };
-    known.set("shop", { ...found, createsPerSecond: null, queueShare: null } as Principal);
+    known.set("shop", { ...found, ...NO_QUOTAS } as Principal);
     const { rpc, clock } = await serve(new Blocks(), { apiKeys: [], liveKeys });
     const [speaking, silent] = [await TestSocket.open(rpc, as("shop")), await TestSocket.open(rpc, as("shop"))];
     expect(await speaking.call("eth_gasPrice")).toMatchObject({ result: "0x9" });
