@@ -1,4 +1,4 @@
-import type { SubmitResult } from "../domain/answers.ts";
+import type { NotStarted, SubmitResult } from "../domain/answers.ts";
 import type { BlockRef } from "../domain/block-window.ts";
 import type { CountAnswer } from "../domain/counts.ts";
 import type { FeeMarket, Fees } from "../domain/fees.ts";
@@ -117,9 +117,21 @@ export interface Counted {
 
 export type BlockTag = "latest" | "safe" | "finalized";
 
+/**
+ * Asked synchronously in the tick in which the bytes are handed to a connected socket, for each endpoint and each repeat
+ * anew: whatever a call waited for before (a slot, a connection, an endpoint's proof of its chain), a stop that was answered
+ * meanwhile holds. What has begun is never aborted.
+ */
+export type MayLeave = () => boolean;
+
+/** Signed bytes to send, each with a permission of its own: calls of several lanes share a request. */
+export interface Send {
+  readonly raw: Hex;
+  readonly mayLeave: MayLeave;
+}
+
 export interface SubmitOptions {
   readonly everywhere?: boolean;
-  readonly mayStill?: () => boolean;
 }
 
 /**
@@ -209,14 +221,18 @@ export interface Chain {
   /**
    * Sends in the order given, as JSON-RPC batches. Never throws for what a node answered or failed to answer: a reply
    * that was lost is `unknown`. One result per input. `everywhere`: to every endpoint that is up, not only to the first
-   * that answers. `mayStill`: asked before a further endpoint is given what the one before lost or refused.
+   * that answers.
    */
-  submit(rawTransactions: readonly Hex[], options?: SubmitOptions): Promise<readonly SubmitResult[]>;
+  submit(sends: readonly Send[], options?: SubmitOptions): Promise<readonly (SubmitResult | NotStarted)[]>;
   /**
    * Has the node sign and send with a key of its own (`eth_sendTransaction`). Never throws for what it answered or failed
    * to answer; one endpoint is asked, once: another one may hold no key, or sign in other bytes.
    */
-  sendUnsigned(from: Address, transaction: UnsignedTransaction): Promise<NodeSubmission>;
+  sendUnsigned(
+    from: Address,
+    transaction: UnsignedTransaction,
+    mayLeave: MayLeave,
+  ): Promise<NodeSubmission | NotStarted>;
   /**
    * A caller's own question, in its own words. One endpoint's answer, be it an error; another is asked only where there is
    * none. Apart from what this node asks: a slow answer delays none of that.

@@ -1,4 +1,3 @@
-import type { Hex } from "../../domain/lane.ts";
 import { type Chain, ChainUnavailable, type ReceiptVerdict } from "../../ports/chain.ts";
 import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, agreeOnTagForAll, type Question } from "./agree.ts";
 import { askChainIds } from "./ask-chain-ids.ts";
@@ -108,11 +107,11 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
     feeMarket: () => first(fetchFeeMarket),
     simulate: (call) => first((rpc) => simulateCall(rpc, call)),
     simulateEverywhere: (call) => endpoints.readEverywhere((rpc) => simulateCall(rpc, call)),
-    submit: async (raws: readonly Hex[], { everywhere = false, mayStill = () => true } = {}) => {
-      if (raws.length === 0) return [];
-      return everywhere ? submitEverywhere(endpoints, raws) : submitToFirst(endpoints, raws, mayStill);
+    submit: async (sends, { everywhere = false } = {}) => {
+      if (sends.length === 0) return [];
+      return everywhere ? submitEverywhere(endpoints, sends) : submitToFirst(endpoints, sends);
     },
-    sendUnsigned: (from, transaction) => sendUnsigned(endpoints, from, transaction),
+    sendUnsigned: (from, transaction, mayLeave) => sendUnsigned(endpoints, from, transaction, mayLeave),
     passOn: (method, params) => passOn(endpoints, method, params),
     outcome: (question) => fetchOutcome((method, params) => passOn(endpoints, method, params), question),
     close: async () => void (await Promise.all([endpoints.close(), prover.close()])),

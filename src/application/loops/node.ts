@@ -190,19 +190,20 @@ export class FencepostNode {
     if (this.cluster.peers > 0) await this.leaveToOthers(deadlineMs);
     else while (this.reception.underWay > 0 && clock.monotonicMs() < deadlineMs) await clock.sleep(10);
     this.lanes.close(DRAINING);
-    // Each step has its share of what is left: a database or a chain that hangs must not keep the process.
-    await bounded(clock, this.stopWork(), deadlineMs + GRACE_MS);
-    this.lanes.loseAll(DRAINING);
-    await bounded(clock, this.writer.idle(), deadlineMs + 2 * GRACE_MS);
-    await bounded(clock, this.lease.stop(), deadlineMs + 3 * GRACE_MS);
+    this.lanes.dropAll(DRAINING, "putOff");
+    // Each step has its share of what is left: a database or a chain that hangs must not keep the process. Open writes first,
+    // then the lease, so that the lanes are free before anything is waited for that asks the chain.
+    await bounded(clock, this.writer.idle(), deadlineMs + GRACE_MS);
+    await bounded(clock, this.lease.stop(), deadlineMs + 2 * GRACE_MS);
     this.ports.wakeUps.tell("lanes");
+    await bounded(clock, this.stopWork(), deadlineMs + 3 * GRACE_MS);
   }
 
   /** Stops without releasing anything: to the rest of the world this node has crashed. */
   async abandon(): Promise<void> {
     this.reception.draining = true;
     this.lanes.close("abandoned");
-    this.lanes.loseAll("abandoned");
+    this.lanes.dropAll("abandoned", "lost");
     await this.lease.abandon();
     await this.stopWork();
   }
@@ -336,7 +337,7 @@ export class FencepostNode {
     return {
       onInstances: (instances) => this.cluster.learn(instances),
       onLost: () => {
-        this.lanes.loseAll("the instance is over");
+        this.lanes.dropAll("the instance is over", "lost");
         this.claiming.kick();
       },
       onSilence: () => this.cluster.wasSilent(),

@@ -19,9 +19,9 @@ async function open(
 /** The node does what it is asked, or not, and names another hash the first time. */
 function misname(entry: WorldNode, { hash, does }: { readonly hash: Hash; readonly does: boolean }): void {
   const send = entry.rpc.sendUnsigned.bind(entry.rpc);
-  entry.rpc.sendUnsigned = async (from, transaction) => {
+  entry.rpc.sendUnsigned = async (from, transaction, mayLeave) => {
     entry.rpc.sendUnsigned = send;
-    if (does) await send(from, transaction);
+    if (does) await send(from, transaction, mayLeave);
     return { answer: "accepted", detail: null, txHash: hash };
   };
 }

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
 import type { Receipt } from "../../../src/domain/transaction.ts";
 import { type Block, type Chain, ChainUnavailable, type Settling } from "../../../src/ports/chain.ts";
+import { submitFreely } from "../../support/submit-freely.ts";
 
 /** What an endpoint may say of a transaction instead of the truth. */
 export const RECEIPT_LIES = ["reverted", "other gas", "a contract", "no receipt"] as const;
@@ -41,7 +42,7 @@ export function describeSettlingContract({ name, endpoints, start }: SettlingSub
     const mined = async (): Promise<Mined> => {
       const harness = await start();
       open.push(harness);
-      await harness.chain.submit(harness.transfers);
+      await submitFreely(harness.chain, harness.transfers);
       await harness.mine();
       const block = (await harness.chain.head("latest")) as Block;
       const receipts = (await harness.chain.receipts(block.transactionHashes)) as readonly Receipt[];

@@ -1,5 +1,5 @@
 import { fetchOutcome } from "../../../src/adapters/evm/read-outcome.ts";
-import type { SubmitResult } from "../../../src/domain/answers.ts";
+import { NOT_STARTED, type NotStarted, type SubmitResult } from "../../../src/domain/answers.ts";
 import type { CountAnswer } from "../../../src/domain/counts.ts";
 import type { FeeMarket } from "../../../src/domain/fees.ts";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
@@ -15,10 +15,12 @@ import {
   ChainUnavailable,
   type Counted,
   type Heard,
+  type MayLeave,
   type NodeSubmission,
   type PassedAnswer,
   type ReceiptVerdict,
   type SecondOpinion,
+  type Send,
   type Settling,
   type Simulation,
 } from "../../../src/ports/chain.ts";
@@ -270,13 +272,19 @@ export class DirectChain implements Chain {
     }));
   }
 
-  async submit(rawTransactions: readonly Hex[]): Promise<readonly SubmitResult[]> {
+  /** Asks each permission in the tick in which it takes the bytes, as the real wire does. */
+  async submit(sends: readonly Send[]): Promise<readonly (SubmitResult | NotStarted)[]> {
     await this.#latency("eth_sendRawTransaction");
-    return rawTransactions.map((raw) => this.#submitOne(raw));
+    return sends.map(({ raw, mayLeave }) => (mayLeave() ? this.#submitOne(raw) : NOT_STARTED));
   }
 
-  async sendUnsigned(from: Address, transaction: UnsignedTransaction): Promise<NodeSubmission> {
+  async sendUnsigned(
+    from: Address,
+    transaction: UnsignedTransaction,
+    mayLeave: MayLeave,
+  ): Promise<NodeSubmission | NotStarted> {
     await this.#latency("eth_sendTransaction");
+    if (!mayLeave()) return NOT_STARTED;
     const fault = this.faults.strike("eth_sendTransaction", [transaction]);
     const lost = { answer: "unknown", detail: `simulated fault: ${fault?.kind}`, txHash: null } as const;
     if (fault !== null && !isExecuted(fault)) return lost;
