@@ -59,6 +59,8 @@ export interface FencepostApi extends SightApi {
   signedAs(chainId: number, txHash: Hash): Promise<SignedView | null>;
   /** What one of the chain's endpoints answers. UNKNOWN_CHAIN where this node has none. */
   askChain(chainId: number, method: string, params: unknown): Promise<PassedAnswer>;
+  /** What a stranger signed, handed to the chain's endpoints. UNAVAILABLE, with nothing sent, while everything is stopped. */
+  passSigned(chainId: number, rawTransaction: Hex): Promise<PassedAnswer>;
   transaction(txId: string, include?: readonly Include[]): Promise<TransactionView>;
   transactionByRequest(query: RequestQuery, include?: readonly Include[]): Promise<TransactionView>;
   transactions(query: ListQuery): Promise<{ readonly items: readonly TransactionView[]; readonly next: string | null }>;
@@ -231,7 +233,7 @@ export interface Waiting {
 }
 
 /** What the methods of Ethereum's JSON-RPC need beside the others. */
-export type JsonRpcApi = "newIds" | "createNamed" | "firstHash" | "signedAs" | "askChain";
+export type JsonRpcApi = "newIds" | "createNamed" | "firstHash" | "signedAs" | "askChain" | "passSigned";
 
 /** What only the lane's owner can do. */
 export type OperationName =

@@ -143,6 +143,10 @@ function reads(principal: Principal, api: FencepostApi, rates: KeyRates) {
       countOne(principal, rates, "readsPerSecond");
       return api.askChain(chainId, method, params);
     },
+    passSigned: async (chainId, rawTransaction) => {
+      refuseOutside(principal, { chainId });
+      return api.passSigned(chainId, rawTransaction);
+    },
     leases: async () => (await api.leases()).filter(sees),
     reservation: async (id) => shown(principal, await api.reservation(id), `reservation ${id}`),
   } satisfies Partial<FencepostApi>;

@@ -238,6 +238,8 @@ export interface Chain {
    * none. Apart from what this node asks: a slow answer delays none of that.
    */
   passOn(method: string, params: unknown): Promise<PassedAnswer>;
+  /** What a stranger signed, in the same way. Nothing of it is kept here; a stop holds for it all the same. */
+  passSigned(raw: Hex, mayLeave: MayLeave): Promise<PassedAnswer | NotStarted>;
   /** For a person who asks: one endpoint's word, in the same way. Null: it knows no such receipt. Throws `ChainUnavailable`. */
   outcome(question: OutcomeQuestion): Promise<ShownOutcome | null>;
   close(): Promise<void>;

@@ -15,6 +15,7 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     firstHash: unscripted("firstHash"),
     signedAs: unscripted("signedAs"),
     askChain: unscripted("askChain"),
+    passSigned: unscripted("passSigned"),
     transaction: unscripted("transaction"),
     explain: unscripted("explain"),
     transactionByRequest: unscripted("transactionByRequest"),

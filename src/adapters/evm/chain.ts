@@ -2,7 +2,7 @@ import { type Chain, ChainUnavailable, type ReceiptVerdict } from "../../ports/c
 import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, agreeOnTagForAll, type Question } from "./agree.ts";
 import { askChainIds } from "./ask-chain-ids.ts";
 import { fetchFeeMarket } from "./fetch-fee-market.ts";
-import { passOn } from "./pass-on.ts";
+import { passOn, passSigned } from "./pass-on.ts";
 import { BlockProver } from "./proof/block-prover.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity, fetchTagged } from "./read-block.ts";
 import { fetchOutcome } from "./read-outcome.ts";
@@ -113,6 +113,7 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
     },
     sendUnsigned: (from, transaction, mayLeave) => sendUnsigned(endpoints, from, transaction, mayLeave),
     passOn: (method, params) => passOn(endpoints, method, params),
+    passSigned: (raw, mayLeave) => passSigned(endpoints, raw, mayLeave),
     outcome: (question) => fetchOutcome((method, params) => passOn(endpoints, method, params), question),
     close: async () => void (await Promise.all([endpoints.close(), prover.close()])),
   };

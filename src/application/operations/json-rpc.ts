@@ -6,11 +6,16 @@ import type { Ports } from "../../ports/ports.ts";
 import type { AttemptRecord, QueryStore } from "../../ports/query-store.ts";
 import type { FencepostApi, JsonRpcApi, SignedView } from "../api.ts";
 import { askedFor, type ChainContext } from "../chain/chain-context.ts";
+import type { KillSwitch } from "../cluster/kill-switch.ts";
 import { FirstHashes } from "../queries/first-hashes.ts";
 
 export interface JsonRpcPorts extends Pick<Ports, "clock" | "codec" | "entropy"> {
   readonly store: Pick<QueryStore, "firstHashes" | "transactions"> & Pick<LaneStore, "loadRawTransactions">;
   readonly chains: ReadonlyMap<number, ChainContext>;
+  /** Orders to stop, as this node has them now. */
+  readonly kills: Pick<KillSwitch, "holds">;
+  /** Until when this node would know of one: other nodes and the database may have gone out of its reach. */
+  readonly lease: { mayAct(): boolean };
 }
 
 export function createJsonRpc(ports: JsonRpcPorts): Pick<FencepostApi, Exclude<JsonRpcApi, "createNamed">> {
@@ -20,13 +25,25 @@ export function createJsonRpc(ports: JsonRpcPorts): Pick<FencepostApi, Exclude<J
     firstHash: (txId, within) => firstHashes.of(txId, within),
     signedAs: (chainId, txHash) => signedAs(ports, chainId, txHash),
     askChain: async (chainId, method, params) => {
-      return askedFor(ports.chains, chainId)
-        .chain.passOn(method, params)
-        .catch((error: unknown) => {
-          throw error instanceof ChainUnavailable ? unavailable("the chain does not answer", error) : error;
-        });
+      return answered(askedFor(ports.chains, chainId).chain.passOn(method, params));
+    },
+    passSigned: async (chainId, rawTransaction) => {
+      const { chain } = askedFor(ports.chains, chainId);
+      const { signer } = await ports.codec.decodeTransaction(rawTransaction);
+      const mayLeave = () => ports.lease.mayAct() && !ports.kills.holds(signer);
+      const answer = await answered(chain.passSigned(rawTransaction, mayLeave));
+      if ("kind" in answer) return answer;
+      throw unavailable("everything, or this signer, is stopped, or this node cannot tell; nothing was sent");
     },
   };
+}
+
+async function answered<T>(asking: Promise<T>): Promise<T> {
+  try {
+    return await asking;
+  } catch (error) {
+    throw error instanceof ChainUnavailable ? unavailable("the chain does not answer", error) : error;
+  }
 }
 
 /** Also of an attempt that another has replaced: who waits for its hash learns its nonce, and finds the other by that. */

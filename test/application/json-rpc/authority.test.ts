@@ -1,7 +1,9 @@
 /** Who may do what at `/rpc`, and what a caller may hand in signed. */
 import { afterEach, describe, expect, it } from "vitest";
 import type { ApiKey, HttpServerOptions } from "../../../src/adapters/http/options.ts";
+import { NOT_STARTED } from "../../../src/domain/answers.ts";
 import type { FencepostError } from "../../../src/domain/errors.ts";
+import { deferred } from "../../support/deferred.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { call, RpcFace, STRANGER, signedBy, transaction } from "../../support/json-rpc.ts";
 import { SIGNER, SIGNERS, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
@@ -240,8 +242,8 @@ describe("eth_sendRawTransaction", () => {
       message: expect.stringContaining("FENCEPOST_RPC_FOREIGN_RAW"),
     });
     const passed: string[] = [];
-    entry.rpc.passOn = async (method) => {
-      passed.push(method);
+    entry.rpc.passSigned = async (sent) => {
+      passed.push(sent);
       return passed.length === 1
         ? { kind: "result", result: "0xhash" }
         : { kind: "error", code: -32000, message: "nonce too low" };
@@ -249,8 +251,41 @@ describe("eth_sendRawTransaction", () => {
     const open = new RpcFace(world, entry, { rpc: { foreignRaw: "pass", keyInPath: false } });
     expect((await open.ask(raw(bytes))).result).toBe("0xhash");
     expect((await open.ask(raw(bytes))).error).toMatchObject({ code: -32003, message: "nonce too low" });
-    expect(passed).toEqual(["eth_sendRawTransaction", "eth_sendRawTransaction"]);
+    expect(passed).toEqual([bytes, bytes]);
     expect(world.rows()).toEqual([]);
+  });
+
+  it("of a stranger is not passed on while everything is stopped, also where the stop comes while it is under way", async () => {
+    await start();
+    const open = new RpcFace(world, entry, { rpc: { foreignRaw: "pass", keyInPath: false } });
+    const bytes = await signedBy(STRANGER, 0);
+    const left: boolean[] = [];
+    const arrived = deferred();
+    const connected = deferred();
+    entry.rpc.passSigned = async (_, mayLeave) => {
+      arrived.resolve();
+      await connected.promise;
+      left.push(mayLeave());
+      return left.at(-1) === true ? { kind: "result", result: "0xhash" } : NOT_STARTED;
+    };
+    const asking = open.ask(raw(bytes));
+    await arrived.promise;
+    const order = { signer: null, actor: "operator:test", reason: "stolen" };
+    await world.settle(entry.node.api.kill(order));
+    connected.resolve();
+    const { error } = await asking;
+    expect(error).toMatchObject({ code: -32002, data: { code: "UNAVAILABLE" } });
+    expect((await open.ask(raw(bytes))).error?.code).toBe(-32002);
+    expect(left).toEqual([false, false]);
+    await world.settle(entry.node.api.endKill(order));
+    expect((await open.ask(raw(bytes))).result).toBe("0xhash");
+    // A node that cannot renew its lease would not know of a stop.
+    entry.store.pause();
+    await world.clock.advance(60_000);
+    expect(left.at(-1)).toBe(true);
+    expect((await open.ask(raw(bytes))).error).toBeDefined();
+    expect(left.filter((may) => may)).toHaveLength(1);
+    entry.store.resume();
   });
 
   it("of a signer whose lane is known is no stranger's, also while no node holds its key", async () => {
@@ -263,7 +298,7 @@ describe("eth_sendRawTransaction", () => {
     while ((await unknown()) !== "UNKNOWN_SIGNER") await world.clock.advance(1_000);
     const open = new RpcFace(world, others, { rpc: { foreignRaw: "pass", keyInPath: false } });
     let passed = 0;
-    others.rpc.passOn = async () => {
+    others.rpc.passSigned = async () => {
       passed++;
       return { kind: "result", result: "0xhash" };
     };

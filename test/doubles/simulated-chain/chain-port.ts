@@ -307,6 +307,11 @@ export class DirectChain implements Chain {
     });
   }
 
+  async passSigned(raw: Hex, mayLeave: MayLeave): Promise<PassedAnswer | NotStarted> {
+    await this.#latency("eth_sendRawTransaction");
+    return mayLeave() ? this.passOn("eth_sendRawTransaction", [raw]) : NOT_STARTED;
+  }
+
   outcome(question: OutcomeQuestion): Promise<ShownOutcome | null> {
     return fetchOutcome((method, params) => this.passOn(method, params), question);
   }

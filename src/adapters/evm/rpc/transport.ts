@@ -130,12 +130,12 @@ class HttpTransport {
    * A caller's own call, alone and on connections of its own: whatever it takes, nothing of ours waits for it. All of them
    * are counted under one name, because callers choose theirs.
    */
-  async pass(method: string, params: unknown): Promise<unknown> {
+  async pass(call: RpcCall): Promise<unknown> {
     const { clock, mask, report } = this.#options;
     const startedMs = clock.monotonicMs();
-    const reply = await this.#exchangePassed(encodeCall(this.#nextId++, { method, params }, false));
-    const result = resultLabel(reply) ?? "unreachable";
-    report({ method: PASSED, result, calls: 1, durationMs: clock.monotonicMs() - startedMs });
+    const reply = await this.#exchangePassed(encodeCall(this.#nextId++, call, false));
+    const result = resultLabel(reply);
+    if (result !== null) report({ method: PASSED, result, calls: 1, durationMs: clock.monotonicMs() - startedMs });
     return resultOf(reply.ok ? reply : masked(reply, mask));
   }
 
@@ -151,9 +151,10 @@ class HttpTransport {
 
   async #exchangePassed(call: WireCall): Promise<RpcReply> {
     try {
-      const { body } = await this.#passing.post(call.json);
+      const { body } = await this.#passing.post(call.json, () => refuseStopped([call]));
       return readSingle(parseBody(body), call, this.label);
     } catch (error) {
+      if (error instanceof Stopped) return NOT_STARTED;
       return { ok: false, error: unreachable(error, this.label) };
     }
   }
