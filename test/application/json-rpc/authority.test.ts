@@ -270,7 +270,7 @@ describe("eth_sendRawTransaction", () => {
     };
     const asking = open.ask(raw(bytes));
     await arrived.promise;
-    const order = { signer: null, actor: "operator:test", reason: "stolen" };
+    const order = { signer: null, actor: "operator:test", request: { reason: "stolen" } };
     await world.settle(entry.node.api.kill(order));
     connected.resolve();
     const { error } = await asking;

@@ -32,7 +32,8 @@ function refuseOtherSpelling(filter: Filter): void {
   }
 }
 
-function refuseManyNames({ address, topics }: Filter): void {
+/** Throws INVALID_REQUEST. */
+export function refuseManyNames({ address, topics }: Filter): void {
   const named = [address ?? [], ...[topics ?? []].flat()].flat();
   if (named.length > MOST_NAMED) {
     throw invalid("params.0", `names ${named.length} addresses and topics; at most ${MOST_NAMED} are taken`);

@@ -10,6 +10,7 @@ import type { Held } from "../held-bytes.ts";
 import { refusePacket } from "../rpc/answer-packet.ts";
 import { NO_SUCH_METHOD } from "../rpc/error-codes.ts";
 import type { HeadListener, NewHead } from "../rpc/head-announcer.ts";
+import { refuseManyNames } from "../rpc/log-filters.ts";
 import { RpcFailure, type RpcItem, type RpcOutcome, readPacket, result, writeAnswer } from "../rpc/packet.ts";
 import { LogSubscription } from "./log-subscription.ts";
 import type { WebSocketLike } from "./ws-package.ts";
@@ -42,8 +43,6 @@ const REFUSED = 1008;
 const FAILED = 1011;
 /** For the other side to answer that it closes. */
 const LAST_WORD_MS = 1_000;
-/** RFC 6455, 5.5: a control frame carries 125 bytes, two of them the code. */
-const MOST_REASON = 123;
 const LIMIT_EXCEEDED = -32005;
 const INVALID_PARAMS = -32602;
 /** Of whoever may be at `/rpc` at all. */
@@ -94,9 +93,13 @@ export class RpcSocket {
   /** So many bytes more came in: of a message that ends, or of one that never does. */
   received(bytes: number): void {
     if (this.isClosed) return;
-    const refusal = grown(this.begun.held, bytes);
-    if (refusal === null) this.begun.bytes += bytes;
-    else this.close(REFUSED, refusal.message.slice(0, MOST_REASON));
+    if (grown(this.begun.held, bytes) === null) {
+      this.begun.bytes += bytes;
+      return;
+    }
+    // Not closed with a code: until the other side has answered that, `ws` would go on reading the message.
+    this.end();
+    this.socket.terminate();
   }
 
   /** Nothing more is read; what it has asked is answered, and then it is closed. */
@@ -176,7 +179,7 @@ export class RpcSocket {
   private async logs(filter: unknown, tell: (log: unknown) => void, held: Held): Promise<HeadListener | RpcFailure> {
     const wanted = filterIn(filter);
     if (wanted === null) return new RpcFailure(INVALID_PARAMS, "a subscription to logs has address and topics alone");
-    const refusal = grown(held, JSON.stringify(wanted).length);
+    const refusal = tooWide(wanted) ?? grown(held, JSON.stringify(wanted).length);
     if (refusal !== null) return refusal;
     const ask = async (blocks: object): Promise<{ readonly result?: unknown; readonly error?: RpcFailure }> => {
       const call = { jsonrpc: "2.0", id: 0, method: "eth_getLogs", params: [{ ...wanted, ...blocks }] };
@@ -264,6 +267,17 @@ export class RpcSocket {
 /** RFC 6455, 5.2: of a control frame of a client, two bytes, and four to mask what it carries. */
 function frameOf({ length }: Buffer): number {
   return 6 + length;
+}
+
+/** Before it is written out to be tried. */
+function tooWide(filter: object): RpcFailure | null {
+  try {
+    refuseManyNames({ ...filter });
+    return null;
+  } catch (error) {
+    if (error instanceof FencepostError) return new RpcFailure(INVALID_PARAMS, error.message);
+    throw error;
+  }
 }
 
 /** Null: they are held from here on. */
