@@ -371,7 +371,7 @@ export class FencepostNode {
       ...createOperations(operationPorts, this.cluster.actions),
       ...createPolicyReads(operationPorts),
       ...createKeyOperations(this.ports),
-      ...createJsonRpc({ ...operationPorts, kills: this.kills, lease: this.lease }),
+      ...createJsonRpc({ ...operationPorts, isFree: (signer) => this.lease.mayAct() && !this.kills.holds(signer) }),
       ...createCalls(operationPorts, (told) => this.create(told)),
       readiness: (chainId) => {
         const { draining } = this.reception;

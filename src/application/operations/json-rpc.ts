@@ -1,21 +1,19 @@
 /** What Ethereum's JSON-RPC asks for beside the API: a hash soon, a transaction's bytes, and the chain itself. */
 import { unavailable } from "../../domain/errors.ts";
+import type { Address } from "../../domain/lane.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { AttemptRecord, QueryStore } from "../../ports/query-store.ts";
 import type { FencepostApi, JsonRpcApi, SignedView } from "../api.ts";
 import { askedFor, type ChainContext } from "../chain/chain-context.ts";
-import type { KillSwitch } from "../cluster/kill-switch.ts";
 import { FirstHashes } from "../queries/first-hashes.ts";
 
 export interface JsonRpcPorts extends Pick<Ports, "clock" | "codec" | "entropy"> {
   readonly store: Pick<QueryStore, "firstHashes" | "transactions"> & Pick<LaneStore, "loadRawTransactions">;
   readonly chains: ReadonlyMap<number, ChainContext>;
-  /** Orders to stop, as this node has them now. */
-  readonly kills: Pick<KillSwitch, "holds">;
-  /** Until when this node would know of one: other nodes and the database may have gone out of its reach. */
-  readonly lease: { mayAct(): boolean };
+  /** No order to stop concerns this signer, and this node would know of one: a peer or the database reaches it. */
+  readonly isFree: (signer: Address) => boolean;
 }
 
 export function createJsonRpc(ports: JsonRpcPorts): Pick<FencepostApi, Exclude<JsonRpcApi, "createNamed">> {
@@ -30,8 +28,7 @@ export function createJsonRpc(ports: JsonRpcPorts): Pick<FencepostApi, Exclude<J
     passSigned: async (chainId, rawTransaction) => {
       const { chain } = askedFor(ports.chains, chainId);
       const { signer } = await ports.codec.decodeTransaction(rawTransaction);
-      const mayLeave = () => ports.lease.mayAct() && !ports.kills.holds(signer);
-      const answer = await answered(chain.passSigned(rawTransaction, mayLeave));
+      const answer = await answered(chain.passSigned(rawTransaction, () => ports.isFree(signer)));
       if ("kind" in answer) return answer;
       throw unavailable("everything, or this signer, is stopped, or this node cannot tell; nothing was sent");
     },

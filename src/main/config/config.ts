@@ -69,12 +69,7 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     allowedHosts: values.allowedHosts,
     allowedOrigins: values.allowedOrigins ?? [],
     /** Ethereum's JSON-RPC. */
-    rpc: {
-      foreignRaw: values.rpcForeignRaw,
-      keyInPath: values.rpcKeyInPath,
-      methods: values.rpcMethods ?? [],
-      logsRange: values.rpcLogsRange,
-    },
+    rpc: rpcOf(values),
     policies: { file: values.policyFile, document: values.policies },
     pools: values.pools ?? new Map(),
     mode: values.mode,
@@ -106,6 +101,11 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     alertWebhook:
       values.alertWebhookUrl === null ? null : { url: values.alertWebhookUrl, format: values.alertWebhookFormat },
   } as const;
+}
+
+function rpcOf({ rpcForeignRaw, rpcKeyInPath, rpcMethods, rpcLogsRange }: Values) {
+  const methods = rpcMethods ?? [];
+  return { foreignRaw: rpcForeignRaw, keyInPath: rpcKeyInPath, methods, logsRange: rpcLogsRange } as const;
 }
 
 function quotasOf({ keyRate, keyReadRate, keyQueueShare }: Values) {
