@@ -3,6 +3,7 @@ import type { Explanation } from "../domain/explain/situation.ts";
 import type { Kill } from "../domain/kills.ts";
 import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
 import type { WindowLimit } from "../domain/pace/window-limits.ts";
+import type { PolicyRecord } from "../domain/policy/in-force.ts";
 import type { Forbidden } from "../domain/policy/policy.ts";
 import type { Amounts } from "../domain/policy/use.ts";
 import type { CreateLimits, Limits } from "../domain/principal.ts";
@@ -81,8 +82,13 @@ export interface FencepostApi extends SightApi {
   releaseNonce(reservationId: string): Promise<Reservation>;
   /** What policies would say to this create now, and what it would be charged. Nothing is done. */
   checkPolicy(request: CreateRequest, key?: string | null, limits?: Limits): Promise<PolicyVerdict>;
-  /** What this node has in force; null: nothing is limited. */
-  policies(): Promise<{ readonly hash: Hex | null; readonly policies: Readonly<Record<string, unknown>> | null }>;
+  /** The document in force on every node. */
+  policies(): Promise<PoliciesView>;
+  /**
+   * `{ policies, reason, expectedVersion? }`: another document for every node, obeyed by whatever gets a nonce or a further
+   * payload once this is answered. CONFLICT where another version than the expected one is in force.
+   */
+  applyPolicies(request: unknown, actor: string): Promise<PoliciesView>;
   /** Of everybody, or of one key or signer. */
   policyUsage(query?: { readonly key?: string; readonly signer?: string }): Promise<PolicyUsageView>;
   /** Live instances. */
@@ -118,8 +124,14 @@ export interface NewKey extends KeyTerms {
   readonly secretId: string;
 }
 
-/** Of policies: read on any node, decided by none of these. */
-export type PolicyApi = "checkPolicy" | "policies" | "policyUsage";
+/** Asked of any node. */
+export type PolicyApi = "checkPolicy" | "policies" | "applyPolicies" | "policyUsage";
+
+export interface PoliciesView extends Omit<PolicyRecord, "stamp" | "document"> {
+  /** Null: nothing is limited. */
+  readonly hash: Hex | null;
+  readonly policies: Readonly<Record<string, unknown>> | null;
+}
 
 export interface PolicyVerdict extends Amounts, Partial<Forbidden> {
   readonly allowed: boolean;

@@ -256,12 +256,17 @@ function policyReads(principal: Principal, api: FencepostApi, rates: KeyRates) {
       return api.checkPolicy(request, key ?? principal.name, principal);
     },
     policies: async () => {
-      const { hash, policies } = await api.policies();
-      if (!limited || policies === null) return { hash, policies };
+      const inForce = await api.policies();
+      const { policies } = inForce;
+      if (!limited || policies === null) return inForce;
       const { signers, keys, ...rest } = policies;
       const isVisible = (signer: string): boolean => principal.signers?.has(signer.toLowerCase() as Address) !== false;
       const narrowed = { ...only(signers, isVisible, "signers"), ...only(keys, isMine, "keys") };
-      return { hash, policies: { ...rest, ...narrowed } };
+      return { ...inForce, policies: { ...rest, ...narrowed } };
+    },
+    applyPolicies: async (request, actor) => {
+      refuseLimited(principal, "a key that is limited to signers or chains changes no policies");
+      return api.applyPolicies(request, actor);
     },
     policyUsage: async (query = {}) => {
       refuseNamed(principal, query);

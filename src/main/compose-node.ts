@@ -17,7 +17,6 @@ import { RecentAlerts } from "../application/queries/recent-alerts.ts";
 import { ceilingsOf } from "../domain/ceilings.ts";
 import { defined } from "../domain/defined.ts";
 import { createMask, type Mask } from "../domain/mask.ts";
-import type { Policies } from "../domain/policy/policy.ts";
 import type { SigningBounds } from "../domain/signing.ts";
 import { traceparentIn } from "../domain/trace-context.ts";
 import { bounded } from "../ports/clock.ts";
@@ -85,7 +84,7 @@ export async function composeNode(parts: NodeParts) {
     const sessionLock = keep(new PostgresSessionLock(direct));
     const judging = loadPolicies(config);
     const opening = openChains(config, { telemetry, entropy, mask, keep }, repricing);
-    const bounds = signingBounds(opening, judging);
+    const bounds = signingBounds(opening);
     const [policies, signer, chains, url] = await Promise.all([
       judging,
       openSigning(config, { telemetry, entropy, bounds }).then(keep),
@@ -96,9 +95,11 @@ export async function composeNode(parts: NodeParts) {
     const patiently: Patiently = (work) => (patience === null ? work() : awaitDatabase(work, patience));
     await patiently(() => migrate({ databaseUrl, schema }));
     const leaseDurationMs = config.lease.durationMs;
+    const connecting = { databaseUrl, schema, preparedStatements };
+    const codec = createCodec();
     const store = keep(
       await patiently(() =>
-        openPostgresStore({ databaseUrl, schema, preparedStatements, clock: systemClock, leaseDurationMs, policies }),
+        openPostgresStore({ ...connecting, clock: systemClock, leaseDurationMs, policyWords: codec }),
       ),
     );
     const wakeUps = config.notifications ? keep(new PostgresWakeUps(direct)) : noWakeUps;
@@ -115,7 +116,7 @@ export async function composeNode(parts: NodeParts) {
     const resources = { store, chains, signer: maskedSigner(signer, mask), peers, wakeUps, sessionLock };
     const system = { clock: systemClock, entropy, secrets: systemSecrets, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook: maskedHook(stuckHook, mask) };
-    const ports = { ...resources, policies, alerts, codec: createCodec(), ...system, ...hook };
+    const ports = { ...resources, policies, alerts, codec, ...system, ...hook };
     const beside = { ...traced(tracing, store), ...retaining(config, store) };
     const node = new FencepostNode({ ...ports, ...beside }, { ...settingsOf(config), url, version });
     parts.onBuilt?.(node, { gate: peers.gate, store });
@@ -193,14 +194,11 @@ function reportSlowSigning(telemetry: Telemetry): void {
   telemetry.emit({ type: "alert", severity: "WARNING", code: "SLOW_SIGNING", message });
 }
 
-/** What whoever holds the keys can judge without the database. */
-function signingBounds(
-  opening: Promise<readonly OpenedChain[]>,
-  judging: Promise<Policies | null>,
-): Promise<SigningBounds> {
-  const bounds = Promise.all([opening, judging]).then(([chains, policies]) => {
+/** What whoever holds the keys checks; the policies in force are given to it once the node has read them. */
+function signingBounds(opening: Promise<readonly OpenedChain[]>): Promise<SigningBounds> {
+  const bounds = opening.then((chains) => {
     const ceilings = chains.map(({ chain: { chainId: id }, settings }) => [id, ceilingsOf(id, settings)] as const);
-    return { ceilings: new Map(ceilings), policies: policies?.signers ?? new Map() };
+    return { ceilings: new Map(ceilings), policies: null };
   });
   // Where it fails, so do those; and a signing thread never asks for it.
   bounds.catch(() => undefined);

@@ -1,6 +1,5 @@
 import type { Address, Fence, Lane } from "../domain/lane.ts";
 import type { Member } from "../domain/placement.ts";
-import type { Policies } from "../domain/policy/policy.ts";
 import type { HeldLock } from "./session-lock.ts";
 
 /** What an instance says of itself; it may change. */
@@ -90,8 +89,6 @@ export interface LeaseRecord {
  * a renewal never waits behind one's own open write. All times are `clock_timestamp()` of the database.
  */
 export interface LeaseStore {
-  /** Keeps which policies a node works by; null: none. True where they are others than were noted last, by any node. */
-  notePolicies(nodeId: string, policies: Pick<Policies, "hash" | "document"> | null): Promise<boolean>;
   /**
    * Begins an instance in the history of the database that it finds. Where no node has noticed yet that this is another
    * one than before, the feed begins a new epoch in the same transaction, and every term of every lane ends with the old

@@ -9,6 +9,7 @@ import type { LaneStore } from "./lane-store.ts";
 import type { LeaseStore } from "./lease-store.ts";
 import type { LeftRequestStore } from "./left-request-store.ts";
 import type { Peers } from "./peers.ts";
+import type { PolicyStore } from "./policy-store.ts";
 import type { QueryStore } from "./query-store.ts";
 import type { Secrets } from "./secrets.ts";
 import type { SessionLock } from "./session-lock.ts";
@@ -26,7 +27,8 @@ export interface Ports {
     KeyStore &
     KillStore &
     IntakeStore &
-    LeftRequestStore;
+    LeftRequestStore &
+    PolicyStore;
   readonly signer: Signer;
   readonly peers: Peers;
   readonly wakeUps: WakeUps;

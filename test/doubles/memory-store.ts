@@ -1,7 +1,7 @@
 import type { Kill } from "../../src/domain/kills.ts";
 import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../src/domain/lane.ts";
 import { isSpent, orderKeyOf, reservationAt } from "../../src/domain/ledger/index.ts";
-import type { Policies } from "../../src/domain/policy/policy.ts";
+import { KnownPolicy, type PolicyInForce } from "../../src/domain/policy/in-force.ts";
 import type { Limits } from "../../src/domain/principal.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
 import type { Clock } from "../../src/ports/clock.ts";
@@ -29,6 +29,7 @@ import type {
   Registered,
 } from "../../src/ports/lease-store.ts";
 import type { LeftRequest, LeftRequestStore } from "../../src/ports/left-request-store.ts";
+import type { PolicyChange, PolicyChanged, PolicyStore } from "../../src/ports/policy-store.ts";
 import type { Census, FeedPage, LaneFilter, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
 import type { HeldLock } from "../../src/ports/session-lock.ts";
 import type { NodeReport, SearchTerms, SightStore } from "../../src/ports/sight-store.ts";
@@ -37,6 +38,7 @@ import { commitWrites } from "./memory-store/commit.ts";
 import { MemoryKeys } from "./memory-store/keys.ts";
 import * as leases from "./memory-store/leases.ts";
 import * as left from "./memory-store/left-requests.ts";
+import * as policies from "./memory-store/policies.ts";
 import * as pools from "./memory-store/pools.ts";
 import * as queries from "./memory-store/queries.ts";
 import * as sights from "./memory-store/sights.ts";
@@ -76,8 +78,8 @@ export class MemoryDatabase {
     this.upSinceMs = this.clock.monotonicMs();
   }
 
-  connect(policies: Policies | null = null): MemoryStore {
-    return new MemoryStore(this, policies);
+  connect(): MemoryStore {
+    return new MemoryStore(this);
   }
 
   /** A failover: writers that knew the history before are refused until they register again. */
@@ -93,8 +95,8 @@ export class MemoryDatabase {
 
   /** Everything since is lost. The history is another one all the same, and never one that there was before. */
   restore(snapshot: DatabaseState): void {
-    const { history, locks } = this.state;
-    Object.assign(this.state, snapshot.copy(), { history, locks });
+    const { history, locks, lastStamp } = this.state;
+    Object.assign(this.state, snapshot.copy(), { history, locks, lastStamp });
     this.changeHistory(true);
   }
 
@@ -108,10 +110,19 @@ export class MemoryDatabase {
 
 /** One node's connection, with faults of its own. */
 export class MemoryStore
-  implements LeaseStore, LaneStore, QueryStore, SightStore, KeyStore, KillStore, IntakeStore, LeftRequestStore
+  implements
+    LeaseStore,
+    LaneStore,
+    QueryStore,
+    SightStore,
+    KeyStore,
+    KillStore,
+    IntakeStore,
+    LeftRequestStore,
+    PolicyStore
 {
   readonly database: MemoryDatabase;
-  private readonly policies: Policies | null;
+  readonly knownPolicy = new KnownPolicy();
   private readonly faults: CommitFault[] = [];
   private readonly leaveFaults: CommitFault[] = [];
   private down = false;
@@ -119,9 +130,8 @@ export class MemoryStore
   private knownHistory: number;
   private seenSeq = 0;
 
-  constructor(database: MemoryDatabase, policies: Policies | null = null) {
+  constructor(database: MemoryDatabase) {
     this.database = database;
-    this.policies = policies;
     this.knownHistory = database.state.history;
   }
 
@@ -175,7 +185,8 @@ export class MemoryStore
     if (fault === "unavailable") throw new StoreUnavailable("the database is away");
     if (fault === "busy") throw new StoreUnavailable("the database is busy", { busy: true });
     if (fault === "unknown-lost") throw new OutcomeUnknown("the connection died at COMMIT");
-    const committed = commitWrites(this.state, writes, { now: this.now(), policies: this.policies });
+    const inForce = this.followPolicy();
+    const committed = commitWrites(this.state, writes, { now: this.now(), policies: inForce.policies });
     if (fault === "unknown-committed") throw new OutcomeUnknown("the connection died at COMMIT");
     await Promise.resolve();
     return committed;
@@ -213,13 +224,16 @@ export class MemoryStore
     return this.state.instances.get(instanceId)?.signers ?? [];
   }
 
-  async notePolicies(_: string, policies: Pick<Policies, "hash"> | null): Promise<boolean> {
+  async readPolicy(): Promise<PolicyInForce> {
+    await this.reach();
+    return this.followPolicy();
+  }
+
+  async changePolicy(change: PolicyChange): Promise<PolicyChanged> {
     await this.reach();
     this.checkHistory();
-    const hash = policies?.hash ?? null;
-    const isOther = hash !== this.state.policiesNoted;
-    this.state.policiesNoted = hash;
-    return isOther;
+    const outcome = policies.changePolicy(this.state, change, this.now());
+    return { outcome, inForce: this.followPolicy() };
   }
 
   async instances() {
@@ -285,6 +299,7 @@ export class MemoryStore
 
   async loadLane(fence: Fence) {
     await this.reach();
+    this.followPolicy();
     return queries.loadLane(this.state, fence, this.now());
   }
 
@@ -548,6 +563,7 @@ export class MemoryStore
 
   async policyUse(lane: Lane, of: { readonly txId?: string; readonly owner?: string }) {
     await this.reach();
+    this.followPolicy();
     return queries.policyUse(this.state, lane, { ...of, at: this.now() });
   }
 
@@ -578,6 +594,14 @@ export class MemoryStore
 
   async ping(): Promise<void> {
     await this.reach();
+  }
+
+  /** A commit takes effect at one instant: no other document can come between its proof and its end. */
+  private followPolicy(): PolicyInForce {
+    const { current } = this.knownPolicy;
+    return current.stamp === this.state.policy.stamp
+      ? current
+      : this.knownPolicy.take(policies.policyInForce(this.state));
   }
 
   private get state(): DatabaseState {

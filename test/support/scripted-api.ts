@@ -24,6 +24,7 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     signer: unscripted("signer"),
     checkPolicy: unscripted("checkPolicy"),
     policies: unscripted("policies"),
+    applyPolicies: unscripted("applyPolicies"),
     policyUsage: unscripted("policyUsage"),
     attention: unscripted("attention"),
     overview: unscripted("overview"),

@@ -102,7 +102,7 @@ export interface WorldOptions {
   readonly sessionLocks?: boolean;
   /** Addresses whose keys the chain node holds. */
   readonly nodeSigners?: readonly Address[];
-  /** Of every node. */
+  /** In the file of every node: the first seeds the database with them. */
   readonly policies?: Policies;
 }
 
@@ -189,7 +189,7 @@ export class World {
   addNode(options: NodeOptions = {}): WorldNode {
     const index = this.nodes.length + 1;
     const { policies = null } = this.options;
-    const store = this.database.connect(policies);
+    const store = this.database.connect();
     const faults = new Faults();
     const events: TelemetryEvent[] = [];
     const { elsewhere, latency } = options;

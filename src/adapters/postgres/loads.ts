@@ -1,11 +1,11 @@
 /** The reads of a lane's owner: everything it takes up, or needs to go on, comes from here. */
 import { compareLanes, type Lane, laneKey } from "../../domain/lane.ts";
 import { standing } from "../../domain/policy/charges.ts";
-import type { Policies } from "../../domain/policy/policy.ts";
 import type { IntakeRow, LaneStore, StoredPayload, TrackedRecord } from "../../ports/lane-store.ts";
 import { laneOf, recordset, withLane, withPayload } from "./columns.ts";
 import { chainIds, pooledKeys, requestKeys, signers } from "./commit/lookup.ts";
 import { inLane, inPool, SpentRequests, spentKeys } from "./commit/spent-requests.ts";
+import type { PolicyBook } from "./policies.ts";
 import { attemptOf, groupByTransaction, holeOf, receiptsOf, timesOf } from "./rows.ts";
 import { ask, type Reading } from "./session/connections.ts";
 import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "./statements/attempt.ts";
@@ -34,11 +34,11 @@ type LaneLoads = Pick<
   "loadLane" | "loadAllocated" | "loadExpiring" | "loadWatched" | "openOf" | "settledBelow"
 >;
 
-export function loadsFrom(reading: Reading, policies: Policies | null = null): Omit<LaneStore, "commit"> {
-  return { ...laneLoads(reading, policies), ...requestLoads(reading), ...otherLoads(reading) };
+export function loadsFrom(reading: Reading, policy: PolicyBook | null = null): Omit<LaneStore, "commit"> {
+  return { ...laneLoads(reading, policy), ...requestLoads(reading), ...otherLoads(reading) };
 }
 
-function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
+function laneLoads(reading: Reading, policy: PolicyBook | null): LaneLoads {
   return {
     async loadLane({ lane, instanceId, token }) {
       const key = [lane.chainId, lane.signer];
@@ -54,8 +54,11 @@ function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
         ]),
       );
       if (state === undefined) return null;
+      const { policyStamp, ...standing } = state;
+      // Whoever signs for the lane re-checks what its last owner was allowed by, and must not know less (signing.ts).
+      await policy?.follow(policyStamp);
       return {
-        ...state,
+        ...standing,
         tracking: trackedRecords(tracked, attempts, receipts),
         watched,
         holes: holes.map(holeOf),
@@ -71,7 +74,9 @@ function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
       const signed = rows.filter((row) => row.attemptCount > 0).map((row) => row.txId);
       const attemptsOf = groupByTransaction(signed.length === 0 ? [] : await ask(reading, readAttempts, [signed]));
       const chargesOf = groupByTransaction(
-        policies === null ? [] : await ask(reading, readCharges, [rows.map((row) => row.txId)]),
+        (policy?.current.policies ?? null) === null
+          ? []
+          : await ask(reading, readCharges, [rows.map((row) => row.txId)]),
       );
       return rows.map(({ attemptCount, submitAttempts, acceptedOrdinal, validUntil, heldSince, expiredAt, ...row }) => {
         const { gasLimit, pinned, ...record } = withPayload(row);

@@ -312,6 +312,7 @@ CREATE TABLE fencepost.lane (
   day_value numeric(78,0),
   day_cost numeric(78,0),
   departed_below bigint,
+  policy_stamp uuid NOT NULL DEFAULT policy_stamp(),
   CONSTRAINT lane_pkey PRIMARY KEY (signer, chain_id),
   CONSTRAINT lane_chain_id CHECK ((chain_id > 0)),
   CONSTRAINT lane_departed_below CHECK ((departed_below >= 0)) NOT VALID,
@@ -436,12 +437,25 @@ CREATE TABLE fencepost.payload (
   CONSTRAINT payload_value CHECK ((value >= (0)::numeric))
 );
 
+CREATE TABLE fencepost.policy (
+  only_row boolean NOT NULL DEFAULT true,
+  version bigint NOT NULL,
+  stamp uuid NOT NULL,
+  change_id bigint,
+  CONSTRAINT policy_pkey PRIMARY KEY (only_row),
+  CONSTRAINT policy_none CHECK (((version = 0) = (change_id IS NULL))),
+  CONSTRAINT policy_only_row CHECK (only_row)
+);
+
 CREATE TABLE fencepost.policy_change (
   change_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   node_id text NOT NULL,
   hash text COLLATE "C",
   document jsonb,
   at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  version bigint,
+  actor text,
+  reason text,
   CONSTRAINT policy_change_pkey PRIMARY KEY (change_id),
   CONSTRAINT policy_change_none CHECK (((hash IS NULL) = (document IS NULL)))
 );
@@ -762,6 +776,15 @@ CREATE OR REPLACE FUNCTION fencepost.lock_lane_table()
 AS $function$
 BEGIN
   LOCK TABLE fencepost.lane IN EXCLUSIVE MODE;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION fencepost.policy_stamp()
+ RETURNS uuid
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RETURN (SELECT p.stamp FROM fencepost.policy AS p WHERE p.only_row);
 END
 $function$;
 

@@ -23,13 +23,14 @@ import { kickInFlight, kickTenth } from "../lane/kick-due.ts";
 import { laneGauges } from "../lane/lane-gauges.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
+import { limitsOf } from "../lane/limits.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { createCalls } from "../operations/create-calls.ts";
 import { createJsonRpc } from "../operations/json-rpc.ts";
 import { createKeyOperations } from "../operations/keys.ts";
 import { killOperations } from "../operations/kill.ts";
 import { createOperations, type OperationPorts } from "../operations/operations.ts";
-import { createPolicyReads, type PolicyPorts, tellPolicies } from "../operations/policies.ts";
+import { createPolicyCalls, type PolicyPorts, seedPolicies } from "../operations/policies.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
 import { Feed } from "../queries/feed.ts";
 import { NodeReports } from "../queries/node-reports.ts";
@@ -43,6 +44,7 @@ import { sign } from "../stages/3-sign/sign.ts";
 import { broadcast } from "../stages/4-broadcast/broadcast.ts";
 import { Committer } from "../writer/committer.ts";
 import { backlogOf, ChainLoop } from "./chain-loop.ts";
+import { followPolicies } from "./follow-policies.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import type { NodeGauges, NodePorts } from "./node-ports.ts";
 import { NodeWatch } from "./node-watch.ts";
@@ -99,6 +101,7 @@ export class FencepostNode {
     this.ports = ports;
     this.settings = settings;
     const { store, clock, telemetry } = ports;
+    followPolicies(ports);
     this.chains = contextsOf(ports);
     this.settlingIn = new SettlingIn(clock, settings.lease);
     this.feed = new Feed({ store, clock });
@@ -163,7 +166,7 @@ export class FencepostNode {
     const first = (work: () => Promise<void>) => patiently(() => askAgain(work, this.ports.clock, patience));
     await first(() => this.lease.start());
     await first(async () => this.cluster.learn(await this.ports.store.instances()));
-    await first(() => tellPolicies(this.ports, this.settings.nodeId));
+    await first(() => seedPolicies({ ...this.ports, nodeId: this.settings.nodeId }));
     for (const loop of this.loops) loop.start();
     // What cannot be claimed at this moment is owed, and the beat tries again.
     await this.claiming.now();
@@ -232,10 +235,9 @@ export class FencepostNode {
   }
 
   private stagePorts() {
-    const { policies = null, store } = this.ports;
     return {
       ...this.ports,
-      limits: policies === null ? null : { policies, use: store.policyUse.bind(store) },
+      limits: limitsOf(this.ports.store),
       chains: this.chains,
       nodeId: this.settings.nodeId,
       feedGrew: () => this.feedGrew(),
@@ -368,7 +370,7 @@ export class FencepostNode {
       ...createSights({ ...this.stagePorts(), kills: this.kills, reports: this.reports }),
       ...killOperations(this.ports.codec, this.kills),
       ...createOperations(operationPorts, this.cluster.actions),
-      ...createPolicyReads(operationPorts),
+      ...createPolicyCalls(operationPorts),
       ...createKeyOperations(this.ports),
       ...createJsonRpc(operationPorts),
       ...createCalls(operationPorts, (told) => this.create(told)),

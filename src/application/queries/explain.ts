@@ -8,7 +8,6 @@ import type { ExplainedChain, ExplainedTransaction, Explanation, Situation } fro
 import { feeCap } from "../../domain/fees.ts";
 import { depthNeeded } from "../../domain/finality.ts";
 import { laneKey } from "../../domain/lane.ts";
-import { foreseen } from "../../domain/ledger/index.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import { range } from "../../domain/range.ts";
 import { isSettled } from "../../domain/transitions.ts";
@@ -17,7 +16,7 @@ import type { Spending } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { HistoryRecord, TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import type { LimitPorts } from "../lane/limits.ts";
+import { foreseenBy, type LimitPorts } from "../lane/limits.ts";
 import { heldBetween, type LaneFactPorts, laneFacts } from "./explained-lane.ts";
 import { silent } from "./silent.ts";
 import { type KeepsFor, notFound } from "./transactions.ts";
@@ -82,18 +81,19 @@ async function situationOf(ports: ExplainPorts, record: TransactionRecord): Prom
 
 /** Which rules of policies are against more for what stands, and against a cancel. */
 async function forbiddenNext(
-  { limits = null }: LimitPorts,
+  { limits }: LimitPorts,
   record: TransactionRecord,
 ): Promise<readonly [more: Forbidden | null, cancel: Forbidden | null]> {
   const { lane, txId, payload, attempts, receipt } = record;
   const attempt = attempts.findLast((each) => each.foreign !== true);
-  if (limits === null || attempt === undefined || receipt !== null || isSettled(record.state)) return [null, null];
+  const isOver = attempt === undefined || receipt !== null || isSettled(record.state);
+  if (!limits?.policies || isOver) return [null, null];
   const isEmpty = attempt.kind === "cancel" || attempt.kind === "placeholder";
   const use = await limits.use(lane, { txId });
   const judge = (gas: bigint, value: bigint, about: Spending["about"]): Forbidden | null => {
     // A tenth more is the least that a node takes for a replacement.
     const gasCost = (gas * feeCap(attempt.fees) * 11n) / 10n;
-    const verdict = foreseen(limits.policies, use, { to: null, data: "0x", value, gasCost, about });
+    const verdict = foreseenBy(limits, use, { to: null, data: "0x", value, gasCost, about });
     return "forbidden" in verdict ? verdict.forbidden : null;
   };
   const more = judge(attempt.gas, isEmpty ? 0n : payload.value, attempt.kind === "placeholder" ? attempt.kind : "cost");

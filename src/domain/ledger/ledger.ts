@@ -185,6 +185,11 @@ export function isHeld({ reconciled, suspendedBy }: Ledger): boolean {
   return !reconciled || suspendedBy === "HISTORY";
 }
 
+/** The lane is held, or what the policy document forbids is not known to this version. */
+export function givesNoNonce(ledger: Ledger): boolean {
+  return isHeld(ledger) || (ledger.guard?.policies.unreadable.length ?? 0) > 0;
+}
+
 export function existingOf({ lane }: Ledger, tx: LedgerTransaction): ExistingTransaction {
   const { txId, requestId, owner, nonce, state } = tx;
   const fingerprint = loaded(tx.fingerprint, `the fingerprint of ${txId}`);

@@ -240,8 +240,11 @@ export type AllocateFate =
   | { readonly fate: "otherNonce"; readonly next: number }
   /** The lane has no cursor and no floor was given: nothing consumed. */
   | { readonly fate: "noCursor" }
-  /** The lane is not reconciled since the database's history changed, or waits for an operator: nothing consumed. */
-  | { readonly fate: "held" }
+  /**
+   * The lane is not reconciled since the database's history changed, or waits for an operator; `unreadable`: this version
+   * cannot read the policy document in force. Nothing consumed.
+   */
+  | { readonly fate: "held"; readonly unreadable?: true }
   /** Its `validUntil` is over: nothing consumed. */
   | { readonly fate: "expired" }
   /** A policy does not allow it: nothing consumed. */

@@ -10,6 +10,7 @@ import {
   type SuspendedBy,
   type TransactionDetails,
 } from "../../../src/domain/ledger/index.ts";
+import type { PolicyRecord } from "../../../src/domain/policy/in-force.ts";
 import type { Problem } from "../../../src/domain/refusal.ts";
 import type { Reservation } from "../../../src/domain/reservations.ts";
 import type { Intent, Payload, SignedAttempt } from "../../../src/domain/transaction.ts";
@@ -184,8 +185,12 @@ export class DatabaseState {
   epochFloors = new Map<LaneKey, number>();
   /** What API keys have used, by chain. */
   keyUse = new Map<number, Guard["keyUse"]>();
-  /** The hash of the policies that a node told of last. */
-  policiesNoted: string | null = null;
+  policy: PolicyRecord = {
+    ...{ version: 0, stamp: "0", document: null },
+    ...{ changedAt: null, changedBy: null, reason: null },
+  };
+  /** Of policy documents; no restore makes one again. */
+  lastStamp = 0;
   /** What instances alone know. */
   reports = new Map<string, NodeReport>();
   /** Lanes that came from one node to another, the newest last. */

@@ -79,6 +79,7 @@ export const LEFT: Columns<LockedLaneRow> = [
   ...named((row: LockedLaneRow) => row, "chainId", "signer", "ownerInstance", "token"),
   ...named((row: LockedLaneRow) => row, "nextNonce", "suspendedBy", "reconciledEpoch"),
   ({ departedBelow }) => departedBelow !== null,
+  ({ policyStamp }) => policyStamp,
 ];
 
 /** Of `updateTransactions`. */

@@ -11,7 +11,6 @@ import { NOTHING_PAID, type Paid } from "../../../domain/policy/charges.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import type { TransitionEvent } from "../../../domain/transitions.ts";
 import { commitPlanned, type FeedWriterPorts, plan } from "../../lane/lane-writer.ts";
-import type { LimitPorts } from "../../lane/limits.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 
@@ -32,7 +31,7 @@ const REASONS = {
  * is written behind this, in the lane's order, and a failure reloads the lane.
  */
 export function complete(
-  ports: FeedWriterPorts & LimitPorts,
+  ports: FeedWriterPorts,
   lane: OwnedLane,
   settled: readonly Tracked[],
   corrected: ReadonlyMap<Tracked, Correction>,
@@ -41,11 +40,11 @@ export function complete(
     lane.settle(tx);
     const correction = corrected.get(tx);
     const receipt = correction?.receipt ?? tx.receipt;
-    const counted = ports.limits ? { paid: paidFor(tx, receipt) } : {};
     const outcome = outcomeOf(tx, receipt);
     const reasons = [expiryNote(tx, outcome), correction === undefined ? null : REASONS[correction.stored]];
     const reason = reasons.filter((each) => each !== null).join("; ");
-    const told = reason === "" ? counted : { reason, ...counted };
+    const paid = paidFor(tx, receipt);
+    const told = reason === "" ? { paid } : { reason, paid };
     return plan(tx, outcome, correction === undefined ? told : { receipt: correction.receipt, ...told });
   });
   const tell = (): void | Promise<void> => {

@@ -5,6 +5,7 @@
 import { deserialize, serialize } from "node:v8";
 import type { Fees } from "../../../../domain/fees.ts";
 import type { Address, Hash, Hex } from "../../../../domain/lane.ts";
+import type { Policy } from "../../../../domain/policy/policy.ts";
 import { DECLARATIONS, type SigningBounds, type ToSign } from "../../../../domain/signing.ts";
 import type { AccessListEntry } from "../../../../domain/transaction.ts";
 import { type SignedTransaction, SignerAway, SigningRefused } from "../../../../ports/signer.ts";
@@ -42,6 +43,17 @@ export function encodeBeginning(beginning: Beginning): string {
 
 export function decodeBeginning(text: string): Beginning {
   return deserialize(Buffer.from(text, "base64")) as Beginning;
+}
+
+/** How a line begins that has the policies in force; requests begin with a number. */
+export const POLICIES = "p";
+
+export function encodePolicies(signers: ReadonlyMap<string, Policy>): string {
+  return POLICIES + serialize(signers).toString("base64");
+}
+
+export function decodePolicies(line: string): ReadonlyMap<string, Policy> {
+  return deserialize(Buffer.from(line.slice(POLICIES.length), "base64")) as ReadonlyMap<string, Policy>;
 }
 
 const NONE = "-";
