@@ -9,7 +9,7 @@ import type { KillOrder, KillSwitchState } from "../contract/kill.ts";
 import type { NonceRuler, NonceRulerQuery } from "../contract/nonce-ruler.ts";
 import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 import type { Overview, OverviewQuery } from "../contract/overview.ts";
-import type { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
+import type { ApplyPolicies, PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
 import type { SearchQuery, SearchResults } from "../contract/search.ts";
 import type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
 import type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
@@ -106,8 +106,10 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> {
   resumeTransaction(txId: string, order: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
   /** What policies would say to this transaction now, and what it would be charged. Nothing is done. */
   checkPolicy(check: PolicyCheck, options?: CallOptions): Promise<PolicyVerdict>;
-  /** What is in force on the node that answers. */
+  /** The document that is in force on every node, and who put it there. */
   policies(options?: CallOptions): Promise<PoliciesInForce>;
+  /** Another one for every node, obeyed from the moment that this resolves; takes `admin`. Once, however often it is repeated. */
+  applyPolicies(request: ApplyPolicies, options?: CallOptions): Promise<PoliciesInForce>;
   /** What is used of this hour and day: of everybody, or of one key or signer. */
   policyUsage(query?: { readonly key?: string; readonly signer?: string }, options?: CallOptions): Promise<PolicyUsage>;
   /** Creates are accepted and wait; nothing is sent. */

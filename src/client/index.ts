@@ -33,7 +33,7 @@ export type { KillOrder, KillSwitchState } from "../contract/kill.ts";
 export type { NonceRuler, NonceRulerQuery } from "../contract/nonce-ruler.ts";
 export type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 export type { Overview, OverviewQuery } from "../contract/overview.ts";
-export type { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
+export type { ApplyPolicies, PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
 export type { Problem } from "../contract/problem.ts";
 export type { SearchQuery, SearchResults } from "../contract/search.ts";
 export type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
@@ -192,6 +192,7 @@ function operatorsCalls(transport: Transport) {
     realign: onLane("realign"),
     kill: ({ signer, ...body } = {}, call) => order({ path: killPath(signer), body, ...call }),
     endKill: ({ signer, ...body } = {}, call) => order({ path: killPath(signer), body, method: "DELETE", ...call }),
+    applyPolicies: (body, call) => transport({ path: "/policy", method: "PUT", body, ...call }),
     addKey: (key, call) => transport({ path: "/keys", body: key, once: true, ...call }),
     revokeKey: (name, { secretId: secret, ...call } = {}) =>
       transport({

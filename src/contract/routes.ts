@@ -9,7 +9,14 @@ import { jsonRpcRoutes } from "./json-rpc.ts";
 import { AddKey, Keys, NewKey, RevokedKey, RevokeQuery } from "./keys.ts";
 import { KillOrder, KillSwitchState } from "./kill.ts";
 import { NonceReservation, ReserveNonce, SubmitReserved, UseReserved } from "./nonces.ts";
-import { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyUsageQuery, PolicyVerdict } from "./policies.ts";
+import {
+  ApplyPolicies,
+  PoliciesInForce,
+  PolicyCheck,
+  PolicyUsage,
+  PolicyUsageQuery,
+  PolicyVerdict,
+} from "./policies.ts";
 import { sightRoutes } from "./sight-routes.ts";
 import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "./signers.ts";
 import {
@@ -23,7 +30,7 @@ import {
 
 /** A route as it is written down: `at` is method and path in OpenAPI's notation, its name the key it stands under. */
 export interface WrittenRoute {
-  readonly at: `${"get" | "post" | "delete"} /${string}`;
+  readonly at: `${"get" | "post" | "put" | "delete"} /${string}`;
   readonly summary: string;
   readonly description?: string;
   /** Needs no API key. */
@@ -256,8 +263,19 @@ const policies: Written = {
     at: "get /api/v1/policy",
     summary: "Read the policies in force",
     responses: {
-      200: { description: "Of the node that answers.", schema: PoliciesInForce, example: examples.policiesInForce },
+      200: { description: "On every node.", schema: PoliciesInForce, example: examples.policiesInForce },
     },
+  },
+  applyPolicies: {
+    at: "put /api/v1/policy",
+    summary: "Change the policies",
+    description:
+      "In force on every node when this is answered: whatever gets a nonce or a further payload from then on is judged by it. The same document again changes nothing. Up to 1 MiB.",
+    body: { schema: ApplyPolicies, examples: { apply: examples.applyPolicies } },
+    responses: {
+      200: { description: "In force.", schema: PoliciesInForce, example: examples.policiesInForce },
+    },
+    errors: ["CONFLICT", "PAYLOAD_TOO_LARGE"],
   },
   getPolicyUsage: {
     at: "get /api/v1/policy/usage",

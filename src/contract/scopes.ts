@@ -64,6 +64,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, RouteScope>> = {
   "delete /api/v1/signers/{signer}/kill": admin,
   "post /api/v1/policy/check": { scope: "read", or: "submit" },
   "get /api/v1/policy": read,
+  "put /api/v1/policy": admin,
   "get /api/v1/policy/usage": read,
   "get /api/v1/attention": read,
   "get /api/v1/overview": read,

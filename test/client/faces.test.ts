@@ -57,6 +57,10 @@ beforeEach(() => {
 
 const TX = sampleTxId(1);
 const intent = { signer: SIGNER_EIP55, requestId: "order-42", payload: { to: RECIPIENT_EIP55, value: 1n } };
+const inForce = {
+  ...{ version: 2, hash: "0x01" as const, policies: {} },
+  ...{ changedAt: new Date(0), changedBy: "operator:a", reason: "r" },
+};
 const used = {
   since: new Date(0),
   hour: { value: 1n, cost: 2n, maxValue: null, maxCost: 3n },
@@ -140,7 +144,8 @@ const everything: Partial<FencepostApi> = {
   submitReserved: async () => sampleCreated(),
   markUsed: async () => sampleCreated(),
   checkPolicy: async () => inside({ allowed: false, rule: "signer.to", detail: "d", value: 1n, cost: 2n }),
-  policies: async () => inside({ hash: "0x01" as const, policies: { a: { b: 1 } } }),
+  policies: async () => inside({ ...inForce, policies: { a: { b: 1 } } }),
+  applyPolicies: async () => inside(inForce),
   policyUsage: async () => ({
     at: new Date(0),
     signers: [{ ...used, lane: { chainId: CHAIN_ID, signer: SIGNER } }],
@@ -241,6 +246,7 @@ const CALLS: Readonly<Record<string, (face: FencepostFace) => Promise<unknown>>>
   resumeTransaction: (face) => face.resumeTransaction(TX, reason),
   checkPolicy: (face) => face.checkPolicy({ ...intent, key: "k" }),
   policies: (face) => face.policies(),
+  applyPolicies: (face) => face.applyPolicies({ policies: {}, reason: "r", expectedVersion: 1 }),
   policyUsage: (face) => face.policyUsage({ key: "k" }),
   suspend: (face) => face.suspend(SIGNER_EIP55, reason),
   resume: (face) => face.resume(SIGNER_EIP55, reason),

@@ -4,6 +4,7 @@ import type {
   Created,
   KeyView,
   KillAnswer,
+  PoliciesView,
   PolicyUsageView,
   PolicyVerdict as PolicyVerdictOf,
   SignerView,
@@ -16,7 +17,7 @@ import type { CreatedTransaction } from "../../contract/create.ts";
 import type { Keys } from "../../contract/keys.ts";
 import type { KillSwitchState } from "../../contract/kill.ts";
 import type { NonceReservation } from "../../contract/nonces.ts";
-import type { PolicyUsage, PolicyVerdict } from "../../contract/policies.ts";
+import type { PoliciesInForce, PolicyUsage, PolicyVerdict } from "../../contract/policies.ts";
 import type { SignerLane, SignerLanes } from "../../contract/signers.ts";
 import type { Explanation, Transaction } from "../../contract/transactions.ts";
 import type { Checksum } from "../../domain/checksum.ts";
@@ -178,6 +179,10 @@ export function keysView(keys: readonly KeyView[], checksum: Checksum): Keys {
       return { ...keyTermsView(terms, checksum), createdAt: createdAt.toISOString(), secrets: secrets.map(plain) };
     }),
   };
+}
+
+export function policiesView({ changedAt, ...inForce }: PoliciesView): PoliciesInForce {
+  return { ...inForce, changedAt: changedAt?.toISOString() ?? null };
 }
 
 export function policyVerdictView({ value, cost, ...verdict }: PolicyVerdictOf): PolicyVerdict {

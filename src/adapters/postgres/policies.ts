@@ -72,8 +72,9 @@ export class PolicyBook extends KnownPolicy {
       },
       decide: ({ version, policies: before }) => {
         const nothing = { commands: [], rollback: true };
-        if (expectedVersion !== null && expectedVersion !== version) return { ...nothing, result: "conflict" };
+        // First: a change that is repeated because its answer was lost finds its own version.
         if (before?.hash === policies.hash) return { ...nothing, result: "unchanged" };
+        if (expectedVersion !== null && expectedVersion !== version) return { ...nothing, result: "conflict" };
         const stamp = randomUUID();
         const document = JSON.stringify(policies.document);
         const values = [nodeId, policies.hash, document, version + 1, actor, reason, stamp];

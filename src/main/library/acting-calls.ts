@@ -3,7 +3,7 @@ import type { CallOptions, OrderOptions } from "../../client/deadline.ts";
 import type { FencepostFace, KillWish } from "../../client/face.ts";
 import type { LaneAction, TransactionAction } from "../../contract/actions.ts";
 import { NewKey } from "../../contract/keys.ts";
-import { PolicyVerdict } from "../../contract/policies.ts";
+import { PoliciesInForce, PolicyVerdict } from "../../contract/policies.ts";
 import { SignerLanes } from "../../contract/signers.ts";
 import { Transaction } from "../../contract/transactions.ts";
 import { ACTOR, type Asking, type Inside } from "./asking.ts";
@@ -40,6 +40,10 @@ export function actingCalls(inside: Inside, asking: Asking) {
     checkPolicy: ({ key, ...request }, options) =>
       asking.ask(options, async () =>
         shaped(PolicyVerdict, views.policyVerdictView(await api.checkPolicy(request, key ?? null))),
+      ),
+    applyPolicies: (request, options) =>
+      asking.ask(options, async () =>
+        shaped(PoliciesInForce, views.policiesView(await api.applyPolicies(request, ACTOR))),
       ),
   } satisfies Partial<FencepostFace>;
 }

@@ -12,8 +12,8 @@ export function policyInForce({ policy }: DatabaseState): PolicyInForce {
 export function changePolicy(state: DatabaseState, change: PolicyChange, now: Date): PolicyChanged["outcome"] {
   const before = policyInForce(state);
   const { policies, actor, reason, expectedVersion } = change;
-  if (expectedVersion !== null && expectedVersion !== before.version) return "conflict";
   if (before.policies?.hash === policies.hash) return "unchanged";
+  if (expectedVersion !== null && expectedVersion !== before.version) return "conflict";
   state.policy = {
     ...{ version: before.version + 1, stamp: `${++state.lastStamp}`, document: policies.document },
     ...{ changedAt: now, changedBy: actor, reason },
