@@ -43,6 +43,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   revokeKey: ["keys", "api", "revoke", "checkout"],
   checkPolicy: ["policy", "check", "--signer", SIGNER, ...payload],
   getPolicies: ["policy", "show"],
+  applyPolicies: ["policy", "apply", "policies.json", "--reason", "r"],
   getPolicyUsage: ["policy", "usage"],
   getAttention: ["attention"],
   getOverview: ["overview"],
@@ -63,6 +64,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const files = {
+  "policies.json": "{}",
   "many.json": JSON.stringify([
     { signer: SIGNER, payload: {} },
     { signer: SIGNER, payload: {} },
