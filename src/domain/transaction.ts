@@ -87,6 +87,10 @@ export interface Receipt {
   readonly gasUsed: bigint;
   readonly effectiveGasPrice: bigint | null;
   readonly contractAddress: Address | null;
+  /** Wei that was paid beside gas × price: for blobs (EIP-4844), and to a rollup for its data. Absent: none. */
+  readonly besideGas?: bigint;
+  /** No block commits to that, and no second endpoint says the same: it may be more. */
+  readonly besideGasUnsure?: true;
 }
 
 /** A transaction that owns a nonce, as the lane's owner works with it. */

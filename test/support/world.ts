@@ -134,6 +134,8 @@ export interface NodeOptions {
   readonly node?: Partial<NodeSettings>;
   /** Inside another process: it has no URL, and cannot be asked. */
   readonly embedded?: true;
+  /** In a file of its own, which the others do not have. */
+  readonly policies?: Policies;
   /** By how much the time of day of its machine is ahead of the database's. */
   readonly aheadMs?: number;
 }
@@ -188,7 +190,7 @@ export class World {
   /** A node that has not started: for those who run time themselves. */
   addNode(options: NodeOptions = {}): WorldNode {
     const index = this.nodes.length + 1;
-    const { policies = null } = this.options;
+    const { policies = null } = { ...this.options, ...options };
     const store = this.database.connect();
     const faults = new Faults();
     const events: TelemetryEvent[] = [];

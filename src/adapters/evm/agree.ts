@@ -113,11 +113,17 @@ function verdictOn(said: readonly Said<Statement>[], index: number): ReceiptVerd
   return { kind: "agreed", receipt: withAgreedPrice(word.means, same) };
 }
 
-/** Not every node tells the price that was paid, and it decides nothing: where two differ, it is not known. */
+/** Not every node tells the price that was paid, and it decides no outcome: where two differ, it is not known. */
 function withAgreedPrice(receipt: Receipt, same: readonly Word[]): Receipt {
-  const { effectiveGasPrice } = receipt;
-  const agreed = same.every(({ means }) => typeof means === "object" && means.effectiveGasPrice === effectiveGasPrice);
-  return agreed ? receipt : { ...receipt, effectiveGasPrice: null };
+  const others = same.flatMap(({ means }) => (typeof means === "object" ? means : []));
+  const isSaid = (field: "effectiveGasPrice" | "besideGas") => others.every((each) => each[field] === receipt[field]);
+  const priced = isSaid("effectiveGasPrice") ? receipt : { ...receipt, effectiveGasPrice: null };
+  return isSaid("besideGas") ? priced : { ...priced, ...highest([receipt, ...others]) };
+}
+
+function highest(receipts: readonly Receipt[]): Pick<Receipt, "besideGas" | "besideGasUnsure"> {
+  const amounts = receipts.map(({ besideGas = 0n }) => besideGas);
+  return { besideGas: amounts.reduce((most, each) => (each > most ? each : most), 0n), besideGasUnsure: true };
 }
 
 /** Everything is asked in one tick, and so in one request; again only where a node's index lags behind its blocks. */

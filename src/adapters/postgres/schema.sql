@@ -507,6 +507,8 @@ CREATE TABLE fencepost.receipt (
   gas_used bigint NOT NULL,
   effective_gas_price numeric(78,0),
   contract_address text COLLATE "C",
+  beside_gas numeric(78,0),
+  beside_gas_unsure boolean,
   CONSTRAINT receipt_pkey PRIMARY KEY (tx_id),
   CONSTRAINT receipt_block CHECK (((block_number >= 0) AND (octet_length(block_hash) = 66) AND (block_hash ~ '^0x[0-9a-f]*$'::text))),
   CONSTRAINT receipt_contract_address CHECK (((octet_length(contract_address) = 42) AND (contract_address ~ '^0x[0-9a-f]*$'::text))),

@@ -1,7 +1,13 @@
 import { expect, it } from "vitest";
-import { ChainUnavailable } from "../../../src/ports/chain.ts";
+import { type Block, ChainUnavailable } from "../../../src/ports/chain.ts";
 import { describeSettlingContract } from "../../contracts/chain/settling.ts";
-import { type Json, lieAboutTags, proxyAt, startLyingEndpoints } from "../../support/lying-endpoints.ts";
+import {
+  type Json,
+  lieAboutReceipts,
+  lieAboutTags,
+  proxyAt,
+  startLyingEndpoints,
+} from "../../support/lying-endpoints.ts";
 import { badGateway, refuseWith, rewrite } from "../../support/rpc-proxy.ts";
 
 for (const endpoints of [1, 2, 3] as const) {
@@ -84,6 +90,32 @@ it("an endpoint that went away and came back without a tag, another machine perh
     await expect(chain.heightReached(1)).rejects.toThrow(ChainUnavailable);
     expect(await chain.head("finalized")).toEqual(shown);
     await expect(chain.headForAll("finalized")).rejects.toThrow(ChainUnavailable);
+  } finally {
+    await close();
+  }
+});
+
+it("what one of two endpoints says was paid beside gas counts, and is not sure", async () => {
+  const { chain, proxies, transfers, mine, close } = await startLyingEndpoints(2);
+  try {
+    await chain.submit(transfers);
+    await mine();
+    const block = (await chain.head("latest")) as Block;
+    const asked = block.transactionHashes.map((txHash) => ({ txHash }));
+    const beside = async () =>
+      (await chain.settleReceipts(block, asked, 0)).map((verdict) =>
+        verdict.kind === "agreed" ? [verdict.receipt.besideGas, verdict.receipt.besideGasUnsure] : verdict.kind,
+      );
+    const saying = (l1Fee: string) => (receipt: Json) => ({ ...receipt, l1Fee });
+    for (const [first, second, expected] of [
+      ["0x7", "0x7", [7n, undefined]],
+      ["0x7", "0x9", [9n, true]],
+      ["0x7", "0x0", [7n, true]],
+    ] as const) {
+      const lies = [first, second].map((fee, at) => lieAboutReceipts(proxyAt(proxies, at), null, saying(fee)));
+      expect(await beside()).toEqual(asked.map(() => expected));
+      for (const lie of lies) lie.lift();
+    }
   } finally {
     await close();
   }

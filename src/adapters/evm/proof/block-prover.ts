@@ -111,7 +111,8 @@ async function verdictOn(proved: Proved | undefined, { sentBy }: Settling): Prom
 function provedReceipt(block: BlockPlace, { receipt, pricePaid }: ProvedTransaction): Receipt {
   const read = readReceipt(receipt);
   const effectiveGasPrice = read.effectiveGasPrice === pricePaid ? pricePaid : null;
-  return { ...read, blockNumber: block.number, blockHash: block.hash, effectiveGasPrice };
+  const unsure = read.besideGas === undefined ? {} : { besideGasUnsure: true as const };
+  return { ...read, blockNumber: block.number, blockHash: block.hash, effectiveGasPrice, ...unsure };
 }
 
 /** Without the receipts that it does not show: what a chain puts into its blocks by itself may have none. */

@@ -143,6 +143,7 @@ export const RECEIPT: Columns<FoundReceipt> = [
   ({ lane }) => lane.row.chainId,
   ...named(({ receipt }: FoundReceipt) => receipt, "txHash", "blockNumber", "blockHash", "transactionIndex", "status"),
   ...named(({ receipt }: FoundReceipt) => receipt, "gasUsed", "effectiveGasPrice", "contractAddress"),
+  ...named(({ receipt }: FoundReceipt) => receipt, "besideGas", "besideGasUnsure"),
 ];
 
 type UsedLane = { readonly row: LockedLaneRow; readonly use: Use };

@@ -31,6 +31,9 @@ SET version = 1, actor = 'node:' || c.node_id, reason = 'the policies that this 
 FROM fencepost.policy AS p
 WHERE c.change_id = p.change_id;
 
+-- Wei that was paid beside gas × price, for blobs or to a rollup, and whether that may be more. NULL: none.
+ALTER TABLE fencepost.receipt ADD COLUMN beside_gas numeric(78, 0), ADD COLUMN beside_gas_unsure boolean;
+
 -- Which document a commit has to judge by: compared by the statement that locks the lane, so that a change that commits
 -- first is obeyed. A change puts its stamp on every lane (src/adapters/postgres/policies.ts).
 ALTER TABLE fencepost.lane ADD COLUMN policy_stamp uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000';

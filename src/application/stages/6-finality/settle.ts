@@ -123,5 +123,9 @@ function difference(stored: Receipt | null, agreed: Receipt): Correction["stored
     stored.gasUsed === agreed.gasUsed &&
     stored.contractAddress === agreed.contractAddress;
   if (!isTrue) return "false";
-  return stored.effectiveGasPrice === agreed.effectiveGasPrice ? null : "imprecise";
+  const isPaid =
+    stored.effectiveGasPrice === agreed.effectiveGasPrice &&
+    stored.besideGas === agreed.besideGas &&
+    stored.besideGasUnsure === agreed.besideGasUnsure;
+  return isPaid ? null : "imprecise";
 }

@@ -59,8 +59,10 @@ export function complete(
 function paidFor({ attempts }: Tracked, receipt: Receipt | null): Paid {
   const mined = attempts.find((attempt) => attempt.txHash === receipt?.txHash);
   if (mined === undefined || mined.foreign === true || receipt === null) return NOTHING_PAID;
-  const price = receipt.effectiveGasPrice ?? feeCap(mined.fees);
-  return { ordinal: mined.ordinal, gasCost: receipt.gasUsed * price, succeeded: receipt.status === "success" };
+  const { gasUsed, effectiveGasPrice, besideGas = 0n, besideGasUnsure } = receipt;
+  const gasCost = gasUsed * (effectiveGasPrice ?? feeCap(mined.fees)) + besideGas;
+  const paid = { ordinal: mined.ordinal, gasCost, succeeded: receipt.status === "success" };
+  return besideGasUnsure === true ? { ...paid, unsure: true } : paid;
 }
 
 /** What became of the cancel that its `validUntil` asked for. */

@@ -117,6 +117,17 @@ describe("an honest endpoint", () => {
   });
 });
 
+it("what a lone endpoint says was paid beside gas is not sure: no block commits to it", async () => {
+  const { proxy, hashes, settle } = await open();
+  lieAboutReceipts(proxy, hashes[2] as Hash, (receipt) => ({
+    ...receipt,
+    blobGasUsed: "0x20000",
+    blobGasPrice: "0x1",
+  }));
+  const unsure = (await settle()).map((verdict) => verdict.kind === "agreed" && verdict.receipt.besideGasUnsure);
+  expect(unsure).toEqual(hashes.map((_, index) => (index === 2 ? true : undefined)));
+});
+
 describe("an endpoint that contradicts its own block is believed in nothing of it:", () => {
   it.each<[string, (receipt: Json) => Json | null]>([
     ["other logs", (receipt) => ({ ...receipt, logs: [] })],
