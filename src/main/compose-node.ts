@@ -94,13 +94,10 @@ export async function composeNode(parts: NodeParts) {
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
     const patiently: Patiently = (work) => (patience === null ? work() : awaitDatabase(work, patience));
     await patiently(() => migrate({ databaseUrl, schema }));
-    const leaseDurationMs = config.lease.durationMs;
-    const connecting = { databaseUrl, schema, preparedStatements };
     const codec = createCodec();
+    const connecting = { databaseUrl, schema, preparedStatements, leaseDurationMs: config.lease.durationMs };
     const store = keep(
-      await patiently(() =>
-        openPostgresStore({ ...connecting, clock: systemClock, leaseDurationMs, policyWords: codec }),
-      ),
+      await patiently(() => openPostgresStore({ ...connecting, clock: systemClock, policyWords: codec })),
     );
     const wakeUps = config.notifications ? keep(new PostgresWakeUps(direct)) : noWakeUps;
     const peers = keep(

@@ -54,11 +54,11 @@ function laneLoads(reading: Reading, policy: PolicyBook | null): LaneLoads {
         ]),
       );
       if (state === undefined) return null;
-      const { policyStamp, ...standing } = state;
-      // Whoever signs for the lane re-checks what its last owner was allowed by, and must not know less (signing.ts).
+      const { policyStamp, ...known } = state;
+      // Whoever signs for the lane re-checks it by the document that its last owner allocated by, or a newer one.
       await policy?.follow(policyStamp);
       return {
-        ...standing,
+        ...known,
         tracking: trackedRecords(tracked, attempts, receipts),
         watched,
         holes: holes.map(holeOf),
@@ -73,11 +73,8 @@ function laneLoads(reading: Reading, policy: PolicyBook | null): LaneLoads {
       // Few were signed at another nonce before.
       const signed = rows.filter((row) => row.attemptCount > 0).map((row) => row.txId);
       const attemptsOf = groupByTransaction(signed.length === 0 ? [] : await ask(reading, readAttempts, [signed]));
-      const chargesOf = groupByTransaction(
-        (policy?.current.policies ?? null) === null
-          ? []
-          : await ask(reading, readCharges, [rows.map((row) => row.txId)]),
-      );
+      const counted = policy?.current.policies ? rows.map((row) => row.txId) : [];
+      const chargesOf = groupByTransaction(counted.length === 0 ? [] : await ask(reading, readCharges, [counted]));
       return rows.map(({ attemptCount, submitAttempts, acceptedOrdinal, validUntil, heldSince, expiredAt, ...row }) => {
         const { gasLimit, pinned, ...record } = withPayload(row);
         const change = changeOf.get(row.txId);
