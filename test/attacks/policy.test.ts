@@ -1,11 +1,13 @@
 /** Policies against a cluster of real nodes: the document in the database binds every one of them, at once. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
 import { createClient } from "../../src/client/index.ts";
-import { it as base, SIGNER } from "../support/integration.ts";
+import { it as base, RECIPIENT, SIGNER, SIGNER_KEY } from "../support/integration.ts";
 import { makeTemporaryDirectory } from "../support/temporary-directory.ts";
 import { pricedTransfer } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
 
 const PAYER = "s3cret-of-those-who-pay";
 const ADMIN = "s3cret-of-those-who-rule";
@@ -23,6 +25,16 @@ const it = base.extend<{ readonly policyFile: string }>({
     await directory.remove();
   },
 });
+
+const GWEI = 1_000_000_000n;
+
+/** One blob, for a gwei at most; the chain here takes half of that. */
+function signedBlob(nonce: number): Promise<`0x${string}`> {
+  const fees = { maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI, maxFeePerBlobGas: GWEI };
+  const blobVersionedHashes = [`0x01${"00".repeat(31)}` as const];
+  const call = { chainId: 31337, nonce, to: RECIPIENT, value: 0n, gas: 21_000n, type: "eip4844" } as const;
+  return privateKeyToAccount(SIGNER_KEY).signTransaction({ ...call, ...fees, blobVersionedHashes } as never);
+}
 
 describe("a node without the policy file", () => {
   it("refuses what the document of another node's file forbids", async ({ nodes, simulated, policyFile }) => {
@@ -86,5 +98,29 @@ describe("a document that is applied at run time", () => {
         reason,
       })),
     ]);
+  });
+});
+
+describe("blobs", () => {
+  it("count against the limit of a day, before and after they are final", async ({ nodes, simulated, policyFile }) => {
+    const worst = 21_000n * 20n * GWEI + 131_072n * GWEI;
+    // Room for the gas of one that is final, and not for its blob.
+    const perDay = `${worst + 60_000n * GWEI}`;
+    await writeFile(policyFile, JSON.stringify({ signers: { [SIGNER]: { maxCost: { perDay } } } }));
+    const node = await nodes.start(simulated.url, { ...KEYS, FENCEPOST_POLICY_FILE: policyFile });
+    const payer = createClient({ url: node.url, apiKey: PAYER });
+    const send = async (nonce: number) => {
+      const params = [await signedBlob(nonce)];
+      const answer = await fetch(`${node.url}/rpc`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${PAYER}`, "content-type": "application/json" },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_sendRawTransaction", params }),
+      });
+      return (await answer.json()) as { result?: string; error?: { message: string } };
+    };
+    expect(await send(0)).toMatchObject({ result: expect.stringMatching(/^0x/) });
+    expect(await send(1)).toMatchObject({ error: { message: expect.stringMatching(/maxCost.perDay/) } });
+    await waitUntil(async () => (await payer.list({ state: "CONFIRMED" })).items.length === 1, "the first is final");
+    expect(await send(1)).toMatchObject({ error: { message: expect.stringMatching(/maxCost.perDay/) } });
   });
 });
