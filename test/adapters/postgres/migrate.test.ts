@@ -113,7 +113,7 @@ describe("migrate", () => {
     const before = (await shippedMigrations()).filter(({ name }) => name < "0033");
     await migrate({ databaseUrl, migrations: before });
     const client = await connectClient(databaseUrl);
-    await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, '0x01')");
+    await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [`0x${"a".repeat(40)}`]);
     const note = "INSERT INTO fencepost.policy_change (node_id, hash, document) VALUES ($1, $2, $3)";
     await client.query(note, ["a", "0x01", '{"signers":{}}']);
     await client.query(note, ["b", "0x02", '{"keys":{}}']);
