@@ -598,6 +598,35 @@ describe("what a command cannot do without", () => {
 
   it("dev: nothing", () => {
     expect(mistakes({ command: "dev" })).toEqual([]);
+    expect(mistakes({ command: "dev", env: { FENCEPOST_DATABASE_URL: "postgres://h/d" } })).toEqual([]);
+  });
+
+  describe("dev: API keys, like start", () => {
+    const OWN = "is required by dev on a chain or with keys of your own (name:secret, comma-separated; or";
+    it.each<[string, Given]>([
+      ["a private key", { env: { FENCEPOST_PRIVATE_KEYS: KEY } }],
+      ["accounts held by a chain's node", { env: { FENCEPOST_NODE_SIGNERS: `0x${"ab".repeat(20)}` } }],
+      ["an endpoint", { env: { FENCEPOST_RPC_URL: "http://localhost:8545" } }],
+      ["chains in the file", { file: { chains: [{ rpc: "http://a" }] } }],
+    ])("once %s is the user's own", (_, own) => {
+      expect(mistakes({ command: "dev", ...own })).toEqual([
+        `FENCEPOST_API_KEYS: ${OWN} FENCEPOST_AUTH=none to run open on this machine)`,
+      ]);
+      const withKey = { ...own.env, FENCEPOST_API_KEYS: START.FENCEPOST_API_KEYS };
+      expect(mistakes({ command: "dev", ...own, env: withKey })).toEqual([]);
+      expect(mistakes({ command: "dev", ...own, env: { ...own.env, FENCEPOST_AUTH: "none" } })).toEqual([]);
+    });
+
+    it.each(["0.0.0.0", "::", "10.0.0.7", "relay.example"])("at the address %s, which others reach", (host) => {
+      const env = { FENCEPOST_HOST: host };
+      expect(mistakes({ command: "dev", env })).toEqual([
+        "FENCEPOST_API_KEYS: is required by dev, because FENCEPOST_HOST lets others reach it (name:secret, comma-separated; or FENCEPOST_HOST=127.0.0.1)",
+      ]);
+      expect(mistakes({ command: "dev", env: { ...env, FENCEPOST_AUTH: "none" } })).toEqual([
+        'FENCEPOST_AUTH: "none" is for this machine alone, and FENCEPOST_HOST lets others reach it: use 127.0.0.1, or set API keys',
+      ]);
+      expect(mistakes({ command: "dev", env: { ...env, FENCEPOST_API_KEYS: START.FENCEPOST_API_KEYS } })).toEqual([]);
+    });
   });
 });
 
