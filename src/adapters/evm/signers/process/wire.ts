@@ -41,7 +41,13 @@ export function encodeBeginning(beginning: Beginning): string {
 }
 
 export function decodeBeginning(text: string): Beginning {
-  return deserialize(Buffer.from(text, "base64")) as Beginning;
+  const bytes = Buffer.from(text, "base64");
+  try {
+    return deserialize(bytes) as Beginning;
+  } finally {
+    // Keys are in it; freed memory keeps its content until somebody else writes there.
+    bytes.fill(0);
+  }
 }
 
 const NONE = "-";
