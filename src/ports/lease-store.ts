@@ -7,6 +7,8 @@ import type { HeldLock } from "./session-lock.ts";
 export interface Announcement extends Pick<Member, "draining" | "standsBack"> {
   /** Chains it reaches. */
   readonly chains: readonly number[];
+  /** Of its signers, those whose key it could not sign with. */
+  readonly keysAway: readonly Address[];
 }
 
 /** Which one it is; the same for as long as it lives. The instance id is new at each process start, and after a declared death. */
@@ -43,7 +45,12 @@ export interface Registered {
 }
 
 /** With what it last announced. */
-export interface InstanceRecord extends InstanceIdentity, Pick<InstanceKey, "keyProof">, Announcement {
+export interface InstanceRecord
+  extends InstanceIdentity,
+    Pick<InstanceKey, "keyProof">,
+    Omit<Announcement, "keysAway"> {
+  /** Null: of a release that does not say. */
+  readonly keysAway: readonly Address[] | null;
   /** Null: of a release before keys. */
   readonly publicKey: string | null;
   readonly startedAt: Date;

@@ -190,6 +190,7 @@ export function sampleInstance(overrides: Partial<InstanceRecord> = {}): Instanc
     chains: [CHAIN_ID],
     draining: false,
     standsBack: false,
+    keysAway: [],
     publicKey: null,
     keyProof: null,
     lock: "none",

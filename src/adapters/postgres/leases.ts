@@ -43,8 +43,8 @@ export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Hel
      */
     renewInstance: async (...instance) =>
       (await atOnce(renewKnownInstance, instance)) || hasChanged(renewInstance, instance, renewing),
-    async announce(instanceId, { chains, draining, standsBack }) {
-      await hasChanged(announceInstance, [instanceId, chains, draining, standsBack]);
+    async announce(instanceId, { chains, draining, standsBack, keysAway }) {
+      await hasChanged(announceInstance, [instanceId, chains, draining, standsBack, keysAway]);
     },
     /** As a renewal: others who miss a lock that was told of take this process for dead unless they are told in time. */
     async tellLock(instanceId, lock) {

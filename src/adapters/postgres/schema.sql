@@ -382,6 +382,7 @@ CREATE TABLE fencepost.node_instance (
   stands_back boolean NOT NULL DEFAULT false,
   public_key text,
   key_proof text,
+  keys_away text[] COLLATE "C",
   CONSTRAINT node_instance_pkey PRIMARY KEY (instance_id),
   CONSTRAINT node_instance_mode CHECK ((mode = ANY (ARRAY['basic'::text, 'worker-queue'::text])))
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100);

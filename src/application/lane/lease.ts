@@ -26,7 +26,7 @@ export interface LeasePorts extends Pick<Ports, "clock" | "entropy" | "telemetry
   readonly store: LeaseStore;
   readonly peers: Pick<Ports["peers"], "introduce">;
   /** What this node can serve, as it is now. */
-  readonly serving: () => Pick<InstanceRegistration, "signers" | "chains" | "standsBack">;
+  readonly serving: () => Pick<InstanceRegistration, "signers" | "chains" | "standsBack" | "keysAway">;
 }
 
 export interface LeaseEvents extends OtherInstancesEvents {

@@ -115,7 +115,6 @@ export class FencepostNode {
       selfUrl: settings.url,
       lease: () => this.lease,
       lanes: () => this.lanes,
-      signers: ports.signer.addresses(),
       chains: this.chains,
       leaseDurationMs: settings.lease.durationMs,
       onChange: () => this.claiming.kick(),
@@ -144,7 +143,7 @@ export class FencepostNode {
     const tolerant = (error: unknown): void => {
       if (error instanceof HistoryChanged) this.lease.historyChanged(error);
     };
-    const household = { lanes: () => this.lanes.all(), signal: this.stopping.signal, onFailed: tolerant };
+    const household = { lanes: () => this.lanes.all(), instanceId, signal: this.stopping.signal, onFailed: tolerant };
     this.housekeeping = new Housekeeping(ports, household);
     const onTaken = () => this.cluster.tookUp();
     this.intakes = new Intake(createPorts, { onMore: () => this.intake.kick(), onFailed: tolerant, onTaken });
@@ -235,6 +234,7 @@ export class FencepostNode {
     const { policies = null, store } = this.ports;
     return {
       ...this.ports,
+      signer: this.cluster.keys.signer,
       limits: policies === null ? null : { policies, use: store.policyUse.bind(store) },
       chains: this.chains,
       nodeId: this.settings.nodeId,

@@ -82,6 +82,7 @@ const SURVEYS = [
   "end-instances",
   "end-kills",
   "end-terms",
+  "list-abandoned-lanes",
   "list-awaiting",
   "list-held",
   "list-instances",

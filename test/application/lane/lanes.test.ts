@@ -22,6 +22,7 @@ const REGISTRATION = {
   mode: "basic",
   leaseDurationMs: 1_000_000,
   standsBack: false,
+  keysAway: [],
   publicKey: "k",
   keyProof: null,
 } as const;

@@ -48,7 +48,7 @@ export class LeaseBench {
     const entropy = createSeededEntropy(this.holders.length + 1, this.clock);
     const failpoint = (point: Failpoint) => void passed.push(point);
     const peers = new MemoryNetwork(this.clock).connect();
-    const serving = () => ({ signers: [SIGNER], chains: [LANE.chainId], standsBack: false });
+    const serving = () => ({ signers: [SIGNER], chains: [LANE.chainId], standsBack: false, keysAway: [] });
     const lease = new Lease(
       { store, clock: this.clock, entropy, telemetry, failpoint, sessionLock: lock, peers, serving },
       { ...NODE_SETTINGS, nodeId: name, url: `http://${name}` },
