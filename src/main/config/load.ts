@@ -3,6 +3,7 @@ import { buildConfig, type Command, type Config, type ConfigFor, ConfigurationEr
 import { readConfigFile, refuseOpenKeys } from "./file.ts";
 import { outsideSecrets } from "./outside-secrets.ts";
 import { type Resolution, resolve } from "./resolve.ts";
+import { unmaskedSecrets } from "./secrets.ts";
 import type { Flags, Sources } from "./sources.ts";
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -25,8 +26,13 @@ export async function loadConfig<C extends Command>(request: ConfigRequest<C>) {
   const loaded = configFrom({ command, variables, flags, file }, nodeId);
   const signing = loaded.config.signing ?? (command === "start" ? "process" : "thread");
   const isServed = command === "start" || command === "dev";
-  const warnings = isServed && file !== null ? await refuseOpenKeys(file.path, keysOf(loaded.resolution)) : [];
-  return { ...loaded, config: await withOutsideSecrets({ ...loaded.config, signing }, variables), warnings };
+  const { resolution } = loaded;
+  const warnings = isServed && file !== null ? await refuseOpenKeys(file.path, keysOf(resolution)) : [];
+  return {
+    ...loaded,
+    config: await withOutsideSecrets({ ...loaded.config, signing }, variables),
+    warnings: [...warnings, ...unmaskedSecrets(resolution)],
+  };
 }
 
 /** Keys of signers and callers, as a file would spell them. */
