@@ -1,11 +1,12 @@
 /** A signer that is away on the lane's owner, and answers on another node: the lane goes there, once in ten leases at most. */
 import { afterEach, describe, expect, it } from "vitest";
+import { KeysAway } from "../../src/application/cluster/keys-away.ts";
 import type { Address } from "../../src/domain/lane.ts";
+import { type SignedTransaction, SignerAway, SigningRefused } from "../../src/ports/signer.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { SIGNERS, transfer, World, type WorldNode } from "../support/world.ts";
 
 let world: World;
-afterEach(() => world.close());
 
 const LEASE_MS = 10_000;
 
@@ -57,6 +58,8 @@ const keysAwayOf = async (nodeId: string) =>
   (await world.nodes[0]?.store.instances())?.find((row) => row.nodeId === nodeId && !row.dead)?.keysAway;
 
 describe("an owner whose signer is away", () => {
+  afterEach(() => world.close());
+
   it("hands the lane to a node whose signer answers, after three failures over a lease, and everything is confirmed", async () => {
     const { first, second, signer } = await pair();
     const away = takeAway(first, signer);
@@ -129,5 +132,44 @@ describe("an owner whose signer is away", () => {
     await world.allSettled(2, 60_000);
     expect(state.signed).toBeGreaterThan(0);
     expect(world.ownerOf(signer)).toBe("node-1");
+  });
+});
+
+describe("keys that are away", () => {
+  const key: Address = `0x${"11".repeat(20)}`;
+
+  /** Asked so often over ten leases; what it answers each time is drawn from the list, in order. */
+  async function asked(...answers: readonly (Error | readonly SignedTransaction[])[]): Promise<readonly Address[]> {
+    const clock = { nowMs: 0, monotonicMs: () => clock.nowMs };
+    const left = [...answers];
+    const sign = async () => {
+      const answer = left.shift() ?? [];
+      if (answer instanceof Error) throw answer;
+      return answer;
+    };
+    const signer = { sign, addresses: () => [key], custody: () => "local" as const, close: async () => undefined };
+    const keys = new KeysAway({ signer, clock, leaseDurationMs: LEASE_MS });
+    for (const _ of answers) {
+      await keys.signer.sign(key, [], 1).catch(() => undefined);
+      clock.nowMs += LEASE_MS;
+    }
+    return keys.list();
+  }
+
+  const gone = new SignerAway("connection refused");
+  const signed = [{ rawTransaction: "0x", txHash: "0x" } as const];
+
+  it("are those that failed three times in a row, whatever the error", async () => {
+    expect(await asked(gone, gone, gone)).toEqual([key]);
+    expect(await asked(new Error("broken"), gone, gone)).toEqual([key]);
+    expect(await asked(gone, gone)).toEqual([]);
+  });
+
+  it("are none that refused, or signed at least the first of a batch", async () => {
+    const refused = new SigningRefused(0, "above its limit");
+    expect(await asked(refused, refused, refused, refused)).toEqual([]);
+    expect(await asked(gone, gone, refused)).toEqual([]);
+    expect(await asked(gone, gone, new SignerAway("cut off", { signed }), gone, gone)).toEqual([]);
+    expect(await asked(gone, gone, gone, signed)).toEqual([]);
   });
 });

@@ -148,6 +148,12 @@ describe("a configuration file with keys that other users of the machine can rea
   });
 });
 
+it("a secret that is a word of ours is warned of at start, by the name of its setting", async () => {
+  const variables = { FENCEPOST_DATABASE_URL: "postgres://app:fencepost@localhost/db" };
+  const { warnings } = await loadConfig({ command: "dev", variables, workingDirectory: directory, nodeId: "n" });
+  expect(warnings).toEqual([expect.stringMatching(/^FENCEPOST_DATABASE_URL: .*choose another$/)]);
+});
+
 describe("where keys are held", () => {
   const KEY = "11".repeat(32);
   const START = {
