@@ -1,3 +1,4 @@
+import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { Attention } from "../../../src/contract/attention.ts";
 import type { ClusterHistory } from "../../../src/contract/cluster-history.ts";
 import type { Completion } from "../../../src/contract/completions.ts";
@@ -32,19 +33,20 @@ export interface NightOptions {
   readonly words?: string;
   /** How many lanes there are. */
   readonly lanes?: number;
+  /** How long an answer is held that may be; absent: for as long as was asked for. */
+  readonly heldMs?: number;
 }
 
 const hash = (n: number): `0x${string}` =>
   `0x${(0x6f4c9d2a1b8en * BigInt(n + 7919)).toString(16).padStart(16, "0").repeat(4).slice(0, 64)}`;
 const idOf = (n: number) => `019a4b7e-8a90-7cc1-b1d2-${n.toString(16).padStart(12, "0")}`;
 
-export function night({ now, isCalm = false, words, lanes = SIGNERS.length }: NightOptions) {
+export function night({ now, isCalm = false, words, lanes = SIGNERS.length, heldMs }: NightOptions) {
   const at = (secondsAgo: number) => new Date(now().getTime() - secondsAgo * 1_000).toISOString();
   const scene = { at, isCalm, words, lanes };
-  return ({ path, query, method }: Asked): unknown => {
+  const answer = ({ path, query, method }: Asked): unknown => {
     const [, kind, id, what] = path.split("/");
     if (method !== "GET") return {};
-    if (query.has("wait")) return new Promise(() => undefined);
     switch (kind) {
       case "attention":
         return attention(scene);
@@ -77,6 +79,11 @@ export function night({ now, isCalm = false, words, lanes = SIGNERS.length }: Ni
       default:
         return null;
     }
+  };
+  // Nothing changes this night: an answer that is held is held to the end of its wait.
+  return (asked: Asked): unknown => {
+    const ms = Number(asked.query.get("wait") ?? 0) * 1_000;
+    return ms === 0 ? answer(asked) : systemClock.sleep(heldMs ?? ms).then(() => answer(asked));
   };
 }
 

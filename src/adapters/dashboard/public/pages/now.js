@@ -1,4 +1,4 @@
-import { callApi, staleSince } from "../api.js";
+import { callApi } from "../api.js";
 import { h } from "../dom.js";
 import { countOf, durationOf, gweiOf, plural, wordsOf } from "../formats.js";
 import { meaningOf } from "../parts/actions.js";
@@ -7,7 +7,8 @@ import { pastAlerts, places } from "../parts/past-alerts.js";
 import { testTransfers } from "../parts/test-transfers.js";
 import { age, cell, copyButton, quiet, said, section, table } from "../parts/words.js";
 import { linkTo, toLane, toTransaction, toTransactions } from "../routes.js";
-import { world } from "../world.js";
+import { answered } from "../sight.js";
+import { attentionSight, sightNow, world } from "../world.js";
 import { firstSteps } from "./transactions.js";
 
 const MOODS = { CRITICAL: "critical", ERROR: "error", WARNING: "warning" };
@@ -19,7 +20,7 @@ export const nowPage = {
   async load({ signal }) {
     // Whichever of the two can be had is shown: what is wrong must not wait for how everything goes.
     const [attention, overview] = await Promise.all(
-      ["attention", "overview"].map((name) => world[name] ?? callApi(`/${name}`, { signal }).catch((error) => error)),
+      ["attention", "overview"].map((name) => world[name] ?? first(`/${name}`, signal)),
     );
     if (attention instanceof Error) throw attention;
     world.attention ??= attention;
@@ -57,21 +58,40 @@ function total(counts) {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
+/** A refusal is kept for the page to say; the world asks again by itself. */
+function first(path, signal) {
+  return callApi(path, { signal }).then(
+    (answer) => {
+      answered(path);
+      return answer;
+    },
+    (error) => error,
+  );
+}
+
+/** Green is proved by both answers; red is proved by what needs attention, and else by the part that does not answer. */
 function headline({ items, more, asOf }, overview) {
   const count = items.length + more;
-  const isStale = staleSince() !== null;
+  const { kind, why } = count === 0 ? sightNow() : attentionSight();
+  const mood = kind === "blind" ? "critical blind" : kind === "unknown" ? "unknown" : MOODS[items[0]?.severity];
+  const title =
+    kind === "blind" ? why : kind === "unknown" ? "Not known" : count === 0 ? "All is well" : troubled(count);
   return h(
     "div",
-    { class: `headline ${count === 0 ? "calm" : MOODS[items[0]?.severity]}` },
+    { class: `headline ${mood ?? "calm"}` },
     picket(),
     h(
       "div",
       {},
-      h("h1", {}, count === 0 ? (isStale ? "All was well" : "All is well") : troubled(count)),
+      h("h1", {}, title),
       h(
         "p",
         { class: "quiet" },
-        count === 0 && overview !== null ? `Nothing waits for a person on ${plural(overview.lanes, "lane")}. ` : "",
+        kind === "live"
+          ? count === 0 && overview !== null
+            ? `Nothing waits for a person on ${plural(overview.lanes, "lane")}. `
+            : ""
+          : `Nobody knows what needs attention now. ${count === 0 ? "Nothing did" : `${troubled(count)}`} at the last good answer. `,
         "As of ",
         age(asOf),
         ".",
