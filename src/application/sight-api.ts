@@ -66,6 +66,11 @@ export interface ChainView {
   readonly chainId: number;
   readonly reachable: boolean;
   readonly head: number | null;
+  /** When this node first saw that head, by its own clock; null: it has none. */
+  readonly headSince: Date | null;
+  /** What a block usually takes, as seen from here; null: not known, or they come as they like. */
+  readonly blockSeconds: number | null;
+  readonly stalled: boolean;
   readonly baseFee: bigint | null;
   /** What the last blocks took above it, as a loop was last told; null: none has asked. */
   readonly tip: bigint | null;

@@ -12,6 +12,7 @@ export const ALERT_ENDS = {
   CANNOT_RESIGN: "state",
   CHAIN_DISTRUSTED: "state",
   CHAIN_DOWN: "state",
+  CHAIN_STALLED: "state",
   CHAIN_TRUSTED_AGAIN: "relief",
   COMMITS_MAY_BE_LOST: "state",
   DATABASE_HISTORY_CHANGED: "moment",

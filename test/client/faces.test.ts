@@ -176,6 +176,7 @@ const everything: Partial<FencepostApi> = {
     chains: [
       inside({
         ...{ chainId: CHAIN_ID, reachable: true, head: 5, baseFee: 7n, tip: 2n, explorer: "https://etherscan.io" },
+        ...{ headSince: new Date(8_000), blockSeconds: 12, stalled: false },
         endpoints: [inside({ url: "https://rpc.example", status: "up" as const, behind: 0 })],
       }),
     ],

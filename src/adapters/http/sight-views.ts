@@ -41,9 +41,15 @@ export function overviewView(view: OverviewView, checksum: Checksum): Overview {
   };
 }
 
-function chainView({ baseFee, tip, endpoints, ...chain }: ChainView): Overview["chains"][number] {
+function chainView({ baseFee, tip, endpoints, headSince, ...chain }: ChainView): Overview["chains"][number] {
   const wei = (value: bigint | null) => (value === null ? null : value.toString());
-  return { ...chain, baseFee: wei(baseFee), tip: wei(tip), endpoints: [...endpoints] };
+  return {
+    ...chain,
+    headSince: headSince?.toISOString() ?? null,
+    baseFee: wei(baseFee),
+    tip: wei(tip),
+    endpoints: [...endpoints],
+  };
 }
 
 export function searchView(found: readonly Found[], checksum: Checksum): SearchResults {

@@ -10,6 +10,7 @@ import {
   sanityLimit,
 } from "../../domain/fees.ts";
 import type { Address, Hash, LaneKey } from "../../domain/lane.ts";
+import { type BlockPace, blockSeen, isStalled, NO_BLOCKS, usualBlockMs } from "../../domain/pace/block-pace.ts";
 import { at, isDue, NEVER, type When } from "../../domain/pace/when.ts";
 import type { Chain, SecondOpinion } from "../../ports/chain.ts";
 import type { Ports } from "../../ports/ports.ts";
@@ -61,6 +62,9 @@ export class ChainContext {
   readonly doubts = new Map<LaneKey, string>();
   /** Wall-clock time of the first look that failed since the last that did not. */
   unreachableSince: Date | null = null;
+  /** Wall-clock time at which this node first saw the head that it has; null: it has none. */
+  headSince: Date | null = null;
+  private blocks: BlockPace = NO_BLOCKS;
   /** So many passes failed for a reason of our own. */
   failedPasses = 0;
   /** What this node last stored of the canonical chain; spares it a write where nothing changed. */
@@ -91,6 +95,24 @@ export class ChainContext {
       blockGasLimit: () => this.follower.head?.gasLimit ?? null,
     });
     this.disputes = new Disputes({ ...ports, chainId: chain.chainId, pollIntervalMs: settings.pollIntervalMs });
+  }
+
+  /** The head was looked at and may be another one. */
+  noteHead(): void {
+    const { head } = this.follower;
+    if (head === null || head.number === this.blocks.head) return;
+    this.blocks = blockSeen(this.blocks, head.number, this.ports.clock.monotonicMs());
+    this.headSince = this.ports.clock.now();
+  }
+
+  /** What a block usually takes; null: not known. */
+  get usualBlockMs(): number | null {
+    return usualBlockMs(this.blocks);
+  }
+
+  /** The endpoints answer, and no block comes. `waiting`: how many transactions wait for one. */
+  isStalled(waiting: number): boolean {
+    return this.reachable && isStalled(this.blocks, this.ports.clock.monotonicMs(), waiting);
   }
 
   /** A new head: what was asked of the one before is out of date. */

@@ -9,6 +9,7 @@ import {
   ofDoubt,
   ofDrift,
   ofEndpoint,
+  ofStalled,
   ofUnreachable,
   ofWatch,
 } from "../../domain/attention/from-node.ts";
@@ -54,10 +55,15 @@ function ofChain(context: ChainContext, lanes: readonly OwnedLane[]): readonly T
   const { chainId } = context.chain;
   const waiting = lanes.reduce((sum, lane) => sum + lane.pendingDepth(), 0);
   const away = context.reachable ? [] : [ofUnreachable(chainId, context.unreachableSince, waiting)];
+  const stalled = context.isStalled(waiting) ? [ofStalled(stallOf(context, waiting))] : [];
   const endpoints = (context.chain.health?.() ?? []).flatMap(({ url, status, behind }, index) =>
     status === "up" || status === "unknown" ? [] : [ofEndpoint({ chainId, index, url, status, behind })],
   );
-  return [...away, ...endpoints, ...ofDisputes(chainId, context.disputes.ofNote())];
+  return [...away, ...stalled, ...endpoints, ...ofDisputes(chainId, context.disputes.ofNote())];
+}
+
+function stallOf({ chain: { chainId }, follower, headSince, usualBlockMs }: ChainContext, waiting: number) {
+  return { chainId, head: follower.head?.number ?? 0, since: headSince, usualMs: usualBlockMs, waiting };
 }
 
 function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {

@@ -35,6 +35,26 @@ export function ofUnreachable(chainId: number, since: Date | null, waiting: numb
   return { ...NOWHERE, id, severity: "CRITICAL", code: "CHAIN_UNREACHABLE", sentence, since, chainId, waiting };
 }
 
+export interface StalledChain {
+  readonly chainId: number;
+  readonly head: number;
+  readonly since: Date | null;
+  readonly usualMs: number | null;
+  readonly waiting: number;
+}
+
+/** Its age is told by `since` alone: a sentence that changes by itself would be written to the database again and again. */
+export function ofStalled({ chainId, head, since, usualMs, waiting }: StalledChain): Trouble {
+  const usual = usualMs === null ? "" : `, where one usually comes every ${seconds(usualMs)}`;
+  const sentence = `Chain ${chainId} stands still: its endpoints answer, and no block has come after ${head}${usual}. What is sent there is not mined, and nothing is decided.${behind(waiting)}`;
+  const id = `stalled:${chainId}`;
+  return { ...NOWHERE, id, severity: "ERROR", code: "CHAIN_STALLED", sentence, since, chainId, waiting };
+}
+
+function seconds(ms: number): string {
+  return `${Number((ms / 1_000).toPrecision(2))} s`;
+}
+
 export function ofDoubt(lane: Lane, why: string, waiting: number): Trouble {
   const sentence = `The chain that answers is not the one that this lane knows, and nothing is decided by it: ${why}.${behind(waiting)}`;
   const id = `doubt:${laneKey(lane)}`;

@@ -83,8 +83,12 @@ export function night({ now, isCalm = false, words, lanes = SIGNERS.length, held
   // Nothing changes this night: an answer that is held is held to the end of its wait.
   return (asked: Asked): unknown => {
     const ms = Number(asked.query.get("wait") ?? 0) * 1_000;
-    return ms === 0 ? answer(asked) : systemClock.sleep(heldMs ?? ms).then(() => answer(asked));
+    return ms === 0 ? answer(asked) : held(heldMs ?? ms, () => answer(asked));
   };
+}
+
+function held(ms: number, answer: () => unknown): Promise<unknown> {
+  return new Promise((resolve) => systemClock.after(ms, () => resolve(answer())));
 }
 
 interface Staged {
@@ -225,6 +229,9 @@ function overview({ at, isCalm, lanes }: Staged): Overview {
         chainId: CHAIN,
         reachable: true,
         head: 23_114_502,
+        headSince: at(2),
+        blockSeconds: 2,
+        stalled: false,
         baseFee: "4800000000",
         tip: String(15n * 10n ** 8n),
         endpoints: [
@@ -237,6 +244,9 @@ function overview({ at, isCalm, lanes }: Staged): Overview {
         chainId: 10,
         reachable: true,
         head: 128_400_117,
+        headSince: at(isCalm ? 1 : 340),
+        blockSeconds: 2,
+        stalled: !isCalm,
         baseFee: "61000000",
         tip: String(15n * 10n ** 8n),
         endpoints: [{ url: "https://op.example.net", status: "up", behind: 0 }],

@@ -24,10 +24,6 @@ export function failed(name, error, now = Date.now()) {
   followed.set(name, { goodAt: before?.goodAt ?? null, failure });
 }
 
-export function forgetAll() {
-  followed.clear();
-}
-
 /**
  * `live`: every one of `names` was answered well lately. `blind`: one of them is refused or silent, and `why` says which part.
  * `unknown`: no answer lately and no failure either, as after loading or in a tab that was hidden. `since`: the oldest of the

@@ -252,7 +252,7 @@ function states({ states: counts }) {
 const ENDPOINT_MOODS = { up: "done", behind: "waiting", failing: "failed", foreign: "failed", unknown: "quiet" };
 
 function chains(known) {
-  const rows = known.map(({ chainId, reachable, head, baseFee, endpoints }) =>
+  const rows = known.map(({ chainId, reachable, head, headSince, blockSeconds, stalled, baseFee, endpoints }) =>
     h(
       "tr",
       { key: chainId },
@@ -260,8 +260,16 @@ function chains(known) {
         "",
         h("a", { href: toTransactions({ chain: chainId }) }, `chain ${chainId}`),
         reachable ? null : h("span", { class: "tag bad" }, "does not answer"),
+        stalled ? h("span", { class: "tag bad" }, "stands still") : null,
       ),
       cell("right mono", head === null ? quiet("unknown") : countOf(head)),
+      cell(
+        "right",
+        headSince === null ? quiet("unknown") : h("span", { class: stalled ? "bad" : null }, age(headSince)),
+        blockSeconds === null
+          ? null
+          : h("small", { class: "quiet wide" }, `, one every ${durationOf(blockSeconds * 1_000)}`),
+      ),
       cell("right mono", baseFee === null ? quiet("unknown") : gweiOf(baseFee)),
       cell("grow", endpoints.map(endpoint)),
     ),
@@ -269,7 +277,11 @@ function chains(known) {
   return section(
     "Chains",
     {},
-    table("Chains", [["Chain"], ["Head", "right"], ["Base fee, gwei", "right"], ["Endpoints", "grow"]], rows),
+    table(
+      "Chains",
+      [["Chain"], ["Head", "right"], ["Newest block", "right"], ["Base fee, gwei", "right"], ["Endpoints", "grow"]],
+      rows,
+    ),
   );
 }
 
