@@ -2,6 +2,7 @@ import type { FencepostError } from "../domain/errors.ts";
 import type { Explanation } from "../domain/explain/situation.ts";
 import type { Kill } from "../domain/kills.ts";
 import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
+import type { Notice } from "../domain/notices.ts";
 import type { WindowLimit } from "../domain/pace/window-limits.ts";
 import type { Forbidden } from "../domain/policy/policy.ts";
 import type { Amounts } from "../domain/policy/use.ts";
@@ -99,12 +100,22 @@ export interface FencepostApi extends SightApi {
   kill(order: KillOrder): Promise<KillAnswer>;
   /** Answers once the end is durable. */
   endKill(order: KillOrder): Promise<KillAnswer>;
+  /** Says who looked into a notice, and why it needs nobody any more. CONFLICT where somebody else did, or it happened again since. */
+  acknowledge(order: NoticeOrder, limits?: Limits): Promise<Notice>;
   /** API keys of the database; those of the configuration are not among them. */
   keys(): Promise<readonly KeyView[]>;
   /** `name`, `scopes`, `signers`, `chains`: a new key, or one more secret of one on the same terms. CONFLICT where it has two. */
   addKey(request: unknown, actor: string): Promise<NewKey>;
   /** One secret of it, or all of it. */
   revokeKey(name: string, secretId: string | null, actor: string): Promise<void>;
+}
+
+export interface NoticeOrder {
+  readonly noticeId: string;
+  /** As it arrived: `reason`, and `times` as the operator has seen it. */
+  readonly request: unknown;
+  readonly actor: string;
+  readonly idempotencyKey?: unknown;
 }
 
 export interface KeyView extends KeyTerms {

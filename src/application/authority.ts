@@ -39,6 +39,7 @@ export function limitedTo(principal: Principal, api: FencepostApi, rates: KeyRat
   return {
     ...making(principal, api, rates),
     actOnLane: (order) => api.actOnLane(order, principal),
+    acknowledge: (order) => api.acknowledge(order, principal),
     ...reads(principal, api),
     ...sights(principal, api),
     ...ownersActions(principal, api),
@@ -162,6 +163,10 @@ function sights(principal: Principal, api: FencepostApi) {
       // Without a chain that was named, the one that is configured was meant.
       refuseOutside(principal, ruler.lane);
       return ruler;
+    },
+    notices: async (query = {}) => {
+      refuseNamed(principal, query);
+      return api.notices(query, principal);
     },
     clusterHistory: (query) => api.clusterHistory(query, principal),
   } satisfies Partial<FencepostApi>;

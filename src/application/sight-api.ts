@@ -2,6 +2,7 @@
 import type { Trouble } from "../domain/attention/troubles.ts";
 import type { Address, Lane } from "../domain/lane.ts";
 import type { NonceSpan } from "../domain/nonce-spans.ts";
+import type { Notice } from "../domain/notices.ts";
 import type { Limits } from "../domain/principal.ts";
 import type { State } from "../domain/transitions.ts";
 import type { EndpointHealth } from "../ports/chain.ts";
@@ -17,8 +18,17 @@ export interface SightApi {
   search(query: { readonly q: string; readonly limit?: number }, limits?: Limits): Promise<readonly Found[]>;
   /** A lane's nonces by what holds them. UNKNOWN_SIGNER, UNKNOWN_CHAIN where there is no such lane. */
   nonceRuler(signer: string, query?: NonceRulerQuery): Promise<NonceRulerView>;
+  /** What happened once and waits, or waited, for a person's word; newest first. */
+  notices(query?: NoticesQuery, limits?: Limits): Promise<readonly Notice[]>;
   /** What became of nodes, lanes and the database, newest first. */
   clusterHistory(query?: { readonly limit?: number }, limits?: Limits): Promise<ClusterPast>;
+}
+
+export interface NoticesQuery {
+  readonly signer?: string;
+  readonly chainId?: number;
+  readonly open?: boolean;
+  readonly limit?: number;
 }
 
 /** Held while the answer still is of `revision`, for `waitMs` at most. */

@@ -69,6 +69,8 @@ export const ROUTE_SCOPES: Readonly<Record<string, RouteScope>> = {
   "get /api/v1/overview": read,
   "get /api/v1/search": read,
   "get /api/v1/signers/{signer}/nonces": read,
+  "get /api/v1/notices": read,
+  "post /api/v1/notices/{noticeId}/acknowledge": operate,
   "get /api/v1/cluster/history": read,
   "get /api/v1/nodes": read,
   "get /api/v1/leases": read,

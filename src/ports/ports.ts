@@ -8,6 +8,7 @@ import type { KillStore } from "./kill-store.ts";
 import type { LaneStore } from "./lane-store.ts";
 import type { LeaseStore } from "./lease-store.ts";
 import type { LeftRequestStore } from "./left-request-store.ts";
+import type { NoticeStore } from "./notice-store.ts";
 import type { Peers } from "./peers.ts";
 import type { QueryStore } from "./query-store.ts";
 import type { Secrets } from "./secrets.ts";
@@ -25,6 +26,7 @@ export interface Ports {
     SightStore &
     KeyStore &
     KillStore &
+    NoticeStore &
     IntakeStore &
     LeftRequestStore;
   readonly signer: Signer;

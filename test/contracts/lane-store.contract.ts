@@ -9,6 +9,7 @@ import { leftIntentsContract } from "./lane-store/left-intents.ts";
 import { leftRequestsContract } from "./lane-store/left-requests.ts";
 import { loadingContract } from "./lane-store/loading.ts";
 import { nonceContract } from "./lane-store/nonces.ts";
+import { noticesContract } from "./lane-store/notices.ts";
 import { orderKeysContract } from "./lane-store/order-keys.ts";
 import { policiesContract } from "./lane-store/policies.ts";
 import { poolsContract } from "./lane-store/pools.ts";
@@ -45,6 +46,7 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
     describe("loading", () => loadingContract(context));
     describe("reserved nonces and holes", () => nonceContract(context));
     describe("use of the key by others", () => externalContract(context));
+    describe("notices", () => noticesContract(context));
     describe("pools", () => poolsContract(context));
     describe("policies", () => policiesContract(context));
     describe("approval", () => approvalContract(context));

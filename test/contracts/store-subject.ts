@@ -6,6 +6,7 @@ import type { KillStore } from "../../src/ports/kill-store.ts";
 import type { LaneStore } from "../../src/ports/lane-store.ts";
 import type { LeaseStore } from "../../src/ports/lease-store.ts";
 import type { LeftRequestStore } from "../../src/ports/left-request-store.ts";
+import type { NoticeStore } from "../../src/ports/notice-store.ts";
 import type { QueryStore } from "../../src/ports/query-store.ts";
 import type { SessionLock } from "../../src/ports/session-lock.ts";
 import type { SightStore } from "../../src/ports/sight-store.ts";
@@ -16,6 +17,7 @@ export type Store = LeaseStore &
   SightStore &
   KeyStore &
   KillStore &
+  NoticeStore &
   IntakeStore &
   LeftRequestStore & { close(): Promise<void> };
 

@@ -1,6 +1,7 @@
 import type { Kill } from "../../src/domain/kills.ts";
 import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../src/domain/lane.ts";
 import { isSpent, orderKeyOf, reservationAt } from "../../src/domain/ledger/index.ts";
+import type { AcknowledgeOrder } from "../../src/domain/notices.ts";
 import type { Policies } from "../../src/domain/policy/policy.ts";
 import type { Limits } from "../../src/domain/principal.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
@@ -29,6 +30,7 @@ import type {
   Registered,
 } from "../../src/ports/lease-store.ts";
 import type { LeftRequest, LeftRequestStore } from "../../src/ports/left-request-store.ts";
+import type { NoticeFilter, NoticeStore } from "../../src/ports/notice-store.ts";
 import type { Census, FeedPage, LaneFilter, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
 import type { HeldLock } from "../../src/ports/session-lock.ts";
 import type { NodeReport, SearchTerms, SightStore } from "../../src/ports/sight-store.ts";
@@ -37,6 +39,7 @@ import { commitWrites } from "./memory-store/commit.ts";
 import { MemoryKeys } from "./memory-store/keys.ts";
 import * as leases from "./memory-store/leases.ts";
 import * as left from "./memory-store/left-requests.ts";
+import * as notices from "./memory-store/notices.ts";
 import * as pools from "./memory-store/pools.ts";
 import * as queries from "./memory-store/queries.ts";
 import * as sights from "./memory-store/sights.ts";
@@ -108,7 +111,16 @@ export class MemoryDatabase {
 
 /** One node's connection, with faults of its own. */
 export class MemoryStore
-  implements LeaseStore, LaneStore, QueryStore, SightStore, KeyStore, KillStore, IntakeStore, LeftRequestStore
+  implements
+    LeaseStore,
+    LaneStore,
+    QueryStore,
+    SightStore,
+    KeyStore,
+    KillStore,
+    NoticeStore,
+    IntakeStore,
+    LeftRequestStore
 {
   readonly database: MemoryDatabase;
   private readonly policies: Policies | null;
@@ -246,6 +258,28 @@ export class MemoryStore
   async kills(killIds: readonly string[]): Promise<readonly KillRecord[]> {
     await this.reach();
     return [...this.state.kills.values()].filter(({ killId, ended }) => !ended || killIds.includes(killId));
+  }
+
+  async notices(filter: NoticeFilter) {
+    await this.reach();
+    return notices.listNotices(this.state, filter);
+  }
+
+  async notice(noticeId: string) {
+    await this.reach();
+    return this.state.notices.get(noticeId)?.notice ?? null;
+  }
+
+  async acknowledgeNotice(order: AcknowledgeOrder) {
+    await this.reach();
+    this.checkHistory();
+    return notices.acknowledge(this.state, order, this.now());
+  }
+
+  async forgetNotices(ageMs: number, most: number): Promise<number> {
+    await this.reach();
+    this.checkHistory();
+    return notices.forget(this.state, new Date(this.now().getTime() - ageMs), most);
   }
 
   async declareDead(instanceId: string, counter: number, evidence: DeathEvidence): Promise<boolean> {

@@ -29,6 +29,8 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     overview: unscripted("overview"),
     search: unscripted("search"),
     nonceRuler: unscripted("nonceRuler"),
+    notices: unscripted("notices"),
+    acknowledge: unscripted("acknowledge"),
     clusterHistory: unscripted("clusterHistory"),
     nodes: unscripted("nodes"),
     leases: unscripted("leases"),

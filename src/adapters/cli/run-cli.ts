@@ -6,6 +6,7 @@ import { addDiagnostics, type DiagnosticActions } from "./diagnose.ts";
 import { CommandFailed, describeFailure, describeWhole, EXIT_CODES } from "./failure.ts";
 import { addKeys, type KeyActions } from "./keys.ts";
 import { addNonces } from "./nonces.ts";
+import { addNotices } from "./notices.ts";
 import { addOperating } from "./operate.ts";
 import { addPolicy } from "./policy.ts";
 import * as present from "./present.ts";
@@ -101,6 +102,7 @@ function addInGroups(program: Command, actions: CliActions, io: CliIo): void {
   addOperating(program, asking);
   program.commandsGroup("See everything at once:");
   addSight(program, asking);
+  addNotices(program, asking);
   program.commandsGroup("Signers, policies and nodes:");
   addSigners(program, asking);
   addPolicy(program, asking);

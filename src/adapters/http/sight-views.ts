@@ -2,10 +2,12 @@ import type { AttentionView, ChainView, Found, NonceRulerView, OverviewView } fr
 import type { Attention, AttentionItem } from "../../contract/attention.ts";
 import type { ClusterHistory } from "../../contract/cluster-history.ts";
 import type { NonceRuler } from "../../contract/nonce-ruler.ts";
+import type { Notice as ContractNotice } from "../../contract/notices.ts";
 import type { Overview } from "../../contract/overview.ts";
 import type { SearchResults } from "../../contract/search.ts";
 import type { Trouble } from "../../domain/attention/troubles.ts";
 import type { Checksum } from "../../domain/checksum.ts";
+import type { Notice } from "../../domain/notices.ts";
 import type { ClusterPast } from "../../ports/sight-store.ts";
 
 /** What is seen of everything at once, in the contract's terms. */
@@ -58,6 +60,20 @@ export function searchView(found: readonly Found[], checksum: Checksum): SearchR
 
 export function nonceRulerView({ lane, spans, ...ruler }: NonceRulerView, checksum: Checksum): NonceRuler {
   return { chainId: lane.chainId, signer: checksum(lane.signer), ...ruler, spans: [...spans] };
+}
+
+export function noticeView({ lane, evidence, acknowledged, ...notice }: Notice, checksum: Checksum): ContractNotice {
+  const { firstSeenAt, lastSeenAt, overAt } = notice;
+  return {
+    ...notice,
+    chainId: lane?.chainId ?? null,
+    signer: lane && checksum(lane.signer),
+    firstSeenAt: firstSeenAt.toISOString(),
+    lastSeenAt: lastSeenAt.toISOString(),
+    overAt: overAt?.toISOString() ?? null,
+    evidence: evidence.map(({ at, ...each }) => ({ at: at.toISOString(), ...each })),
+    acknowledged: acknowledged && { ...acknowledged, at: acknowledged.at.toISOString() },
+  };
 }
 
 export function clusterHistoryView({ takeovers, nodes, database }: ClusterPast, checksum: Checksum): ClusterHistory {

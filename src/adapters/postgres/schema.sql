@@ -393,6 +393,43 @@ CREATE TABLE fencepost.node_report (
   CONSTRAINT node_report_pkey PRIMARY KEY (instance_id)
 ) WITH (fillfactor=50);
 
+CREATE TABLE fencepost.notice (
+  notice_id uuid NOT NULL DEFAULT gen_random_uuid(),
+  kind text NOT NULL,
+  chain_id bigint,
+  signer text COLLATE "C",
+  node_id text,
+  first_seen_at timestamp with time zone NOT NULL,
+  last_seen_at timestamp with time zone NOT NULL,
+  times bigint NOT NULL,
+  evidence jsonb NOT NULL,
+  over_at timestamp with time zone,
+  acknowledged_at timestamp with time zone,
+  acknowledged_by text,
+  acknowledged_why text,
+  acknowledged_key text,
+  acknowledged_words bytea,
+  CONSTRAINT notice_pkey PRIMARY KEY (notice_id),
+  CONSTRAINT notice_acknowledged CHECK ((num_nonnulls(acknowledged_at, acknowledged_by, acknowledged_why) = ANY (ARRAY[0, 3]))),
+  CONSTRAINT notice_kind CHECK ((kind = ANY (ARRAY['EXTERNAL_KEY_USE'::text, 'NODE_VANISHED'::text]))),
+  CONSTRAINT notice_order CHECK ((num_nonnulls(acknowledged_key, acknowledged_words) = ANY (ARRAY[0, 2]))),
+  CONSTRAINT notice_signer CHECK (((signer IS NULL) OR ((octet_length(signer) = 42) AND (signer ~ '^0x[0-9a-f]*$'::text)))),
+  CONSTRAINT notice_subject CHECK (
+CASE kind
+    WHEN 'NODE_VANISHED'::text THEN ((node_id IS NOT NULL) AND (num_nonnulls(chain_id, signer) = 0))
+    ELSE ((num_nonnulls(chain_id, signer) = 2) AND (node_id IS NULL) AND (over_at IS NULL))
+END),
+  CONSTRAINT notice_times CHECK ((times > 0))
+);
+
+CREATE INDEX notice_by_lane ON fencepost.notice USING btree (signer, chain_id, last_seen_at);
+
+CREATE INDEX notice_by_time ON fencepost.notice USING btree (last_seen_at);
+
+CREATE UNIQUE INDEX notice_open_lane ON fencepost.notice USING btree (signer, chain_id) WHERE ((kind = 'EXTERNAL_KEY_USE'::text) AND (acknowledged_at IS NULL));
+
+CREATE UNIQUE INDEX notice_open_node ON fencepost.notice USING btree (node_id) WHERE ((kind = 'NODE_VANISHED'::text) AND (acknowledged_at IS NULL) AND (over_at IS NULL));
+
 CREATE TABLE fencepost.order_key (
   subject text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,

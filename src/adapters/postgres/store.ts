@@ -7,6 +7,7 @@ import type { KillStore } from "../../ports/kill-store.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { LeftRequestStore } from "../../ports/left-request-store.ts";
+import type { NoticeStore } from "../../ports/notice-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { RetentionStore } from "../../ports/retention-store.ts";
 import type { SightStore } from "../../ports/sight-store.ts";
@@ -19,6 +20,7 @@ import { leftIntentsIn } from "./left-intents.ts";
 import { leftRequestsIn } from "./left-requests.ts";
 import { loadsFrom } from "./loads.ts";
 import { newestMigration } from "./migrate.ts";
+import { noticesIn } from "./notices.ts";
 import { oldRowsIn } from "./old-rows.ts";
 import { queriesFrom } from "./queries.ts";
 import { registerInstance } from "./register-instance.ts";
@@ -119,6 +121,7 @@ export type PostgresStore = LaneStore &
   SightStore &
   KeyStore &
   KillStore &
+  NoticeStore &
   IntakeStore &
   RetentionStore &
   LeftRequestStore & { close(): Promise<void> };
@@ -136,6 +139,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     ...queries,
     ...sightsFrom(reading, leasing),
     ...killsIn(leasing),
+    ...noticesIn(reading, leasing),
     ...leftIntentsIn(reading, leasing),
     ...leftRequestsIn(reading, leasing),
     ...oldRowsIn(reading, leasing),

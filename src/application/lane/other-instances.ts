@@ -6,6 +6,7 @@
  *
  * Reads: instances. Writes: their deaths.
  */
+import { isVanished } from "../../domain/notices.ts";
 import {
   goneAtMs,
   isGone,
@@ -114,8 +115,16 @@ export class OtherInstances {
     if (!(await this.ports.store.declareDead(instanceId, counter, evidence))) return look.heardMs + LOOKS_APART_MS;
     this.vouched.add(instanceId);
     this.ports.telemetry.emit({ type: "instance.declaredDead", instanceId, evidence });
+    this.reportVanished(instance);
     this.events.onFreed();
     return Number.POSITIVE_INFINITY;
+  }
+
+  /** Its notice was written with the declaration, which only one node makes: so this is said once. */
+  private reportVanished({ nodeId, instanceId, lanes, draining }: InstanceRecord): void {
+    if (!isVanished({ draining, lanes })) return;
+    const message = `node ${nodeId} vanished without draining (instance ${instanceId}, ${lanes} lanes)`;
+    this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "NODE_VANISHED", message });
   }
 
   /** A number: when it can be judged by its lock. */

@@ -1,6 +1,7 @@
 /**
  * What is older than the retention leaves, a little at a time: completions from the feed, then the transactions of the lanes
- * that this node holds, each under its lane's fence, then the hashes of request ids where those have an end too.
+ * that this node holds, each under its lane's fence, then the hashes of request ids where those have an end too, and notices
+ * that somebody acknowledged.
  *
  * Reads: which lanes have something old. Writes: see ports/retention-store.ts. Invariants: I5 (a late repeat is refused), I8
  * (the feed is shortened from its beginning, and says so). It stands back for everything else: one small batch at once, then
@@ -8,6 +9,7 @@
  */
 import { type Fence, laneKey } from "../../domain/lane.ts";
 import { StoreUnavailable } from "../../ports/lane-store.ts";
+import type { NoticeStore } from "../../ports/notice-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { RetentionStore } from "../../ports/retention-store.ts";
 import { Activity } from "../lane/activity.ts";
@@ -15,7 +17,7 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 
 /** What is kept, and for how long. */
 export interface Retention {
-  readonly store: RetentionStore;
+  readonly store: RetentionStore & Pick<NoticeStore, "forgetNotices">;
   readonly ageMs: number;
   /** Null: hashes of request ids are kept for ever. */
   readonly requestIdAgeMs: number | null;
@@ -85,6 +87,7 @@ export class Housekeeping {
       requestIdAgeMs === null
         ? 0
         : await this.batches(() => store.forgetRequestIds(requestIdAgeMs, SMALL_ROWS_OF_A_BATCH));
+    await this.batches(() => store.forgetNotices(ageMs, SMALL_ROWS_OF_A_BATCH));
     const oldestAgeMs = oldestAt === null ? null : Math.max(0, clock.now().getTime() - oldestAt.getTime());
     telemetry.emit({ type: "retention.round", keptMs: ageMs, transactions, completions, requestIds, oldestAgeMs });
   }

@@ -28,6 +28,7 @@ import { createCalls } from "../operations/create-calls.ts";
 import { createJsonRpc } from "../operations/json-rpc.ts";
 import { createKeyOperations } from "../operations/keys.ts";
 import { killOperations } from "../operations/kill.ts";
+import { noticeOperations } from "../operations/notices.ts";
 import { createOperations, type OperationPorts } from "../operations/operations.ts";
 import { createPolicyReads, type PolicyPorts, tellPolicies } from "../operations/policies.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
@@ -367,6 +368,7 @@ export class FencepostNode {
       ...createReads({ ...this.stagePorts(), feed: this.feed, kills: this.kills }),
       ...createSights({ ...this.stagePorts(), kills: this.kills, reports: this.reports }),
       ...killOperations(this.ports.codec, this.kills),
+      ...noticeOperations(this.ports),
       ...createOperations(operationPorts, this.cluster.actions),
       ...createPolicyReads(operationPorts),
       ...createKeyOperations(this.ports),

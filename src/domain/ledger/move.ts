@@ -5,6 +5,7 @@ import { isOver } from "./allocate.ts";
 import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
 import { highestAccepted } from "./fold-transaction.ts";
+import { noteForeign } from "./foreign-use.ts";
 import { judgeStep } from "./guard.ts";
 import { isHeld, type Ledger, type LedgerTransaction } from "./ledger.ts";
 import { isCarriedOut, keepOrderKey } from "./order-keys.ts";
@@ -32,6 +33,7 @@ export function move(draft: Draft, item: TransitionItem): MoveFate {
   const acceptedOrdinal = highestAccepted(tx.acceptedOrdinal, item);
   const from = { nonce: way.nonce, live: way.nonce !== null, attemptCount, acceptedOrdinal };
   draft.record({ kind: "moved", item, ...from, step, repeats, at: draft.at });
+  noteForeign(draft, item);
   keepOrderKey(draft, item.decision?.order);
   for (const charge of verdict.charges) draft.record(charge);
   if (way.leaves !== null) draft.record({ kind: "holeLeft", hole: { ...way.leaves, since: draft.at } });

@@ -1,8 +1,10 @@
+import { noticeView } from "../../adapters/http/sight-views.ts";
 import * as views from "../../adapters/http/views.ts";
 import type { CallOptions, OrderOptions } from "../../client/deadline.ts";
 import type { FencepostFace, KillWish } from "../../client/face.ts";
 import type { LaneAction, TransactionAction } from "../../contract/actions.ts";
 import { NewKey } from "../../contract/keys.ts";
+import { Notice } from "../../contract/notices.ts";
 import { PolicyVerdict } from "../../contract/policies.ts";
 import { SignerLanes } from "../../contract/signers.ts";
 import { Transaction } from "../../contract/transactions.ts";
@@ -36,6 +38,11 @@ export function actingCalls(inside: Inside, asking: Asking) {
     resume: onLane("resume"),
     realign: onLane("realign"),
     ...stoppingCalls(inside, asking),
+    acknowledge: (noticeId, request, options) =>
+      asking.ask(options, async () => {
+        const notice = await api.acknowledge({ noticeId, request, actor: ACTOR, ...keyOf(options) });
+        return shaped(Notice, noticeView(notice, checksum));
+      }),
     ...keyCalls(inside, asking),
     checkPolicy: ({ key, ...request }, options) =>
       asking.ask(options, async () =>

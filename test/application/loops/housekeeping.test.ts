@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
-import { Housekeeping } from "../../../src/application/loops/housekeeping.ts";
+import { Housekeeping, type Retention } from "../../../src/application/loops/housekeeping.ts";
 import type { Fence, Lane } from "../../../src/domain/lane.ts";
 import { StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import type { RetentionStore } from "../../../src/ports/retention-store.ts";
@@ -29,17 +29,18 @@ function aHousehold({ lanes = [], requestIdAgeMs = null, store = {} }: Wishes = 
       calls.push(name);
       return work(...args);
     };
-  const all: RetentionStore = {
+  const all: Retention["store"] = {
     closeToOlder: async () => null,
     shortenFeed: async () => ({ completions: 0, oldestAt: null }),
     lanesWithOld: async (asked) => asked,
     removeOld: async () => 0,
     forgetRequestIds: async () => 0,
+    forgetNotices: async () => 0,
     ...store,
   };
   const named = Object.entries(all).map(([name, work]) => [name, noted(name, work as () => Promise<unknown>)]);
   const retention = {
-    store: Object.fromEntries(named) as unknown as RetentionStore,
+    store: Object.fromEntries(named) as unknown as Retention["store"],
     ageMs: 90 * 24 * HOUR_MS,
     requestIdAgeMs,
   };
@@ -75,15 +76,15 @@ describe("housekeeping", () => {
     housekeeping.look();
     housekeeping.look();
     await clock.runUntilIdle();
-    expect(calls).toEqual(["closeToOlder", "shortenFeed", "lanesWithOld", "removeOld"]);
+    expect(calls).toEqual(["closeToOlder", "shortenFeed", "lanesWithOld", "removeOld", "forgetNotices"]);
     await clock.advance(ROUND_MS - 1);
     housekeeping.look();
     await clock.runUntilIdle();
-    expect(calls).toHaveLength(4);
+    expect(calls).toHaveLength(5);
     await clock.advance(1);
     housekeeping.look();
     await clock.runUntilIdle();
-    expect(calls).toHaveLength(8);
+    expect(calls).toHaveLength(10);
     expect(telemetry.of("retention.round")).toHaveLength(2);
   });
 

@@ -19,6 +19,7 @@ import type { CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../
 import type { NodeReport, TakeoverRecord } from "../../../src/ports/sight-store.ts";
 
 import type { LeftRequestRow } from "./left-requests.ts";
+import type { NoticeEntry } from "./notices.ts";
 import type { PoolChoiceRow } from "./pools.ts";
 
 export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs" | "chains" | "standsBack"> {
@@ -165,6 +166,7 @@ export interface IntakeEntry {
 export class DatabaseState {
   instances = new Map<string, InstanceRow>();
   readonly kills = new Map<string, KillRecord>();
+  readonly notices = new Map<string, NoticeEntry>();
   /** Session locks that are held, by key. */
   locks = new Set<number>();
   lanes = new Map<LaneKey, LaneRow>();
@@ -207,6 +209,7 @@ export class DatabaseState {
       instances: new Map([...this.instances].map(([id, row]) => [id, { ...row }])),
       locks: new Set(this.locks),
       kills: new Map(this.kills),
+      notices: new Map(this.notices),
       lanes: new Map([...this.lanes].map(([key, row]) => [key, row.copy()])),
       transactions: new Map(this.transactions),
       hashes: new Map(this.hashes),

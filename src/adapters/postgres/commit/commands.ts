@@ -51,6 +51,7 @@ import {
 } from "./column-lists.ts";
 import { chainIds, signers } from "./lookup.ts";
 import type { HistoryStep, Move } from "./move.ts";
+import { noticesOf } from "./notices.ts";
 import { bitOf } from "./ordinary-life.ts";
 import type { Allocation, ChainPlan, LanePlan, Plan } from "./plan.ts";
 import { unspent } from "./spent-requests.ts";
@@ -79,6 +80,7 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
     ...rowsById(unwatchTransactions, plan.unwatched),
     ...some(insertLaneDecisions, plan.decisions.map(decisionRow), (rows) => [recordset(rows)]),
     ...some(insertOrderKeys, plan.orders.map(orderRow), (rows) => [recordset(rows)]),
+    ...noticesOf(plan),
     ...plan.pools.commands(marker),
     ...unspent(plan, marker),
     ...keyUse(plan.charges),
