@@ -282,6 +282,8 @@ export interface TransactionView extends TransactionRecord {
   /** The mined attempt's hash, else the newest's. */
   readonly txHash: Hash | null;
   readonly nextResubmitAt: Date | null;
+  /** While it waits for approval: the most that it can cost, value included; absent where this node does not serve its chain. */
+  readonly worstCost?: bigint;
   readonly history?: readonly HistoryRecord[];
   readonly confirmations?: readonly { readonly number: number; readonly hash: Hash }[];
   readonly onChain?: ChainLook;

@@ -102,6 +102,25 @@ const Confirmation = named(
   { description: "A canonical block on top of the receipt's." },
 );
 
+const AwaitedApproval = named(
+  "AwaitedApproval",
+  {
+    rule: Type.String({
+      description: "The bound of a policy that asked for it.",
+      examples: ["signers.*.maxValue.perTransaction"],
+    }),
+    expiresAt: Timestamp,
+    worstCost: nullable(
+      Type.Unsafe<string>({
+        ...Decimal,
+        description:
+          "The most that it can cost in wei under the ceilings of the node that answers, value included; null: that node does not serve the chain.",
+      }),
+    ),
+  },
+  { description: "While CREATED/AWAITING_APPROVAL: for whoever decides it, beside `payload`." },
+);
+
 export const Transaction = named(
   "Transaction",
   {
@@ -128,7 +147,12 @@ export const Transaction = named(
     createdAt: Timestamp,
     updatedAt: Timestamp,
     confirmedAt: nullable(Timestamp),
-    ...optional({ history: Type.Array(HistoryEntry), confirmations: Type.Array(Confirmation), onChain: OnChain }),
+    ...optional({
+      approval: AwaitedApproval,
+      history: Type.Array(HistoryEntry),
+      confirmations: Type.Array(Confirmation),
+      onChain: OnChain,
+    }),
   },
   {
     description:

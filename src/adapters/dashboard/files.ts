@@ -26,10 +26,12 @@ const SCRIPTS = [
 const PAGES = ["cluster", "feed", "lane", "lanes", "now", "policies", "transaction", "transactions"];
 const PARTS = [
   "actions",
+  "approval",
   "attempts",
   "calls",
   "explanation",
   "filters",
+  "lane-notices",
   "on-chain",
   "order-dialog",
   "past-alerts",

@@ -61,7 +61,7 @@ export function createdView({ txId, lane, nonce, state, requestId }: Created, ch
 }
 
 export function transactionView(view: TransactionView, checksum: Checksum): Transaction {
-  const { lane, payload, attempts, receipt, history, confirmations, onChain, ...rest } = view;
+  const { lane, payload, attempts, receipt, history, confirmations, onChain, awaiting, worstCost, ...rest } = view;
   const contract = receipt?.contractAddress ?? null;
   const known = told(rest, {
     chainId: lane.chainId,
@@ -72,6 +72,7 @@ export function transactionView(view: TransactionView, checksum: Checksum): Tran
     receipt: receipt && told(receipt, { contractAddress: contract && (checksum(contract) as Address) }),
     validUntil: view.validUntil?.toISOString() ?? null,
     heldSince: view.heldSince?.toISOString() ?? null,
+    ...(awaiting && { approval: approvalView(awaiting, worstCost) }),
   });
   if (history === undefined && confirmations === undefined && onChain === undefined) return known;
   const asked = {
@@ -80,6 +81,10 @@ export function transactionView(view: TransactionView, checksum: Checksum): Tran
     onChain: onChain && onChainView(onChain, checksum),
   };
   return { ...known, ...defined(asked) };
+}
+
+function approvalView({ rule, expiresAt }: NonNullable<TransactionView["awaiting"]>, worstCost: bigint | undefined) {
+  return { rule, expiresAt: expiresAt.toISOString(), worstCost: worstCost?.toString() ?? null };
 }
 
 function onChainView({ logs, revert, ...look }: ChainLook, checksum: Checksum): NonNullable<Transaction["onChain"]> {

@@ -96,18 +96,18 @@ describe.skipIf(browserPath === undefined)("a dashboard that gets no good answer
     const { page, open } = await visit(browser);
     await open("#/lanes");
     await shows(page, ".status", "live");
-    expect(await page.title()).toMatch(/^\(4\) Lanes/);
-    expect(await icon(page)).toContain(">4<");
+    expect(await page.title()).toMatch(/^\(6\) Lanes/);
+    expect(await icon(page)).toContain(">6<");
   });
 
   it("keeps what needed attention in sight while it is blind, under a headline that does not count it as known", async () => {
     const database = failing(unavailable);
     const { page, open } = await visit(browser, { heldMs: 300, scene: database.scene });
     await open("#/");
-    await shows(page, "main h1", "4 things need attention");
+    await shows(page, "main h1", "6 things need attention");
     database.fail();
     await shows(page, ".headline.blind h1", "The database does not answer");
-    await shows(page, ".headline", "4 things need attention at the last good answer");
-    expect(await page.locator(".trouble:not(.past)").count()).toBe(4);
+    await shows(page, ".headline", "6 things need attention at the last good answer");
+    expect(await page.locator(".trouble:not(.past)").count()).toBe(6);
   });
 });

@@ -2,6 +2,7 @@ import { callApi } from "../api.js";
 import { h } from "../dom.js";
 import { countOf, durationOf, gweiOf, plural, wordsOf } from "../formats.js";
 import { meaningOf } from "../parts/actions.js";
+import { approvalLine } from "../parts/approval.js";
 import { orderButton } from "../parts/order-dialog.js";
 import { pastAlerts, places } from "../parts/past-alerts.js";
 import { testTransfers } from "../parts/test-transfers.js";
@@ -28,10 +29,10 @@ export const nowPage = {
     const isNew = total(overview.states) === 0;
     const signers = isNew || world.isDev ? (await callApi("/signers", { query: { limit: 20 }, signal })).items : [];
     world.overview ??= overview;
-    return { isNew, signers, problem: null };
+    return { isNew, signers, problem: null, awaited: await awaitedOf(attention, signal) };
   },
 
-  view({ isNew, signers, problem }, { refresh }) {
+  view({ isNew, signers, problem, awaited = new Map() }, { refresh }) {
     const { attention, overview } = world;
     return [
       headline(attention, overview),
@@ -40,7 +41,7 @@ export const nowPage = {
         : h(
             "ol",
             { class: "troubles" },
-            attention.items.map((item) => trouble(item, refresh)),
+            attention.items.map((item) => trouble(item, { refresh, transaction: awaited.get(item.txId) })),
           ),
       attention.more > 0 ? h("p", { class: "quiet" }, `and ${countOf(attention.more)} more`) : null,
       pastAlerts(attention.past),
@@ -113,7 +114,25 @@ function picket() {
   );
 }
 
-function trouble(item, refresh) {
+/** What waits for approval is shown with what would be approved; of many, the first. */
+const MOST_AWAITED = 20;
+const read = new Map();
+
+async function awaitedOf({ items }, signal) {
+  const ids = items.filter(({ code }) => code === "AWAITING_APPROVAL").map(({ txId }) => txId);
+  const shown = ids.slice(0, MOST_AWAITED);
+  for (const txId of read.keys()) if (!shown.includes(txId)) read.delete(txId);
+  await Promise.all(
+    shown.map(async (txId) => {
+      if (read.has(txId)) return;
+      const transaction = await callApi(`/tx/${txId}`, { signal }).catch(() => null);
+      if (transaction !== null) read.set(txId, transaction);
+    }),
+  );
+  return new Map(read);
+}
+
+function trouble(item, { refresh, transaction }) {
   const { id, severity, code, sentence, since, waiting, actions } = item;
   return h(
     "li",
@@ -122,6 +141,7 @@ function trouble(item, refresh) {
       "div",
       { class: "what" },
       h("p", { class: "sentence" }, h("span", { class: "unseen" }, `${severity.toLowerCase()}: `), said(sentence, 600)),
+      transaction === undefined ? null : h("p", { class: "judged" }, approvalLine(transaction)),
       h(
         "p",
         { class: "meta" },
@@ -137,7 +157,7 @@ function trouble(item, refresh) {
       "div",
       { class: "buttons" },
       FUNDING.has(code) ? copyButton(item.signer, "the address to send funds to") : null,
-      actions.length === 0 ? lookButton(item) : actions.map((action) => actionButton(action, refresh)),
+      actions.length === 0 ? lookButton(item) : actions.map((action) => actionButton(action, refresh, transaction)),
     ),
   );
 }
@@ -153,8 +173,9 @@ function lookButton({ txId, chainId, signer, nodeId }) {
 }
 
 /** With GET: where to look. Everything else is an order, and asked twice. */
-function actionButton(action, refresh) {
-  if (action.method !== "GET") return orderButton({ ...action, label: meaningOf(action).label }, {}, refresh);
+function actionButton(action, refresh, transaction) {
+  const about = transaction === undefined ? {} : { transaction };
+  if (action.method !== "GET") return orderButton({ ...action, label: meaningOf(action).label }, about, refresh);
   return h("a", { class: "button", href: pageOf(action.path) }, action.label);
 }
 
