@@ -3,7 +3,7 @@ import { MOST_EVIDENCE, NOTICE_KINDS } from "../domain/notices.ts";
 import { Address, ChainId, Hash, Nonce, Timestamp, TxId } from "./scalars.ts";
 import { closed, named, nullable, oneOf, query } from "./shapes.ts";
 
-const NoticeId = Type.String({ format: "uuid", examples: ["5c1f9a70-1e6f-4a58-9d43-0c2b7f2f6a11"] });
+export const NoticeId = Type.String({ format: "uuid", examples: ["5c1f9a70-1e6f-4a58-9d43-0c2b7f2f6a11"] });
 
 const Evidence = named(
   "NoticeEvidence",

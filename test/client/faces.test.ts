@@ -5,6 +5,7 @@ import type { FencepostApi, TransactionView } from "../../src/application/api.ts
 import { createClient, type FencepostClient, type FencepostFace, SentTransaction } from "../../src/client/index.ts";
 import { FencepostError } from "../../src/domain/errors.ts";
 import { createMask } from "../../src/domain/mask.ts";
+import type { Notice } from "../../src/domain/notices.ts";
 import * as library from "../../src/index.ts";
 import { createFace } from "../../src/main/library/embedded-face.ts";
 import { httpOptions } from "../support/http-app.ts";
@@ -99,6 +100,14 @@ const history = {
 /** What the node inside says, with members that are nobody's business outside. */
 const inside = <T>(value: T): T => ({ ...value, internal: { secret: 1n } });
 
+const aNotice = (): Notice =>
+  inside({
+    ...{ noticeId: TX, kind: "EXTERNAL_KEY_USE" as const, lane: { chainId: CHAIN_ID, signer: SIGNER }, nodeId: null },
+    ...{ firstSeenAt: new Date(0), lastSeenAt: new Date(1), times: 2, overAt: null },
+    evidence: [{ at: new Date(1), nonce: 7, through: 7, txHash: null, txId: TX }],
+    acknowledged: { by: "operator:a", at: new Date(2), why: "w" },
+  });
+
 const everything: Partial<FencepostApi> = {
   create: async () => sampleCreated(),
   createBatch: async (requests) => requests.map(() => sampleCreated()),
@@ -187,6 +196,8 @@ const everything: Partial<FencepostApi> = {
       ...{ lane: { chainId: CHAIN_ID, signer: SIGNER }, from: 0, to: 1, cursor: 2, mined: null, final: 1 },
       spans: [inside({ from: 0, to: 1, kind: "stuck" as const, txId: TX })],
     }),
+  notices: async () => [aNotice()],
+  acknowledge: async () => aNotice(),
   clusterHistory: async () => ({
     takeovers: [
       inside({
@@ -255,6 +266,8 @@ const CALLS: Readonly<Record<string, (face: FencepostFace) => Promise<unknown>>>
   overview: (face) => face.overview({ revision: "r", wait: 0 }),
   search: (face) => face.search({ q: "order" }),
   nonceRuler: (face) => face.nonceRuler(SIGNER_EIP55, { from: 0, to: 1 }),
+  notices: (face) => face.notices({ signer: SIGNER, open: true }),
+  acknowledge: (face) => face.acknowledge(TX, { reason: "r", times: 2 }),
   clusterHistory: (face) => face.clusterHistory({ limit: 3 }),
   nodes: (face) => face.nodes(),
   leases: (face) => face.leases(),

@@ -70,7 +70,7 @@ export const lanePage = {
       h(
         "div",
         { class: "columns" },
-        h("div", {}, standing(lane, market), holes(lane), pastNotices(noticed, lane), decisions(lane, first)),
+        h("div", {}, standing(lane, market), holes(lane), pastNotices(noticed), decisions(lane, first)),
         h(
           "div",
           {},

@@ -1,6 +1,6 @@
 /** Whoever approves sees what is approved: receiver, amount, call, the rule that asked for it, and the most that it can cost. */
 import { h } from "../dom.js";
-import { etherOf, plural, shortHex } from "../formats.js";
+import { etherOf, plural } from "../formats.js";
 import { decodedCall } from "./calls.js";
 import { code, explored, facts, left, quiet, said } from "./words.js";
 
@@ -29,7 +29,8 @@ export function approvalLine({ payload: { to, value, data }, approval }) {
     { class: "approval" },
     h("b", {}, `${etherOf(value)} ether`),
     " to ",
-    to === null ? "a new contract" : h("code", { title: to }, shortHex(to)),
+    // In full: what is cut short can be another address.
+    to === null ? "a new contract" : code(to),
     data === "0x" ? null : [", ", known === null ? unknownCall(data) : signed(known)],
     approval === undefined ? null : [", by ", said(approval.rule, 120)],
     approval?.worstCost ? `, at most ${etherOf(approval.worstCost)} ether in all` : null,
@@ -50,7 +51,6 @@ function callOf(data) {
   ];
 }
 
-/** In full: what is cut short can be another address. */
 function signed({ name, args }) {
   return [h("b", {}, name), "(", args.map((arg, index) => [index === 0 ? "" : ", ", code(arg.value)]), ")"];
 }

@@ -3,7 +3,7 @@ import { h } from "../dom.js";
 import { countOf, plural } from "../formats.js";
 import { orderFor } from "./actions.js";
 import { orderButton } from "./order-dialog.js";
-import { age, code, explored, said, section } from "./words.js";
+import { age, code, said, section } from "./words.js";
 
 export function openNotice(notices, lane, refresh) {
   const [open] = notices.filter(({ acknowledged }) => acknowledged === null);
@@ -21,7 +21,7 @@ export function openNotice(notices, lane, refresh) {
       ", last ",
       age(lastSeenAt),
       ": ",
-      useOf(evidence[0], lane.chainId),
+      useOf(evidence[0]),
       ". If nobody here did it, the key is stolen.",
     ),
     h(
@@ -34,7 +34,7 @@ export function openNotice(notices, lane, refresh) {
   );
 }
 
-export function pastNotices(notices, lane) {
+export function pastNotices(notices) {
   const past = notices.filter(({ acknowledged }) => acknowledged !== null);
   if (past.length === 0) return null;
   return section(
@@ -47,7 +47,7 @@ export function pastNotices(notices, lane) {
         h(
           "li",
           { key: noticeId },
-          useOf(evidence[0], lane.chainId),
+          useOf(evidence[0]),
           times === 1 ? "" : ` and ${plural(times - 1, "more use")}`,
           ", acknowledged by ",
           said(by, 80),
@@ -60,7 +60,7 @@ export function pastNotices(notices, lane) {
   );
 }
 
-function useOf({ nonce, through, txHash } = {}, chainId) {
+function useOf({ nonce, through, txHash } = {}) {
   const nonces = through === undefined || through === nonce ? `nonce ${nonce}` : `nonces ${nonce} to ${through}`;
-  return txHash ? [`${nonces} went to `, explored(chainId, "tx", txHash, code(txHash))] : `the chain counts ${nonces}`;
+  return txHash ? [`${nonces} went to `, code(txHash)] : `the chain counts ${nonces}`;
 }
