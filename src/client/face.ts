@@ -8,7 +8,7 @@ import type { AddKey, Keys, NewKey, RevokedKey } from "../contract/keys.ts";
 import type { KillOrder, KillSwitchState } from "../contract/kill.ts";
 import type { NonceRuler, NonceRulerQuery } from "../contract/nonce-ruler.ts";
 import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
-import type { AcknowledgeOrder, Notice, NoticesQuery } from "../contract/notices.ts";
+import type { AcknowledgeOrder, Notice, NoticesQuery } from "../contract/notice.ts";
 import type { Overview, OverviewQuery } from "../contract/overview.ts";
 import type { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
 import type { SearchQuery, SearchResults } from "../contract/search.ts";

@@ -1,7 +1,7 @@
 import type { LaneAction, TransactionAction } from "../contract/actions.ts";
 import type { BatchResults, CreatedTransaction } from "../contract/create.ts";
 import type { NonceReservation } from "../contract/nonces.ts";
-import type { Notice, Notices } from "../contract/notices.ts";
+import type { Notice, Notices } from "../contract/notice.ts";
 import type { SearchResults } from "../contract/search.ts";
 import type { SignerLane, SignerLanes } from "../contract/signers.ts";
 import type { Transaction } from "../contract/transactions.ts";
@@ -33,7 +33,7 @@ export type { AddKey, Keys, NewKey, RevokedKey } from "../contract/keys.ts";
 export type { KillOrder, KillSwitchState } from "../contract/kill.ts";
 export type { NonceRuler, NonceRulerQuery } from "../contract/nonce-ruler.ts";
 export type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
-export type { AcknowledgeOrder, Notice } from "../contract/notices.ts";
+export type { AcknowledgeOrder, Notice } from "../contract/notice.ts";
 export type { Overview, OverviewQuery } from "../contract/overview.ts";
 export type { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
 export type { Problem } from "../contract/problem.ts";

@@ -1,5 +1,5 @@
 import { ERROR_CATALOGUE, type ErrorCode } from "../domain/errors.ts";
-import { NoticeId } from "./notices.ts";
+import { NoticeId } from "./notice.ts";
 import { Problem, problemExamples } from "./problem.ts";
 import { ROUTES, type Route, type RouteResponse } from "./routes.ts";
 import { Address, ChainId, TxId } from "./scalars.ts";

@@ -2,7 +2,7 @@ import type { Attention } from "./attention.ts";
 import type { ClusterHistory } from "./cluster-history.ts";
 import { created } from "./examples.ts";
 import type { NonceRuler } from "./nonce-ruler.ts";
-import type { AcknowledgeOrder, Notice, Notices } from "./notices.ts";
+import type { AcknowledgeOrder, Notice, Notices } from "./notice.ts";
 import type { Overview } from "./overview.ts";
 import type { SearchResults } from "./search.ts";
 

@@ -2,7 +2,7 @@ import { orderHeaders } from "./action-routes.ts";
 import { Attention, AttentionQuery } from "./attention.ts";
 import { ClusterHistory, ClusterHistoryQuery } from "./cluster-history.ts";
 import { NonceRuler, NonceRulerQuery } from "./nonce-ruler.ts";
-import { AcknowledgeOrder, Notice, Notices, NoticesQuery } from "./notices.ts";
+import { AcknowledgeOrder, Notice, Notices, NoticesQuery } from "./notice.ts";
 import { Overview, OverviewQuery } from "./overview.ts";
 import type { WrittenRoute } from "./routes.ts";
 import { SearchQuery, SearchResults } from "./search.ts";

@@ -1,4 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { addNotices } from "./acknowledge.ts";
 import { answerWith, type CommandOptions } from "./answer.ts";
 import { addClusterCommands, addKillSwitch } from "./cluster.ts";
 import { addCompletions } from "./completions.ts";
@@ -6,7 +7,6 @@ import { addDiagnostics, type DiagnosticActions } from "./diagnose.ts";
 import { CommandFailed, describeFailure, describeWhole, EXIT_CODES } from "./failure.ts";
 import { addKeys, type KeyActions } from "./keys.ts";
 import { addNonces } from "./nonces.ts";
-import { addNotices } from "./notices.ts";
 import { addOperating } from "./operate.ts";
 import { addPolicy } from "./policy.ts";
 import * as present from "./present.ts";

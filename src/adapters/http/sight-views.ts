@@ -2,7 +2,7 @@ import type { AttentionView, ChainView, Found, NonceRulerView, OverviewView } fr
 import type { Attention, AttentionItem } from "../../contract/attention.ts";
 import type { ClusterHistory } from "../../contract/cluster-history.ts";
 import type { NonceRuler } from "../../contract/nonce-ruler.ts";
-import type { Notice as ContractNotice } from "../../contract/notices.ts";
+import type { Notice as ContractNotice } from "../../contract/notice.ts";
 import type { Overview } from "../../contract/overview.ts";
 import type { SearchResults } from "../../contract/search.ts";
 import type { Trouble } from "../../domain/attention/troubles.ts";

@@ -2,8 +2,8 @@
 import type { TroubledLane } from "../../domain/attention/facts.ts";
 import type { Between, SearchTerms, SightStore } from "../../ports/sight-store.ts";
 import { laneOf, withLane } from "./columns.ts";
+import { noticeOf } from "./kept-notices.ts";
 import { writeRows } from "./leases.ts";
-import { noticeOf } from "./notices.ts";
 import { ask, type Reading, type Run } from "./session/connections.ts";
 import type { DurableRuntime } from "./session/durably.ts";
 import {

@@ -4,7 +4,7 @@ import type { CallOptions, OrderOptions } from "../../client/deadline.ts";
 import type { FencepostFace, KillWish } from "../../client/face.ts";
 import type { LaneAction, TransactionAction } from "../../contract/actions.ts";
 import { NewKey } from "../../contract/keys.ts";
-import { Notice } from "../../contract/notices.ts";
+import { Notice } from "../../contract/notice.ts";
 import { PolicyVerdict } from "../../contract/policies.ts";
 import { SignerLanes } from "../../contract/signers.ts";
 import { Transaction } from "../../contract/transactions.ts";

@@ -4,7 +4,7 @@ import type { FencepostFace } from "../../client/face.ts";
 import { Attention, AttentionQuery } from "../../contract/attention.ts";
 import { ClusterHistory, ClusterHistoryQuery } from "../../contract/cluster-history.ts";
 import { NonceRuler, NonceRulerQuery } from "../../contract/nonce-ruler.ts";
-import { Notice, NoticesQuery } from "../../contract/notices.ts";
+import { Notice, NoticesQuery } from "../../contract/notice.ts";
 import { Overview, OverviewQuery } from "../../contract/overview.ts";
 import { SearchQuery, SearchResults } from "../../contract/search.ts";
 import { type Asking, asParameters, type Inside } from "./asking.ts";

@@ -3,7 +3,7 @@ import type { Attention } from "../../../src/contract/attention.ts";
 import type { ClusterHistory } from "../../../src/contract/cluster-history.ts";
 import type { Completion } from "../../../src/contract/completions.ts";
 import type { NonceRuler } from "../../../src/contract/nonce-ruler.ts";
-import type { Notices } from "../../../src/contract/notices.ts";
+import type { Notices } from "../../../src/contract/notice.ts";
 import type { Overview } from "../../../src/contract/overview.ts";
 import type { SignerLane } from "../../../src/contract/signers.ts";
 import type { Explanation, Transaction } from "../../../src/contract/transactions.ts";

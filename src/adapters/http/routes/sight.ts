@@ -3,7 +3,7 @@ import type { HeldQuery } from "../../../application/sight-api.ts";
 import { Attention, AttentionQuery } from "../../../contract/attention.ts";
 import { ClusterHistory, ClusterHistoryQuery } from "../../../contract/cluster-history.ts";
 import { NonceRuler, NonceRulerQuery } from "../../../contract/nonce-ruler.ts";
-import { Notice, Notices, NoticesQuery } from "../../../contract/notices.ts";
+import { Notice, Notices, NoticesQuery } from "../../../contract/notice.ts";
 import { Overview, OverviewQuery } from "../../../contract/overview.ts";
 import { SearchQuery, SearchResults } from "../../../contract/search.ts";
 import { keyOfOrder } from "../idempotency-key.ts";

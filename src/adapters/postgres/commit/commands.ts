@@ -49,9 +49,9 @@ import {
   REPEAT,
   STEP,
 } from "./column-lists.ts";
+import { noticesOf } from "./foreign-uses.ts";
 import { chainIds, signers } from "./lookup.ts";
 import type { HistoryStep, Move } from "./move.ts";
-import { noticesOf } from "./notices.ts";
 import { bitOf } from "./ordinary-life.ts";
 import type { Allocation, ChainPlan, LanePlan, Plan } from "./plan.ts";
 import { unspent } from "./spent-requests.ts";
