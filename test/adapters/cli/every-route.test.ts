@@ -48,6 +48,8 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   getOverview: ["overview"],
   search: ["search", "order-42"],
   getNonceRuler: ["ruler", SIGNER],
+  listNotices: ["notices"],
+  acknowledgeNotice: ["acknowledge", "5c1f9a70-1e6f-4a58-9d43-0c2b7f2f6a11", "--reason", "why"],
   getClusterHistory: ["history"],
   listNodes: ["nodes"],
   listLeases: ["leases"],
