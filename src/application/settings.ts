@@ -45,6 +45,8 @@ export interface ChainSettings extends CeilingSettings {
   readonly broadcastToAll: boolean;
   /** Null: never resubmit by age. Unknown answers are still asked again. */
   readonly resubmitIntervalMs: number | null;
+  /** How long a transaction stays with the private endpoints that were given it; null: until an operator discloses it. */
+  readonly publicAfterMs: number | null;
   /** Null: what is not taken is sent again as it is, and never signed at another price. */
   readonly repricing: RepricingStrategy | null;
   /** Payloads signed for one transaction by the lane's loop; 0: no limit. Ends re-signing, never tracking. */

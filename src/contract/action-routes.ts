@@ -33,7 +33,8 @@ const headers = {
 const TRANSACTIONS: Readonly<Record<TransactionAction, Described>> = {
   resubmit: {
     summary: "Send the stored bytes again, now",
-    description: "A STUCK transaction is tracked like any other again.",
+    description:
+      "A STUCK transaction is tracked like any other again. With `disclose`, public endpoints are given it too, and it cannot be made private again.",
     order: ResubmitOrder,
   },
   reprice: {

@@ -55,6 +55,9 @@ const Attempt = named(
     ...fees,
     createdAt: Timestamp,
     firstSentAt: nullable(Timestamp),
+    private: Type.Optional(
+      Type.Boolean({ description: "Only private endpoints (`send: only`) were given it, and it is not disclosed." }),
+    ),
   },
   {
     description:
@@ -188,7 +191,7 @@ const OfferedAction = named(
     label: Type.String({ description: "For a button." }),
     method: oneOf(["POST", "DELETE"]),
     path: Type.String(),
-    body: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]), {
+    body: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
       description: "Complete; `reason` may be put in better words.",
     }),
     scope: oneOf(SCOPES, { description: "What the API key needs. Its own maker may cancel with `submit`." }),

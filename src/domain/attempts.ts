@@ -21,6 +21,16 @@ export function isSendable({ kind, foreign }: Attempt): boolean {
   return kind !== "external" && foreign !== true;
 }
 
+/** A transaction that private endpoints alone may be given: so are its further payloads, until it is disclosed. */
+export function isPrivate(attempts: readonly Attempt[]): boolean {
+  return attempts.findLast(isSendable)?.private === true;
+}
+
+/** As it is committed with its claim: the next owner of the lane sends it to the same kind of endpoint. */
+export function routed<A extends Attempt>(attempt: A, privately: boolean): A {
+  return privately ? { ...attempt, private: true } : attempt;
+}
+
 /** Only hashes are known, of foreign transactions or ones that a caller named: there is nothing to send or to reprice. */
 export function isHashAlone(attempts: readonly Attempt[]): boolean {
   return attempts.length > 0 && !attempts.some(isSendable);

@@ -71,6 +71,8 @@ export interface Attempt {
   readonly foreign?: true;
   /** Signed by the chain node itself: there are no bytes of it here. */
   readonly nodeSigned?: true;
+  /** Given to private endpoints alone (`send: "only"`), and not disclosed since. */
+  readonly private?: true;
 }
 
 export interface SignedAttempt extends Attempt {

@@ -132,6 +132,8 @@ export interface Send {
 
 export interface SubmitOptions {
   readonly everywhere?: boolean;
+  /** To private endpoints and to no other. Absent: to any that takes sends. */
+  readonly privately?: boolean;
 }
 
 /**
@@ -142,6 +144,8 @@ export interface Chain {
   readonly chainId: number;
   /** How many endpoints are configured; decides whether a second opinion can be asked for. */
   readonly endpoints: number;
+  /** Those with `send: "only"`. Where there are any, a transaction goes to these alone until it is disclosed. */
+  readonly privateEndpoints: readonly string[];
   /** How each of them is doing, in order of preference. Asks nothing. Absent: it is not known. */
   health?(): readonly EndpointHealth[];
 

@@ -52,6 +52,7 @@ export const CHAIN_SETTINGS: ChainSettings = {
   fetchReceiptUponEntry: false,
   broadcastToAll: false,
   resubmitIntervalMs: 60_000,
+  publicAfterMs: null,
   repricing: REPRICING_STRATEGIES.on,
   maxAttempts: 0,
   stuckAfterMs: 1_800_000,

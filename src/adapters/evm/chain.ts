@@ -19,7 +19,7 @@ import {
 import { type Ask, Endpoints, type EndpointsOptions } from "./rpc/endpoints.ts";
 import { read } from "./rpc/quantities.ts";
 import { simulateCall } from "./simulate-call.ts";
-import { sendUnsigned, submitEverywhere, submitToFirst } from "./submit-transactions.ts";
+import { sendUnsigned, submit } from "./submit-transactions.ts";
 
 export interface EvmChainOptions extends Omit<EndpointsOptions, "chainId"> {
   /** Read from the endpoints where absent; then at least one must be up. */
@@ -67,6 +67,7 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
   return {
     chainId,
     endpoints: endpoints.size,
+    privateEndpoints: endpoints.privateEndpoints,
     health: () => endpoints.health(),
     head: (tag) => (tag === "latest" ? first((rpc) => fetchTagged(rpc, tag)) : agreeOnTag(endpoints, tag)),
     headForAll: (tag) => agreeOnTagForAll(endpoints, tag),
@@ -107,10 +108,7 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
     feeMarket: () => first(fetchFeeMarket),
     simulate: (call) => first((rpc) => simulateCall(rpc, call)),
     simulateEverywhere: (call) => endpoints.readEverywhere((rpc) => simulateCall(rpc, call)),
-    submit: async (sends, { everywhere = false } = {}) => {
-      if (sends.length === 0) return [];
-      return everywhere ? submitEverywhere(endpoints, sends) : submitToFirst(endpoints, sends);
-    },
+    submit: (sends, options) => submit(endpoints, sends, options),
     sendUnsigned: (from, transaction, mayLeave) => sendUnsigned(endpoints, from, transaction, mayLeave),
     passOn: (method, params) => passOn(endpoints, method, params),
     outcome: (question) => fetchOutcome((method, params) => passOn(endpoints, method, params), question),

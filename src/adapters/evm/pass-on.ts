@@ -13,7 +13,7 @@ const TOO_LARGE: PassedAnswer = { kind: "error", code: -32003, message: "respons
  */
 export async function passOn(endpoints: Endpoints, method: string, params: unknown): Promise<PassedAnswer> {
   const reasons: string[] = [];
-  for (const endpoint of endpoints.usable()) {
+  for (const endpoint of receivers(endpoints, method)) {
     try {
       // One that may serve another chain by now has to prove that it does not.
       if (endpoint.chain !== "proven") await endpoints.askOne(endpoint, async () => undefined);
@@ -26,6 +26,12 @@ export async function passOn(endpoints: Endpoints, method: string, params: unkno
     }
   }
   throw new ChainUnavailable(reasons.length === 0 ? "no endpoint serves this chain" : reasons.join("; "));
+}
+
+/** A stranger's transaction goes to private endpoints alone if there are any; `send: "never"` holds for it too. */
+function receivers(endpoints: Endpoints, method: string): readonly Endpoint[] {
+  if (method !== "eth_sendRawTransaction") return endpoints.usable();
+  return endpoints.senders(endpoints.privateEndpoints.length > 0);
 }
 
 /** Null: this endpoint gave none. Throws a mistake of ours. */

@@ -3,7 +3,7 @@ import { isStarted, NOT_STARTED, type NotStarted, SUBMIT_ANSWERS, type SubmitRes
 import { defined } from "../../domain/defined.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { UnsignedTransaction } from "../../domain/transaction.ts";
-import type { MayLeave, NodeSubmission, Send } from "../../ports/chain.ts";
+import type { MayLeave, NodeSubmission, Send, SubmitOptions } from "../../ports/chain.ts";
 import { classifySubmission, namedGasCap } from "./classify-submission.ts";
 import { shorten } from "./error-texts.ts";
 import type { Endpoint, Endpoints } from "./rpc/endpoints.ts";
@@ -18,9 +18,29 @@ interface Submission {
 
 type Submitted = SubmitResult | NotStarted;
 
+/** The endpoints that may be given a transaction, in order of preference. */
+interface Receivers {
+  readonly endpoints: Endpoints;
+  readonly asked: readonly Endpoint[];
+}
+
+/** As `Chain.submit`. */
+export async function submit(
+  endpoints: Endpoints,
+  sends: readonly Send[],
+  { everywhere = false, privately = false }: SubmitOptions = {},
+): Promise<readonly Submitted[]> {
+  if (sends.length === 0) return [];
+  const receivers = { endpoints, asked: endpoints.senders(privately) };
+  return everywhere ? submitEverywhere(receivers, sends) : submitToFirst(receivers, sends);
+}
+
 /** To every endpoint that is up. */
-export async function submitEverywhere(endpoints: Endpoints, sends: readonly Send[]): Promise<readonly Submitted[]> {
-  const all = await Promise.all(endpoints.usable().map((endpoint) => submitTo(endpoints, endpoint, sends)));
+async function submitEverywhere(
+  { endpoints, asked }: Receivers,
+  sends: readonly Send[],
+): Promise<readonly Submitted[]> {
+  const all = await Promise.all(asked.map((endpoint) => submitTo(endpoints, endpoint, sends)));
   return sends.map((_, index) => concluded(all.flatMap((each) => each[index] ?? [])));
 }
 
@@ -28,9 +48,9 @@ export async function submitEverywhere(endpoints: Endpoints, sends: readonly Sen
  * What one endpoint lost, or refused for good, goes to the next: the bytes are claimed already, so a repetition changes
  * nothing, and one node's mood decides nothing.
  */
-export async function submitToFirst(endpoints: Endpoints, sends: readonly Send[]): Promise<readonly Submitted[]> {
+async function submitToFirst({ endpoints, asked }: Receivers, sends: readonly Send[]): Promise<readonly Submitted[]> {
   const items = sends.map((send) => ({ send, said: [] as Submission[] }));
-  for (const endpoint of endpoints.usable()) {
+  for (const endpoint of asked) {
     const open = items.filter(({ said }) => isOpen(said));
     if (open.length === 0) break;
     const left = open.map(({ send }) => send);
@@ -146,7 +166,8 @@ export async function sendUnsigned(
   transaction: UnsignedTransaction,
   mayLeave: MayLeave,
 ): Promise<NodeSubmission | NotStarted> {
-  const [endpoint] = endpoints.usable();
+  // Private ones first: whichever holds the key, the payload is given to no more endpoints than it must.
+  const [endpoint] = [...endpoints.senders(true), ...endpoints.senders(false)];
   if (endpoint === undefined) return { ...weightiest([]), txHash: null };
   const calls = [{ method: "eth_sendTransaction", params: [toParameter(from, transaction)], mayLeave }];
   try {

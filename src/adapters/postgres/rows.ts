@@ -46,6 +46,7 @@ export function attemptOf(row: AttemptRow): Attempt {
     fees: feesOf(row),
     ...(row.isForeign ? { foreign: true as const } : {}),
     ...(row.nodeSigned ? { nodeSigned: true as const } : {}),
+    ...(row.isPrivate ? { private: true as const } : {}),
   };
 }
 

@@ -47,6 +47,7 @@ CREATE TABLE fencepost.attempt (
   first_sent_at timestamp with time zone,
   is_foreign boolean NOT NULL DEFAULT false,
   node_signed boolean NOT NULL DEFAULT false,
+  is_private boolean NOT NULL DEFAULT false,
   CONSTRAINT attempt_pkey PRIMARY KEY (tx_id, ordinal),
   CONSTRAINT attempt_bytes CHECK (((raw_transaction IS NOT NULL) OR (kind = 'external'::text) OR node_signed)),
   CONSTRAINT attempt_fees CHECK (

@@ -3,6 +3,7 @@
  * nonce free; one that expires is a hole, and gets a placeholder (detours/expired-reservations.ts). Until then its caller
  * may still say what became of it. To use it, a caller hands in what it signed, or names the hash of what it sent.
  */
+import { routed } from "../../domain/attempts.ts";
 import { bounded } from "../../domain/ceilings.ts";
 import { DatabaseSilent, FencepostError, forbiddenBy, outcomeUnknown, unavailable } from "../../domain/errors.ts";
 import { feeCap } from "../../domain/fees.ts";
@@ -174,7 +175,8 @@ export const submitReserved: Operation<ReservationPorts, Used, Submission, Creat
     const { txHash, rawTransaction } = handedIn;
     const blobs = blobCost(handedIn);
     const { gas, fees } = bounded(context.ceilings, handedIn.unsigned, blobs);
-    const attempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction } as const;
+    const first: SignedAttempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction };
+    const attempt = routed(first, context.chain.privateEndpoints.length > 0);
     const intent = intentOf(ports, reservation, { payload, gas, gasCost: gas * feeCap(fees) + blobs });
     return settle(ports, lane, { reservation, intent, attempt, becomes: "SUBMITTED" });
   },

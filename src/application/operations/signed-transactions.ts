@@ -3,6 +3,7 @@
  * where it is the lane's next nonce, or one that the same key has reserved, and refused everywhere else. From then on it is a
  * tracked transaction like any other.
  */
+import { routed } from "../../domain/attempts.ts";
 import { bounded } from "../../domain/ceilings.ts";
 import { FencepostError, forbiddenBy, otherNonce, unavailable } from "../../domain/errors.ts";
 import { feeCap } from "../../domain/fees.ts";
@@ -57,7 +58,8 @@ export const submitSigned: Operation<SignedPorts, SignedRequest, Signed, Created
     refuseImpossibleGas(context, payload);
     const blobs = blobCost(handedIn);
     const { gas, fees } = bounded(context.ceilings, unsigned, blobs);
-    const attempt: SignedAttempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction };
+    const first: SignedAttempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction };
+    const attempt = routed(first, context.chain.privateEndpoints.length > 0);
     const intent = intentOf(
       ports,
       { lane, requestId: null, owner },

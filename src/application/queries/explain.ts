@@ -157,6 +157,7 @@ async function chainFacts(context: ChainContext | undefined, record: Transaction
     ceilings: context.ceilings,
     doubted: context.doubts.get(laneKey(record.lane)) ?? null,
     disputed,
+    privateEndpoints: context.chain.privateEndpoints,
   };
 }
 
@@ -196,6 +197,7 @@ function unknownChain(chainId: number): ExplainedChain {
     ceilings: null,
     doubted: null,
     disputed: null,
+    privateEndpoints: [],
   } as const;
   return { chainId, known: false, reachable: false, unreachableSince: null, ...nothing, ...unset };
 }

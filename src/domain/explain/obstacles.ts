@@ -3,7 +3,7 @@
  * order of the list is the order of the answer, most telling first.
  */
 import type { SubmitAnswer } from "../answers.ts";
-import { isHashAlone, isSendable } from "../attempts.ts";
+import { isHashAlone, isPrivate, isSendable } from "../attempts.ts";
 import { feeLimit, repricingLimit, sourceInWords } from "../ceilings.ts";
 import { feeCap } from "../fees.ts";
 import type { Attempt } from "../transaction.ts";
@@ -50,6 +50,17 @@ export const expires: Rule = ({ transaction: { validUntil }, now }) => {
   const at = validUntil.toISOString();
   const text = `it expires at ${at}, ${untilInWords(validUntil, now)}: not mined by then, it is cancelled`;
   return { code: "EXPIRES", text, data: { validUntil: at } };
+};
+
+/** Only private endpoints were given it: no other node shows it, and none sends it on. */
+export const sentPrivately: Rule = ({ transaction: { attempts, receipt }, chain: { privateEndpoints: names } }) => {
+  if (!isPrivate(attempts) || receipt !== null) return null;
+  const place = `${names.length === 1 ? "the private endpoint" : "the private endpoints"} ${names.join(", ")}`;
+  const text =
+    names.length > 0
+      ? `only ${place} ${names.length === 1 ? "was" : "were"} given it; no public endpoint was`
+      : "only private endpoints were given it, and none is configured any more: it is not sent again until it is disclosed";
+  return { code: "SENT_PRIVATELY", text, data: { endpoints: names.join(", ") } };
 };
 
 /** Whatever the transaction: nothing of its lane moves. */

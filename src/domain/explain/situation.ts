@@ -100,6 +100,8 @@ export interface ExplainedChain {
   readonly ceilings: Ceilings | null;
   /** What its endpoints say of the block of its receipt cannot all be true, or one has not said it: it decides nothing. */
   readonly disputed: Disputed | null;
+  /** Endpoints that alone are given what is private. */
+  readonly privateEndpoints: readonly string[];
   /** The chain behind the URL is not the one the lane knows: nothing is decided. */
   readonly doubted: string | null;
 }
@@ -144,7 +146,7 @@ export interface OfferedAction {
   readonly label: string;
   readonly method: "POST" | "DELETE";
   readonly path: string;
-  readonly body: Readonly<Record<string, string | number>> & { readonly reason: string };
+  readonly body: Readonly<Record<string, string | number | boolean>> & { readonly reason: string };
   /** What the API key needs; the one that made a transaction may cancel it with `submit`. */
   readonly scope: Scope;
 }
@@ -172,6 +174,7 @@ export const HELP_CODES = [
   "APPROVE",
   "RAISE_LIMIT",
   "RESUBMIT",
+  "DISCLOSE",
   "CANCEL",
   "REPLACE",
   "FILL_HOLE",
@@ -224,6 +227,7 @@ export const HELPS = {
   NODE_REFUSED: ["REPLACE", "CANCEL"],
   NODE_WANTS_LOWER_NONCE: [],
   NODE_DID_NOT_ANSWER: ["CHECK_RPC"],
+  SENT_PRIVATELY: ["DISCLOSE"],
   NOT_IN_POOL: ["RESUBMIT"],
   NONCE_CONSUMED: [],
   NONCE_USED_BY_OTHERS: ["PROTECT_KEY"],

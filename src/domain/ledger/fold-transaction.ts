@@ -133,13 +133,18 @@ export function toldBy(before: Told, { claim, receipt, lastError }: TransitionIt
 /** `keep`: how a new one is kept, less its bytes: these stay with the change, and in memory only until they are sent. */
 export function steppedAttempts<A extends Attempt>(
   before: readonly A[],
-  { attempt, identified }: TransitionItem,
+  { attempt, identified, disclosed }: TransitionItem,
   keep: (attempt: Attempt) => A,
 ): readonly A[] {
-  const all = attempt === undefined ? before : [...before, keep(withoutBytes(attempt))];
+  const stored = attempt === undefined ? before : [...before, keep(withoutBytes(attempt))];
+  const all = disclosed === true ? stored.map(publicly) : stored;
   if (identified === undefined) return all;
   const { ordinal, txHash } = identified;
   return all.map((each) => (each.ordinal === ordinal ? { ...each, txHash } : each));
+}
+
+function publicly<A extends Attempt>({ private: _, ...attempt }: A): A {
+  return attempt as A;
 }
 
 function withoutBytes({ rawTransaction: _, ...attempt }: SignedAttempt): Attempt {

@@ -131,11 +131,12 @@ function nextOf({ cursor }: Ledger): number {
   return cursor;
 }
 
-/** An event that changes nothing but repeats the last one is counted on the last one's row. Another payload is no repeat. */
+/** An event that changes nothing but repeats the last one is counted on the last one's row. Another payload is no repeat, nor is a disclosure. */
 function isRepeat(tx: LedgerTransaction, item: TransitionItem): boolean {
   return (
     item.decision === undefined &&
     item.attempt === undefined &&
+    item.disclosed === undefined &&
     tx.lastEvent === item.event &&
     item.from === item.to &&
     tx.subState === item.subState

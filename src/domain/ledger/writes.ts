@@ -135,6 +135,8 @@ export interface TransitionItem {
   readonly identified?: { readonly ordinal: number; readonly txHash: Hash };
   /** Permission to send this attempt's bytes under this term: counts a submission and its time. A held lane gets none: `conflict`. A held transaction only for what somebody decided. */
   readonly claim?: { readonly ordinal: number };
+  /** With a claim, or a decision: public endpoints may be given every payload of it from now on. */
+  readonly disclosed?: true;
   /** A node took this attempt; the row keeps the highest. */
   readonly accepted?: { readonly ordinal: number };
   /** A receipt found on the canonical chain, or null: withdrawn, its block left that chain. */

@@ -1,6 +1,6 @@
-import { rpcUrl } from "./credentials.ts";
+import { rpcUrls } from "./credentials.ts";
 import { secretsOfRpcUrls } from "./masking.ts";
-import { integer, list } from "./parsers.ts";
+import { integer } from "./parsers.ts";
 import type { ChainSettingKey, ChainValues, SettingKey, Values } from "./schema.ts";
 import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, SETTINGS } from "./schema.ts";
 import type { Setting } from "./setting.ts";
@@ -26,7 +26,7 @@ export interface ForAllChains {
 }
 
 const CHAIN_ID = { parse: integer(1, Number.MAX_SAFE_INTEGER) };
-const CHAIN_RPC = { parse: list(rpcUrl), secrets: secretsOfRpcUrls };
+const CHAIN_RPC = { parse: rpcUrls, secrets: secretsOfRpcUrls };
 const CHAIN_KEYS = ["id", "rpc", ...CHAIN_SETTING_KEYS];
 
 /** One chain from `rpcUrl`, or those of `chains`; none where none is configured. */

@@ -60,6 +60,8 @@ export const CHAIN_SETTINGS = settings({
   broadcastToAll: { parse: flag, fallback: false, show: String },
   /** After how long without a receipt stored bytes are sent again. */
   resubmitInterval: timeOrOff(60_000, 100),
+  /** After how long a transaction that private endpoints alone were given is sent to the others too. */
+  publicAfter: timeOrOff(null, 1_000),
   /** Payloads signed for one transaction without an operator; 0 is no limit. It is tracked and sent all the same. */
   maxAttempts: whole(0, [0, MAX_COUNT]),
   /** How long a transaction may hold up its lane before it is reported as STUCK. */
@@ -145,7 +147,7 @@ export const SETTINGS = {
     preparedStatements: oneOf("auto", "on", "off"),
     /** One chain. For several, use `chains`. */
     rpcUrl: optional({
-      parse: list(credentials.rpcUrl),
+      parse: credentials.rpcUrls,
       secrets: secretsOfRpcUrls,
       show: (urls: readonly string[]) => urls.map(maskRpcUrl).join(", "),
     }),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Hex } from "../../../src/domain/lane.ts";
 import { type EvmBench, type EvmBenchOptions, hashOf, useEvmBench } from "../../support/evm-bench.ts";
-import { type FaultyRpc, Refusal } from "../../support/faulty-rpc.ts";
+import { type FaultyRpc, Refusal, startFaultyRpc } from "../../support/faulty-rpc.ts";
 import { submitFreely } from "../../support/submit-freely.ts";
 
 const start = useEvmBench();
@@ -209,6 +209,25 @@ describe("submitting to several endpoints", () => {
     const again = await submitFreely(b.chain, raws(2), { everywhere: true });
     expect(again.map(({ answer }) => answer)).toEqual(["accepted", "accepted"]);
     expect([sent(b.server), sent(b.other)]).toEqual([[...raws(2), ...raws(2)], raws(2)]);
+  });
+
+  it("gives private transactions to private endpoints alone, everywhere or not, and nothing to those that are only read", async () => {
+    const [hidden, open, read] = [await startFaultyRpc(), await startFaultyRpc(), await startFaultyRpc()];
+    const urls = [`${read.url}#send=never`, open.url, `${hidden.url}#send=only`];
+    for (const server of [hidden, open, read]) takeAll(server);
+    const { chain } = await bench({ urls });
+    try {
+      expect(chain.privateEndpoints).toEqual([hidden.url]);
+      for (const everywhere of [false, true]) await submitFreely(chain, raws(1), { privately: true, everywhere });
+      expect([sent(read).length, sent(open).length, sent(hidden).length]).toEqual([0, 0, 2]);
+      hidden.failAlways(DOWN);
+      expect((await submitFreely(chain, raws(1), { privately: true }))[0]?.answer).toBe("unknown");
+      await submitFreely(chain, raws(1), { everywhere: true });
+      await chain.passOn("eth_sendRawTransaction", raws(1)).catch(() => undefined);
+      expect([sent(read).length, sent(open).length]).toEqual([0, 1]);
+    } finally {
+      await Promise.all([hidden, open, read].map((server) => server.close()));
+    }
   });
 
   it("is unknown where all are down", async () => {

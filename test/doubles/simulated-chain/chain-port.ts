@@ -40,6 +40,7 @@ export interface DirectChainOptions {
   readonly elsewhere?: { readonly chain: SimulatedChain; readonly faults: Faults };
   /** A chain whose blocks can be recomputed: a single endpoint that lies about a receipt contradicts itself. */
   readonly proves?: boolean;
+  readonly privateEndpoints?: readonly string[];
   /** Awaited before every call: how a simulation on a virtual clock gives calls a duration. */
   readonly latency?: (method: string) => Promise<void>;
 }
@@ -55,6 +56,7 @@ const FEE_HISTORY_PERCENTILE = 25;
 export class DirectChain implements Chain {
   readonly chainId: number;
   readonly endpoints: number;
+  readonly privateEndpoints: readonly string[];
   readonly faults: Faults;
   #chain: SimulatedChain;
   #view: ChainView;
@@ -68,6 +70,7 @@ export class DirectChain implements Chain {
     const { elsewhere } = options;
     this.chainId = chain.chainId;
     this.endpoints = elsewhere === undefined ? 1 : 2;
+    this.privateEndpoints = options.privateEndpoints ?? [];
     this.faults = options.faults ?? new Faults();
     this.#chain = chain;
     this.#view = new ChainView(chain, this.faults);

@@ -13,6 +13,7 @@ import { fetchBlockNumber, fetchBlocks, fetchIdentity } from "../read-block.ts";
 import { COMPARE_EVERY_MS, HeadWatch } from "./head-watch.ts";
 import { BadAnswer, read } from "./quantities.ts";
 import { RpcErrorAnswer, RpcUnreachable, saysOverLimit, type UnreachableKind } from "./rpc-errors.ts";
+import { type SendRule, sendRuleOf, withoutSendRule } from "./send-rule.ts";
 import { createTransport, type RpcTransport, type TransportOptions } from "./transport.ts";
 
 export interface EndpointsOptions extends Pick<TransportOptions, "clock" | "timeoutMs" | "requestEveryMs" | "mask"> {
@@ -40,6 +41,7 @@ const LONGEST_BACKOFF_MS = 30_000;
 export class Endpoint {
   readonly index: number;
   readonly rpc: RpcTransport;
+  readonly send: SendRule;
   /** How this node takes `eth_getBlockReceipts`; found out once. */
   blockReceipts: "byHash" | "byObject" | "unsupported" = "byHash";
   /** Blocks up to this height are taken as such that nothing can be proved of; looked into again beyond it. */
@@ -64,9 +66,10 @@ export class Endpoint {
   /** Its head when heads were last compared; null: it was not asked, or did not answer. */
   head: number | null = null;
 
-  constructor(index: number, rpc: RpcTransport) {
+  constructor(index: number, rpc: RpcTransport, send: SendRule) {
     this.index = index;
     this.rpc = rpc;
+    this.send = send;
   }
 
   /** Keeps failing, or serves another chain: not used until a probe finds it well again. */
@@ -121,7 +124,8 @@ export class Endpoints {
     this.#all = options.urls.map((url, index) => {
       const report: TransportOptions["report"] = (each) =>
         telemetry.emit({ type: "rpc.request", chainId, endpoint: index, ...each });
-      return new Endpoint(index, createTransport({ ...options, url, report }));
+      const transport = createTransport({ ...options, url: withoutSendRule(url), report });
+      return new Endpoint(index, transport, sendRuleOf(url) ?? "yes");
     });
   }
 
@@ -227,12 +231,22 @@ export class Endpoints {
   }
 
   /** Every endpoint that is up, or all where none is known to be. */
-  usable(): readonly Endpoint[] {
-    const ours = this.#all.filter((endpoint) => endpoint.chain !== "foreign");
+  usable(among = this.#all): readonly Endpoint[] {
+    const ours = among.filter((endpoint) => endpoint.chain !== "foreign");
     const up = ours.filter((endpoint) => !endpoint.down);
     for (const endpoint of this.#all) if (this.#probeIsDue(endpoint)) void this.#probe(endpoint);
     if (this.#all.length > 1 && this.#options.clock.monotonicMs() >= this.#compareAtMs) void this.#compareHeads();
     return up.length > 0 ? up : ours;
+  }
+
+  /** Those that a transaction may be given to: private ones alone, or every one that takes sends. */
+  senders(privately: boolean): readonly Endpoint[] {
+    return this.usable(this.#all.filter(({ send }) => (privately ? send === "only" : send !== "never")));
+  }
+
+  /** Where there are any, a transaction goes to these alone until it is disclosed. */
+  get privateEndpoints(): readonly string[] {
+    return this.#all.filter(({ send }) => send === "only").map(({ rpc }) => rpc.label);
   }
 
   async #firstAnswer<T>(candidates: readonly Endpoint[], ask: Ask<T>): Promise<T> {

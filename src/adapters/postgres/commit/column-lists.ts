@@ -129,7 +129,7 @@ export const ATTEMPT: Columns<SignedMove> = [
   ({ lane }) => lane.row.chainId,
   ...named(({ attempt }: SignedMove) => attempt, "txHash", "kind", "gas"),
   ...pricedBy(({ attempt }: SignedMove) => attempt.fees),
-  ...named(({ attempt }: SignedMove) => attempt, "foreign", "nodeSigned"),
+  ...named(({ attempt }: SignedMove) => attempt, "foreign", "nodeSigned", "private"),
   ({ attempt }) => (attempt.rawTransaction === null ? null : bare(attempt.rawTransaction)),
   ({ claimed }) => claimed || null,
 ];

@@ -7,7 +7,7 @@ import { UNUSED } from "../../../domain/policy/use.ts";
 import { TRANSITIONS } from "../../../domain/transitions.ts";
 import { bare, OUT_OF_THE_WAY, payloadValues, recordset } from "../columns.ts";
 import { ACCEPTED } from "../rows.ts";
-import { identifyAttempts, insertAttempts, markAttemptsSent } from "../statements/attempt.ts";
+import { discloseAttempts, identifyAttempts, insertAttempts, markAttemptsSent } from "../statements/attempt.ts";
 import { deleteConfirmations, insertConfirmations } from "../statements/confirmation.ts";
 import { noteGenesis } from "../statements/database.ts";
 import { appendCompletions } from "../statements/feed.ts";
@@ -333,10 +333,12 @@ function changeRows({ before: { txId }, lane, change }: Move) {
 function attempts(moved: readonly Move[]): readonly Command[] {
   const signed = moved.flatMap(({ before, lane, attempts }) => attempts.map((each) => ({ before, lane, ...each })));
   const sent = moved.flatMap(({ before: { txId }, sent }) => sent.map((ordinal) => ({ txId, ordinal })));
+  const disclosed = moved.filter(({ discloses }) => discloses).map(idOf);
   const named = moved.flatMap(({ before: { txId }, identified }) => identified.map((each) => ({ txId, ...each })));
   return [
     ...some(insertAttempts, signed, () => columnsOf(ATTEMPT, signed)),
     ...some(markAttemptsSent, sent, () => [recordset(sent), sent.map(({ txId }) => txId)]),
+    ...some(discloseAttempts, disclosed, () => [disclosed]),
     ...some(identifyAttempts, named, () => [recordset(named), named.map(({ txId }) => txId), named.length]),
   ];
 }

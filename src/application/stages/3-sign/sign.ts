@@ -7,6 +7,7 @@
  * A crash after signing leaves nothing: bytes that were neither stored nor sent have no effect, and others are signed in their
  * place, which may differ. A crash after the commit leaves a claimed attempt that the next owner claims again and sends.
  */
+import { routed } from "../../../domain/attempts.ts";
 import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/ceilings.ts";
 import { envelopeFor, type FeeMarket, isFullyPriced, under } from "../../../domain/fees.ts";
 import { signerAwaited, type Unsignable, unsignableReported } from "../../../domain/pace/lane-pace.ts";
@@ -82,7 +83,10 @@ async function signBatch(
   // Held back, or past its time, while it was being priced and signed: what was signed for it never leaves.
   const batch = lane.backlog.stillWaiting(wanted.slice(0, made.length));
   if (batch.length === 0) return true;
-  const planned = batch.map((record, index) => planSigned(record, unsigned[index] as Bounded, made[index] ?? null));
+  const how = { now: ports.clock.now(), privately: context.chain.privateEndpoints.length > 0 };
+  const planned = batch.map((record, index) =>
+    planSigned(record, unsigned[index] as Bounded, made[index] ?? null, how),
+  );
   await commitPlanned(ports, lane, planned);
   await ports.failpoint("sign.committed");
   const look = context.settings.fetchReceiptUponEntry ? LOOK_DUE : lookedAt(ports.clock.monotonicMs());
@@ -213,8 +217,13 @@ function priceOne(
   return { unsigned: bounded(context.ceilings, { ...content, fees: envelopeFor(fees, accessList) }), reached };
 }
 
-function planSigned(record: AllocatedRecord, unsigned: Bounded, made: SignedTransaction | null): Planned {
-  const attempt: SignedAttempt = {
+function planSigned(
+  record: AllocatedRecord,
+  unsigned: Bounded,
+  made: SignedTransaction | null,
+  { now, privately }: { readonly now: Date; readonly privately: boolean },
+): Planned {
+  const first: SignedAttempt = {
     ordinal: (record.attempts?.length ?? 0) + 1,
     kind: record.changedTo ?? "initial",
     txHash: made?.txHash ?? null,
@@ -223,5 +232,6 @@ function planSigned(record: AllocatedRecord, unsigned: Bounded, made: SignedTran
     rawTransaction: made?.rawTransaction ?? null,
     ...(made === null ? { nodeSigned: true } : {}),
   };
-  return plan(signed(record, attempt), "sign", { attempt, claim: { ordinal: attempt.ordinal } });
+  const attempt = routed(first, privately);
+  return plan(signed(record, attempt, now), "sign", { attempt, claim: { ordinal: attempt.ordinal } });
 }

@@ -7,6 +7,7 @@
  * A crash after sending leaves TRACKING/PENDING: the next owner looks for a receipt, claims again, and sends again.
  */
 import { isStarted, type NotStarted, type SubmitResult } from "../../../domain/answers.ts";
+import { isPrivate } from "../../../domain/attempts.ts";
 import type { Hex } from "../../../domain/lane.ts";
 import { laidDown, takenInHand } from "../../../domain/pace/transaction-pace.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
@@ -47,12 +48,26 @@ async function sendDue(
     try {
       const atNode = due.filter(isNodeSigned);
       const local = atNode.length === 0 ? due : due.filter((tx) => !isNodeSigned(tx));
-      if (local.length > 0) await sendAll(ports, context, lane, local);
+      if (!local.every(({ pace }) => pace.claimed)) await claimAgain(ports, { lane, context }, local);
+      await sendLocal(ports, context, lane, local);
       if (atNode.length > 0) await sendThroughNode(ports, context, lane, atNode);
     } finally {
       for (const tx of due) happened(tx, laidDown);
     }
   }
+}
+
+/** Private transactions go to private endpoints alone: they never share a request with the others. */
+async function sendLocal(
+  ports: BroadcastPorts,
+  context: ChainContext,
+  lane: OwnedLane,
+  due: readonly Tracked[],
+): Promise<void> {
+  const hidden = due.filter(({ attempts }) => isPrivate(attempts));
+  const open = hidden.length === 0 ? due : due.filter(({ attempts }) => !isPrivate(attempts));
+  if (open.length > 0) await sendAll(ports, context, lane, open);
+  if (hidden.length > 0) await sendAll(ports, context, lane, hidden);
 }
 
 async function sendAll(
@@ -61,7 +76,6 @@ async function sendAll(
   lane: OwnedLane,
   due: readonly Tracked[],
 ): Promise<void> {
-  if (!due.every(({ pace }) => pace.claimed)) await claimAgain(ports, lane, due);
   // Mined, withdrawn or held back while the claim was committed: what is left is sent, in the order it was due.
   const sendable = due.filter((tx) => tx.receipt === null && tx.pace.rawTransaction !== null && !isHeldBack(tx));
   if (sendable.length === 0) return;
@@ -71,7 +85,10 @@ async function sendAll(
       raw: tx.pace.rawTransaction as Hex,
       mayLeave: permission(lane, tx, mayLeave),
     }));
-    return context.chain.submit(sends, { everywhere });
+    return context.chain.submit(sends, {
+      everywhere,
+      privately: sendable.every(({ attempts }) => isPrivate(attempts)),
+    });
   });
   await ports.failpoint("broadcast.sent");
   const planned = sendable.flatMap((tx, index) => {

@@ -56,7 +56,7 @@ async function sendOne(ports: NodeSignedPorts, context: ChainContext, lane: Owne
     happened(tx, scheduled, at(ports.clock.monotonicMs() + BEHIND_MS));
     return;
   }
-  await claimAgain(ports, lane, [tx]);
+  await claimAgain(ports, { lane, context }, [tx]);
   const [stored] = await lane.term.during(ports.store.loadPayloads([tx.txId]));
   if (stored === undefined || tx.receipt !== null || isHeldBack(tx)) return;
   const unsigned = unsignedOf(lane, tx, stored);

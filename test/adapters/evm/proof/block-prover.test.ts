@@ -89,7 +89,7 @@ describe("an honest endpoint", () => {
     const { proxy, hashes } = await open();
     const block = (await harness.chain.head("latest")) as Block;
     const transport = { url: proxy.url, clock: systemClock, timeoutMs: 50_000, report: () => undefined };
-    const endpoint = new Endpoint(0, createTransport(transport));
+    const endpoint = new Endpoint(0, createTransport(transport), "yes");
     const prover = new BlockProver();
     await prover.close();
     const settled = prover.settle(
