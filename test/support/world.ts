@@ -126,6 +126,10 @@ export interface NodeOptions {
   /** Awaited before and after every call to the database and the chain: the way there and the way back. */
   readonly latency?: () => Promise<void>;
   readonly elsewhere?: DirectChainOptions["elsewhere"];
+  /** Awaited before each send, for an endpoint that takes no batches. */
+  readonly eachSend?: () => Promise<void>;
+  /** Runs each send that starts on this node. */
+  readonly sending?: <T>(node: WorldNode, send: () => T) => T;
   readonly signers?: readonly Address[];
   readonly stuckHook?: StuckResolutionHook;
   readonly tracing?: Pick<Tracing, "tracer" | "sink">;
@@ -197,7 +201,12 @@ export class World {
     const wakeUps = this.options.hints === true ? this.hints.connect() : null;
     const url = options.embedded === true ? "" : `http://node-${index}`;
     const second = elsewhere === undefined ? {} : { elsewhere };
-    const chain = new DirectChain(this.chain, { faults, proves: true, ...second });
+    const { eachSend, sending } = options;
+    const chain = new DirectChain(this.chain, {
+      ...{ faults, proves: true, ...second },
+      ...(eachSend === undefined ? {} : { eachSend }),
+      ...(sending === undefined ? {} : { sending: (send) => sending(entry, send) }),
+    });
     const nodeSigners = this.options.nodeSigners ?? [];
     const signer = new FakeSigner(
       options.signers ?? this.options.signers ?? SIGNERS,
@@ -242,7 +251,7 @@ export class World {
         (lane, request) => node.actions.receive(lane, request),
         (kill) => node.kills.receive(kill),
       );
-    const entry = { node, store, faults, events, url, wakeUps, lock, signer, rpc: chain };
+    const entry: WorldNode = { node, store, faults, events, url, wakeUps, lock, signer, rpc: chain };
     this.nodes.push(entry);
     return entry;
   }

@@ -42,6 +42,10 @@ export interface DirectChainOptions {
   readonly proves?: boolean;
   /** Awaited before every call: how a simulation on a virtual clock gives calls a duration. */
   readonly latency?: (method: string) => Promise<void>;
+  /** An endpoint that takes no batches: awaited before each send, while the others of the same call wait. */
+  readonly eachSend?: () => Promise<void>;
+  /** Runs each send that starts: whose it is can be noted. */
+  readonly sending?: <T>(send: () => T) => T;
 }
 
 interface Silent {
@@ -63,6 +67,8 @@ export class DirectChain implements Chain {
   readonly #shownTags: readonly Set<BlockTag>[] = [new Set(), new Set()];
   readonly #proves: boolean;
   readonly #latency: (method: string) => Promise<void>;
+  readonly #eachSend: (() => Promise<void>) | undefined;
+  readonly #sending: <T>(send: () => T) => T;
 
   constructor(chain: SimulatedChain, options: DirectChainOptions = {}) {
     const { elsewhere } = options;
@@ -75,6 +81,8 @@ export class DirectChain implements Chain {
       elsewhere === undefined ? null : { ...elsewhere, view: new ChainView(elsewhere.chain, elsewhere.faults) };
     this.#proves = options.proves ?? false;
     this.#latency = options.latency ?? (() => Promise.resolve());
+    this.#eachSend = options.eachSend;
+    this.#sending = options.sending ?? ((send) => send());
   }
 
   async head(tag: BlockTag): Promise<Block | null> {
@@ -275,7 +283,12 @@ export class DirectChain implements Chain {
   /** Asks each permission in the tick in which it takes the bytes, as the real wire does. */
   async submit(sends: readonly Send[]): Promise<readonly (SubmitResult | NotStarted)[]> {
     await this.#latency("eth_sendRawTransaction");
-    return sends.map(({ raw, mayLeave }) => (mayLeave() ? this.#submitOne(raw) : NOT_STARTED));
+    const results: (SubmitResult | NotStarted)[] = [];
+    for (const { raw, mayLeave } of sends) {
+      if (this.#eachSend !== undefined) await this.#eachSend();
+      results.push(mayLeave() ? this.#sending(() => this.#submitOne(raw)) : NOT_STARTED);
+    }
+    return results;
   }
 
   async sendUnsigned(
