@@ -11,6 +11,8 @@ const LATE_MS = 25_000;
  */
 export class Stops {
   readonly violations: string[] = [];
+  /** How many stops of each kind came into force. */
+  readonly counts = new Map<string, number>();
   /** Answered and not ended: what is stopped, and the one node that it binds; null: every node. */
   private readonly inForce = new Map<string, WorldNode | null>();
   /** When a request that ends a stop, or sends in spite of it, was last made. */
@@ -38,7 +40,10 @@ export class Stops {
   /** A stop was answered. Ignored while an earlier request that lifts it may still be carried out. */
   answered(subject: string, node: WorldNode | null = null): void {
     const liftedAt = this.lifted.get(subject) ?? Number.NEGATIVE_INFINITY;
-    if (this.world.clock.monotonicMs() - liftedAt > LATE_MS) this.inForce.set(subject, node);
+    if (this.world.clock.monotonicMs() - liftedAt <= LATE_MS) return;
+    this.inForce.set(subject, node);
+    const kind = `stopped: ${subject.split(" ", 1)[0]}`;
+    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
   }
 
   /** A request that ends it, or asks for a send in spite of it, is about to be made. */
@@ -50,10 +55,6 @@ export class Stops {
   /** Somebody resumes everything, past the nodes. */
   liftAll(): void {
     for (const subject of this.inForce.keys()) this.lift(subject);
-  }
-
-  get count(): number {
-    return this.inForce.size;
   }
 
   private look({ hash, from }: WitnessEntry, sender: WorldNode): void {
