@@ -5,9 +5,10 @@
 // `node bin/fencepost.js` has Node's defaults.
 //
 // Starts the bundled command line. Plain JavaScript of an old dialect, so that an old Node reads far enough to be told.
-import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+
+// SIGUSR1 has Node open V8's inspector, and with it all memory of the process. A listener takes that signal away from Node. So it
+// is the first statement, and nothing is imported statically: such imports would be loaded before it.
+process.on("SIGUSR1", () => undefined);
 
 const OLDEST_NODE = [20, 19];
 const entry = new URL("../dist/bundle/cli.js", import.meta.url);
@@ -25,10 +26,13 @@ function isTooOld(version) {
 
 // A checkout whose install ran no scripts (npm 12, pnpm, --ignore-scripts) has sources only. Standard output stays free:
 // `start` promises exactly one line on it.
-function ensureBuilt() {
+async function ensureBuilt() {
+  const { existsSync } = await import("node:fs");
   if (existsSync(entry)) return;
   if (!existsSync(build)) fail("dist/ is missing from this package; install it again");
   process.stderr.write("fencepost: dist/ is missing; building it once (npm run build)\n");
+  const { spawnSync } = await import("node:child_process");
+  const { fileURLToPath } = await import("node:url");
   const { status } = spawnSync(process.execPath, [fileURLToPath(build)], { stdio: ["ignore", 2, 2] });
   if (status !== 0 || !existsSync(entry)) fail("the build failed; run npm install, then npm run build");
 }
@@ -36,7 +40,7 @@ function ensureBuilt() {
 if (isTooOld(process.versions.node)) {
   fail(`Node ${OLDEST_NODE.join(".")} or newer is needed, this is ${process.versions.node}`);
 }
-ensureBuilt();
-import(entry.href)
+ensureBuilt()
+  .then(() => import(entry.href))
   .then(({ main }) => main(process.argv.slice(2)))
   .then((code) => process.stdout.write("", () => process.exit(code)));

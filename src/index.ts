@@ -18,7 +18,7 @@ export type { CreatedTransaction } from "./contract/create.ts";
 export type { AddKey, Keys, NewKey, RevokedKey } from "./contract/keys.ts";
 export type { KillOrder, KillSwitchState } from "./contract/kill.ts";
 export type { NonceReservation, ReserveNonce } from "./contract/nonces.ts";
-export type { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "./contract/policies.ts";
+export type { ApplyPolicies, PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "./contract/policies.ts";
 export type { Problem } from "./contract/problem.ts";
 export type { SignerLane, SignersPage, SignersQuery } from "./contract/signers.ts";
 export type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "./contract/transactions.ts";

@@ -2,7 +2,9 @@ import type { FencepostError } from "../domain/errors.ts";
 import type { Explanation } from "../domain/explain/situation.ts";
 import type { Kill } from "../domain/kills.ts";
 import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
+import type { Notice } from "../domain/notices.ts";
 import type { WindowLimit } from "../domain/pace/window-limits.ts";
+import type { PolicyRecord } from "../domain/policy/in-force.ts";
 import type { Forbidden } from "../domain/policy/policy.ts";
 import type { Amounts } from "../domain/policy/use.ts";
 import type { CreateLimits, Limits } from "../domain/principal.ts";
@@ -59,6 +61,8 @@ export interface FencepostApi extends SightApi {
   signedAs(chainId: number, txHash: Hash): Promise<SignedView | null>;
   /** What one of the chain's endpoints answers. UNKNOWN_CHAIN where this node has none. */
   askChain(chainId: number, method: string, params: unknown): Promise<PassedAnswer>;
+  /** What a stranger signed, handed to the chain's endpoints. UNAVAILABLE, with nothing sent, while everything is stopped. */
+  passSigned(chainId: number, rawTransaction: Hex): Promise<PassedAnswer>;
   transaction(txId: string, include?: readonly Include[]): Promise<TransactionView>;
   transactionByRequest(query: RequestQuery, include?: readonly Include[]): Promise<TransactionView>;
   transactions(query: ListQuery): Promise<{ readonly items: readonly TransactionView[]; readonly next: string | null }>;
@@ -81,8 +85,13 @@ export interface FencepostApi extends SightApi {
   releaseNonce(reservationId: string): Promise<Reservation>;
   /** What policies would say to this create now, and what it would be charged. Nothing is done. */
   checkPolicy(request: CreateRequest, key?: string | null, limits?: Limits): Promise<PolicyVerdict>;
-  /** What this node has in force; null: nothing is limited. */
-  policies(): Promise<{ readonly hash: Hex | null; readonly policies: Readonly<Record<string, unknown>> | null }>;
+  /** The document in force on every node. */
+  policies(): Promise<PoliciesView>;
+  /**
+   * `{ policies, reason, expectedVersion? }`: another document for every node, obeyed by whatever gets a nonce or a further
+   * payload once this is answered. CONFLICT where another version than the expected one is in force.
+   */
+  applyPolicies(request: unknown, actor: string): Promise<PoliciesView>;
   /** Of everybody, or of one key or signer. */
   policyUsage(query?: { readonly key?: string; readonly signer?: string }): Promise<PolicyUsageView>;
   /** Live instances. */
@@ -99,12 +108,22 @@ export interface FencepostApi extends SightApi {
   kill(order: KillOrder): Promise<KillAnswer>;
   /** Answers once the end is durable. */
   endKill(order: KillOrder): Promise<KillAnswer>;
+  /** Says who looked into a notice, and why it needs nobody any more. CONFLICT where somebody else did, or it happened again since. */
+  acknowledge(order: NoticeOrder, limits?: Limits): Promise<Notice>;
   /** API keys of the database; those of the configuration are not among them. */
   keys(): Promise<readonly KeyView[]>;
   /** `name`, `scopes`, `signers`, `chains`: a new key, or one more secret of one on the same terms. CONFLICT where it has two. */
   addKey(request: unknown, actor: string): Promise<NewKey>;
   /** One secret of it, or all of it. */
   revokeKey(name: string, secretId: string | null, actor: string): Promise<void>;
+}
+
+export interface NoticeOrder {
+  readonly noticeId: string;
+  /** As it arrived: `reason`, and `times` as the operator has seen it. */
+  readonly request: unknown;
+  readonly actor: string;
+  readonly idempotencyKey?: unknown;
 }
 
 export interface KeyView extends KeyTerms {
@@ -118,8 +137,14 @@ export interface NewKey extends KeyTerms {
   readonly secretId: string;
 }
 
-/** Of policies: read on any node, decided by none of these. */
-export type PolicyApi = "checkPolicy" | "policies" | "policyUsage";
+/** Asked of any node. */
+export type PolicyApi = "checkPolicy" | "policies" | "applyPolicies" | "policyUsage";
+
+export interface PoliciesView extends Omit<PolicyRecord, "stamp" | "document"> {
+  /** Null: nothing is limited. */
+  readonly hash: Hex | null;
+  readonly policies: Readonly<Record<string, unknown>> | null;
+}
 
 export interface PolicyVerdict extends Amounts, Partial<Forbidden> {
   readonly allowed: boolean;
@@ -231,7 +256,7 @@ export interface Waiting {
 }
 
 /** What the methods of Ethereum's JSON-RPC need beside the others. */
-export type JsonRpcApi = "newIds" | "createNamed" | "firstHash" | "signedAs" | "askChain";
+export type JsonRpcApi = "newIds" | "createNamed" | "firstHash" | "signedAs" | "askChain" | "passSigned";
 
 /** What only the lane's owner can do. */
 export type OperationName =
@@ -271,6 +296,8 @@ export interface TransactionView extends TransactionRecord {
   /** The mined attempt's hash, else the newest's. */
   readonly txHash: Hash | null;
   readonly nextResubmitAt: Date | null;
+  /** While it waits for approval: the most that it can cost, value included; absent where this node does not serve its chain. */
+  readonly worstCost?: bigint;
   readonly history?: readonly HistoryRecord[];
   readonly confirmations?: readonly { readonly number: number; readonly hash: Hash }[];
   readonly onChain?: ChainLook;

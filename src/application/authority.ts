@@ -20,7 +20,7 @@ import {
   type Scope,
 } from "../domain/principal.ts";
 import type { FencepostApi, KillAnswer, KillOrder, TransactionAction } from "./api.ts";
-import { type KeyRates, tooFast } from "./key-rates.ts";
+import { type KeyRates, type RateRule, tooFast } from "./key-rates.ts";
 
 /** What its own key may do to a transaction, without `operate`. */
 const OWNERS_ACTIONS: ReadonlySet<TransactionAction> = new Set(["cancel"]);
@@ -33,13 +33,14 @@ interface Owned {
   readonly owner: string | null;
 }
 
-/** The API as this principal has it. `rates`: how fast it has been creating. */
+/** The API as this principal has it. `rates`: how fast it has been creating and asking. */
 export function limitedTo(principal: Principal, api: FencepostApi, rates: KeyRates): FencepostApi {
   if (principal === ANYBODY) return api;
   return {
     ...making(principal, api, rates),
     actOnLane: (order) => api.actOnLane(order, principal),
-    ...reads(principal, api),
+    acknowledge: (order) => api.acknowledge(order, principal),
+    ...reads(principal, api, rates),
     ...sights(principal, api),
     ...ownersActions(principal, api),
     ...managing(principal, api),
@@ -85,11 +86,11 @@ function making(principal: Principal, api: FencepostApi, rates: KeyRates) {
   } satisfies Partial<FencepostApi>;
 }
 
-function countOne(principal: Principal, rates: KeyRates): void {
-  if (rates.take(principal, 1) === 0) throw tooFast(principal);
+function countOne(principal: Principal, rates: KeyRates, rule?: RateRule): void {
+  if (rates.take(principal, 1, rule) === 0) throw tooFast(principal, rule);
 }
 
-function reads(principal: Principal, api: FencepostApi) {
+function reads(principal: Principal, api: FencepostApi, rates: KeyRates) {
   const sees = ({ lane }: { readonly lane: Lane }): boolean => isWithin(principal, lane);
   const limited = isLimited(principal);
   const onlySigner = onlyOne(principal.signers);
@@ -140,7 +141,12 @@ function reads(principal: Principal, api: FencepostApi) {
     },
     askChain: async (chainId, method, params) => {
       refuseOutside(principal, { chainId });
+      countOne(principal, rates, "readsPerSecond");
       return api.askChain(chainId, method, params);
+    },
+    passSigned: async (chainId, rawTransaction) => {
+      refuseOutside(principal, { chainId });
+      return api.passSigned(chainId, rawTransaction);
     },
     leases: async () => (await api.leases()).filter(sees),
     reservation: async (id) => shown(principal, await api.reservation(id), `reservation ${id}`),
@@ -162,6 +168,10 @@ function sights(principal: Principal, api: FencepostApi) {
       // Without a chain that was named, the one that is configured was meant.
       refuseOutside(principal, ruler.lane);
       return ruler;
+    },
+    notices: async (query = {}) => {
+      refuseNamed(principal, query);
+      return api.notices(query, principal);
     },
     clusterHistory: (query) => api.clusterHistory(query, principal),
   } satisfies Partial<FencepostApi>;
@@ -256,12 +266,17 @@ function policyReads(principal: Principal, api: FencepostApi, rates: KeyRates) {
       return api.checkPolicy(request, key ?? principal.name, principal);
     },
     policies: async () => {
-      const { hash, policies } = await api.policies();
-      if (!limited || policies === null) return { hash, policies };
+      const inForce = await api.policies();
+      const { policies } = inForce;
+      if (!limited || policies === null) return inForce;
       const { signers, keys, ...rest } = policies;
       const isVisible = (signer: string): boolean => principal.signers?.has(signer.toLowerCase() as Address) !== false;
       const narrowed = { ...only(signers, isVisible, "signers"), ...only(keys, isMine, "keys") };
-      return { hash, policies: { ...rest, ...narrowed } };
+      return { ...inForce, policies: { ...rest, ...narrowed } };
+    },
+    applyPolicies: async (request, actor) => {
+      refuseLimited(principal, "a key that is limited to signers or chains changes no policies");
+      return api.applyPolicies(request, actor);
     },
     policyUsage: async (query = {}) => {
       refuseNamed(principal, query);

@@ -78,11 +78,11 @@ function principalOf({ name, scopes, signers, chains, ...own }: Omit<KeyRecord, 
   return {
     ...{ name, scopes: new Set(scopes), signers: signers && new Set(signers), chains: chains && new Set(chains) },
     createsPerSecond: own.createsPerSecond ?? usual.createsPerSecond,
+    readsPerSecond: own.readsPerSecond ?? usual.readsPerSecond,
     queueShare: own.queueShare ?? usual.queueShare,
   };
 }
 
-function textOf({ name, scopes, signers, chains, createsPerSecond, queueShare }: Principal): string {
-  const limits = [signers && [...signers], chains && [...chains], createsPerSecond, queueShare];
-  return JSON.stringify([name, [...scopes], ...limits]);
+function textOf({ scopes, signers, chains, ...rest }: Principal): string {
+  return JSON.stringify([[...scopes], signers && [...signers], chains && [...chains], rest]);
 }

@@ -45,6 +45,8 @@ export interface ChainSettings extends CeilingSettings {
   readonly broadcastToAll: boolean;
   /** Null: never resubmit by age. Unknown answers are still asked again. */
   readonly resubmitIntervalMs: number | null;
+  /** How long a transaction stays with the private endpoints that were given it; null: until an operator discloses it. */
+  readonly publicAfterMs: number | null;
   /** Null: what is not taken is sent again as it is, and never signed at another price. */
   readonly repricing: RepricingStrategy | null;
   /** Payloads signed for one transaction by the lane's loop; 0: no limit. Ends re-signing, never tracking. */
@@ -65,8 +67,6 @@ export interface ChainSettings extends CeilingSettings {
   readonly grayZoneIntervalMs: number | null;
   /** How many blocks are read one by one where a pruned node cannot tell an older count. */
   readonly grayZoneLookback: number;
-  /** What becomes of a transaction whose nonce another program used. */
-  readonly externalUsePolicy: "fail" | "requeue";
   readonly alertLowBalanceWei: bigint | null;
   /** Transactions of a lane that are not final, and their age, from which an alert is raised and the hook is asked. */
   readonly alertPendingDepth: number;

@@ -2,6 +2,7 @@
 import type { Trouble } from "../domain/attention/troubles.ts";
 import type { Address, Lane } from "../domain/lane.ts";
 import type { NonceSpan } from "../domain/nonce-spans.ts";
+import type { Notice } from "../domain/notices.ts";
 import type { Limits } from "../domain/principal.ts";
 import type { State } from "../domain/transitions.ts";
 import type { EndpointHealth } from "../ports/chain.ts";
@@ -17,8 +18,17 @@ export interface SightApi {
   search(query: { readonly q: string; readonly limit?: number }, limits?: Limits): Promise<readonly Found[]>;
   /** A lane's nonces by what holds them. UNKNOWN_SIGNER, UNKNOWN_CHAIN where there is no such lane. */
   nonceRuler(signer: string, query?: NonceRulerQuery): Promise<NonceRulerView>;
+  /** What happened once and waits, or waited, for a person's word; newest first. */
+  notices(query?: NoticesQuery, limits?: Limits): Promise<readonly Notice[]>;
   /** What became of nodes, lanes and the database, newest first. */
   clusterHistory(query?: { readonly limit?: number }, limits?: Limits): Promise<ClusterPast>;
+}
+
+export interface NoticesQuery {
+  readonly signer?: string;
+  readonly chainId?: number;
+  readonly open?: boolean;
+  readonly limit?: number;
 }
 
 /** Held while the answer still is of `revision`, for `waitMs` at most. */
@@ -66,6 +76,11 @@ export interface ChainView {
   readonly chainId: number;
   readonly reachable: boolean;
   readonly head: number | null;
+  /** When this node first saw that head, by its own clock; null: it has none. */
+  readonly headSince: Date | null;
+  /** What a block usually takes, as seen from here; null: not known, or they come as they like. */
+  readonly blockSeconds: number | null;
+  readonly stalled: boolean;
   readonly baseFee: bigint | null;
   /** What the last blocks took above it, as a loop was last told; null: none has asked. */
   readonly tip: bigint | null;

@@ -8,8 +8,9 @@ import type { AddKey, Keys, NewKey, RevokedKey } from "../contract/keys.ts";
 import type { KillOrder, KillSwitchState } from "../contract/kill.ts";
 import type { NonceRuler, NonceRulerQuery } from "../contract/nonce-ruler.ts";
 import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
+import type { AcknowledgeOrder, Notice, NoticesQuery } from "../contract/notice.ts";
 import type { Overview, OverviewQuery } from "../contract/overview.ts";
-import type { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
+import type { ApplyPolicies, PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
 import type { SearchQuery, SearchResults } from "../contract/search.ts";
 import type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
 import type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
@@ -30,6 +31,8 @@ export type RequestName = ({ readonly signer: string } | { readonly pool: string
   readonly chainId?: number;
 };
 
+/** Of notices. `open`: only those that nobody acknowledged, and that are not over. */
+export type NoticesWish = Omit<NoticesQuery, "open"> & { readonly open?: boolean };
 export type KillWish = KillOrder & { readonly signer?: string };
 
 /**
@@ -106,8 +109,10 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> {
   resumeTransaction(txId: string, order: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
   /** What policies would say to this transaction now, and what it would be charged. Nothing is done. */
   checkPolicy(check: PolicyCheck, options?: CallOptions): Promise<PolicyVerdict>;
-  /** What is in force on the node that answers. */
+  /** The document that is in force on every node, and who put it there. */
   policies(options?: CallOptions): Promise<PoliciesInForce>;
+  /** Another one for every node, obeyed from the moment that this resolves; takes `admin`. Once, however often it is repeated. */
+  applyPolicies(request: ApplyPolicies, options?: CallOptions): Promise<PoliciesInForce>;
   /** What is used of this hour and day: of everybody, or of one key or signer. */
   policyUsage(query?: { readonly key?: string; readonly signer?: string }, options?: CallOptions): Promise<PolicyUsage>;
   /** Creates are accepted and wait; nothing is sent. */
@@ -133,6 +138,10 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> {
   search(query: SearchQuery, options?: CallOptions): Promise<SearchResults["items"]>;
   /** A signer's nonces by what holds them, at most 2,000 at once. */
   nonceRuler(signer: string, query?: NonceRulerQuery, options?: CallOptions): Promise<NonceRuler>;
+  /** Uses of keys that were not sent from here, and nodes that vanished, with who acknowledged each; newest first. */
+  notices(query?: NoticesWish, options?: CallOptions): Promise<readonly Notice[]>;
+  /** Says that a notice was looked into, and why it needs nobody any more. Takes a key with `operate`. */
+  acknowledge(noticeId: string, order: AcknowledgeOrder, options?: OrderOptions): Promise<Notice>;
   /** What became of nodes, lanes and the database. */
   clusterHistory(query?: ClusterHistoryQuery, options?: CallOptions): Promise<ClusterHistory>;
   /** Every node that is alive; each of them knows all others. */

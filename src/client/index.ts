@@ -1,6 +1,7 @@
 import type { LaneAction, TransactionAction } from "../contract/actions.ts";
 import type { BatchResults, CreatedTransaction } from "../contract/create.ts";
 import type { NonceReservation } from "../contract/nonces.ts";
+import type { Notice, Notices } from "../contract/notice.ts";
 import type { SearchResults } from "../contract/search.ts";
 import type { SignerLane, SignerLanes } from "../contract/signers.ts";
 import type { Transaction } from "../contract/transactions.ts";
@@ -32,8 +33,9 @@ export type { AddKey, Keys, NewKey, RevokedKey } from "../contract/keys.ts";
 export type { KillOrder, KillSwitchState } from "../contract/kill.ts";
 export type { NonceRuler, NonceRulerQuery } from "../contract/nonce-ruler.ts";
 export type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
+export type { AcknowledgeOrder, Notice } from "../contract/notice.ts";
 export type { Overview, OverviewQuery } from "../contract/overview.ts";
-export type { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
+export type { ApplyPolicies, PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
 export type { Problem } from "../contract/problem.ts";
 export type { SearchQuery, SearchResults } from "../contract/search.ts";
 export type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
@@ -43,7 +45,7 @@ export type {
   TypedReplaceOrder as ReplaceOrder,
 } from "../contract/typed-payload.ts";
 export type { CallOptions, OrderOptions } from "./deadline.ts";
-export type { FencepostFace, Include, KillWish, ReadOptions, RequestName } from "./face.ts";
+export type { FencepostFace, Include, KillWish, NoticesWish, ReadOptions, RequestName } from "./face.ts";
 export type { FeedPlace, FeedStore, FollowedCompletion, FollowQuery, WaitOptions } from "./follow.ts";
 export * from "./public-errors.ts";
 export { SentTransaction } from "./sent-transaction.ts";
@@ -166,6 +168,10 @@ function sightCalls(transport: Transport) {
     search: async (query, call) =>
       (await transport<SearchResults>({ path: "/search", tells: "items", query, ...call })).items,
     nonceRuler: (signer, query = {}, call) => transport({ path: `${signerPath(signer)}/nonces`, query, ...call }),
+    notices: async ({ open, ...query } = {}, call) => {
+      const asked = { ...query, ...(open === true && { open: "true" }) };
+      return (await transport<Notices>({ path: "/notices", tells: "items", query: asked, ...call })).items;
+    },
     clusterHistory: (query = {}, call) => transport({ path: "/cluster/history", query, ...call }),
   } satisfies Partial<FencepostClient>;
 }
@@ -190,8 +196,11 @@ function operatorsCalls(transport: Transport) {
     suspend: onLane("suspend"),
     resume: onLane("resume"),
     realign: onLane("realign"),
+    acknowledge: (noticeId, body, call) =>
+      order<Notice>({ path: `/notices/${encodeURIComponent(noticeId)}/acknowledge`, tells: "noticeId", body, ...call }),
     kill: ({ signer, ...body } = {}, call) => order({ path: killPath(signer), body, ...call }),
     endKill: ({ signer, ...body } = {}, call) => order({ path: killPath(signer), body, method: "DELETE", ...call }),
+    applyPolicies: (body, call) => transport({ path: "/policy", method: "PUT", body, ...call }),
     addKey: (key, call) => transport({ path: "/keys", body: key, once: true, ...call }),
     revokeKey: (name, { secretId: secret, ...call } = {}) =>
       transport({

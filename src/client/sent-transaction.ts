@@ -39,9 +39,12 @@ export class SentTransaction implements AsyncIterable<Transaction> {
     throw endedWithout(`${this.txId} ended as ${state}/${subState} before it was signed`);
   }
 
-  /** With its receipt, success or not; without one where it ended and was never mined. A reorg may take it back until `final()`. */
+  /**
+   * With its receipt; without one where it ended and was never mined. A success may be one endpoint's word
+   * (`receipt.verified`), and a reorg may take it back until `final()`. A revert is waited for until it is verified.
+   */
   mined(options?: WaitOptions): Promise<Transaction> {
-    return this.#until((seen) => seen.receipt !== null || isSettled(seen), options);
+    return this.#until((seen) => seen.receipt?.status === "success" || isSettled(seen), options);
   }
 
   /** CONFIRMED or FAILED_FINAL: a failure is an outcome, not an error. */

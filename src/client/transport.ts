@@ -26,7 +26,7 @@ export interface Call extends CallOptions, Errand {
   readonly query?: { readonly [name: string]: QueryValue };
   readonly body?: unknown;
   /** Instead of POST where there is a body, and of GET where there is none. */
-  readonly method?: "DELETE";
+  readonly method?: "DELETE" | "PUT";
   /** Sent as `Idempotency-Key`: the node does it once, however often it is asked. */
   readonly idempotencyKey?: string;
   /** The member that every answer to this has. One without it is not a node's, whatever its status says. */

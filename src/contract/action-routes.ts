@@ -25,7 +25,7 @@ interface Described extends Pick<WrittenRoute, "summary" | "description" | "erro
 
 const COMMON_ERRORS: readonly ErrorCode[] = ["NOT_LEADER", "REQUEST_ID_REUSED", "PAYLOAD_TOO_LARGE", "UNKNOWN_SIGNER"];
 
-const headers = {
+export const orderHeaders = {
   "Idempotency-Key":
     "1 to 255 printable ASCII characters, of the caller's own. An order that was carried out under it is not carried out again: its repeat answers with what stands. With another body it is 409 REQUEST_ID_REUSED. Orders that were refused leave no key behind.",
 };
@@ -33,7 +33,8 @@ const headers = {
 const TRANSACTIONS: Readonly<Record<TransactionAction, Described>> = {
   resubmit: {
     summary: "Send the stored bytes again, now",
-    description: "A STUCK transaction is tracked like any other again.",
+    description:
+      "A STUCK transaction is tracked like any other again. With `disclose`, public endpoints are given it too, and it cannot be made private again.",
     order: ResubmitOrder,
   },
   reprice: {
@@ -130,5 +131,5 @@ export const laneActions = Object.fromEntries(
 
 function routeOf({ order, errors = [], ...described }: Described, common: readonly ErrorCode[], said: object) {
   const body = { schema: order, examples: { ...said } };
-  return { ...described, headers, body, errors: [...COMMON_ERRORS, ...common, ...errors] };
+  return { ...described, headers: orderHeaders, body, errors: [...COMMON_ERRORS, ...common, ...errors] };
 }

@@ -41,7 +41,15 @@ export type ApprovalOrder = Static<typeof ApprovalOrder>;
 export const HoldOrder = closed("HoldOrder", said);
 export type HoldOrder = Static<typeof HoldOrder>;
 
-export const ResubmitOrder = closed("ResubmitOrder", said);
+export const ResubmitOrder = closed("ResubmitOrder", {
+  ...said,
+  disclose: Type.Optional(
+    Type.Boolean({
+      description:
+        "Gives a transaction that only private endpoints (`send: only`) were given to every endpoint that takes sends, from now on.",
+    }),
+  ),
+});
 export type ResubmitOrder = Static<typeof ResubmitOrder>;
 
 export const PricedOrder = closed(

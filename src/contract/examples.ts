@@ -90,6 +90,7 @@ export const transaction: Transaction = {
     blockHash,
     transactionIndex: 0,
     status: "success",
+    verified: true,
     gasUsed: "21000",
     effectiveGasPrice: "2000000000",
     contractAddress: null,
@@ -286,6 +287,7 @@ const keyTerms = {
   signers: [signer],
   chains: null,
   createsPerSecond: 50,
+  readsPerSecond: 200,
   queueShare: 0.25,
 };
 
@@ -315,10 +317,16 @@ export const policyVerdict = {
   rule: "signer.maxCost.perDay",
   detail: "1042000000000000 wei would be above maxCost.perDay of this signer, which is 1000000000000000",
 };
+const policyDocument = { signers: { "*": { maxCost: { perDay: "1000000000000000" } } } };
 export const policiesInForce = {
+  version: 3,
   hash: "0x2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
-  policies: { signers: { "*": { maxCost: { perDay: "1000000000000000" } } } },
+  policies: policyDocument,
+  changedAt: "2026-11-02T09:30:00.000Z",
+  changedBy: "operator:alice",
+  reason: "a lower limit for the weekend",
 };
+export const applyPolicies = { policies: policyDocument, reason: "a lower limit for the weekend", expectedVersion: 2 };
 const usedNow = { value: "1000000000000000", cost: "1042000000000000", maxValue: null };
 export const policyUsage = {
   at: "2026-11-02T09:30:00.000Z",

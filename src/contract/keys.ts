@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { MOST_CREATES_PER_SECOND, SCOPES } from "../domain/principal.ts";
+import { MOST_PER_SECOND, SCOPES } from "../domain/principal.ts";
 import { Address, ChainId, Timestamp } from "./scalars.ts";
 import { closed, nullable, oneOf, optional, query } from "./shapes.ts";
 
@@ -10,8 +10,13 @@ const Scopes = Type.Array(oneOf(SCOPES), { minItems: 1, description: "Without an
 const SecretId = Type.String({ pattern: "^[0-9a-f]{8,64}$", description: "The beginning of the secret's digest." });
 const CreatesPerSecond = Type.Integer({
   minimum: 1,
-  maximum: MOST_CREATES_PER_SECOND,
+  maximum: MOST_PER_SECOND,
   description: "On each node: creates, items of batches, reservations. Null: as the nodes are configured.",
+});
+const ReadsPerSecond = Type.Integer({
+  minimum: 1,
+  maximum: MOST_PER_SECOND,
+  description: "On each node: questions that /rpc puts to a chain. Null: as the nodes are configured.",
 });
 const QueueShare = Type.Number({
   exclusiveMinimum: 0,
@@ -24,6 +29,7 @@ const terms = {
   signers: nullable(Type.Array(Address, { description: "The only ones that it may see and use; null: all." })),
   chains: nullable(Type.Array(ChainId, { description: "As signers." })),
   createsPerSecond: nullable(CreatesPerSecond),
+  readsPerSecond: nullable(ReadsPerSecond),
   queueShare: nullable(QueueShare),
 };
 
@@ -34,6 +40,7 @@ export const AddKey = closed("AddKey", {
     signers: Type.Array(Address, { minItems: 1 }),
     chains: Type.Array(ChainId, { minItems: 1 }),
     createsPerSecond: CreatesPerSecond,
+    readsPerSecond: ReadsPerSecond,
     queueShare: QueueShare,
   }),
 });

@@ -1,4 +1,5 @@
 import { ERROR_CATALOGUE, type ErrorCode } from "../domain/errors.ts";
+import { NoticeId } from "./notice.ts";
 import { Problem, problemExamples } from "./problem.ts";
 import { ROUTES, type Route, type RouteResponse } from "./routes.ts";
 import { Address, ChainId, TxId } from "./scalars.ts";
@@ -36,6 +37,7 @@ const NAME = { type: "string", description: "Of an API key." };
 const PATH_PARAMETERS: Readonly<Record<string, object>> = {
   txId: TxId,
   reservationId: TxId,
+  noticeId: NoticeId,
   signer: Address,
   name: NAME,
   chainId: ChainId,

@@ -22,6 +22,21 @@ const OverviewChain = named("OverviewChain", {
   chainId: ChainId,
   reachable: Type.Boolean(),
   head: nullable(count),
+  headSince: nullable(
+    Type.Unsafe<string>({
+      ...Timestamp,
+      description: "When the node that answers first saw that head, by its own clock.",
+    }),
+  ),
+  blockSeconds: nullable(
+    Type.Number({
+      minimum: 0,
+      description: "What a block usually takes; null: too few were seen, or they come as they like.",
+    }),
+  ),
+  stalled: Type.Boolean({
+    description: "The chain answers, and no block has come for ten times as long as one takes.",
+  }),
   baseFee: nullable(Decimal),
   tip: nullable(
     Type.Unsafe<string>({

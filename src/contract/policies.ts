@@ -32,22 +32,43 @@ export const PolicyVerdict = named("PolicyVerdict", {
 });
 export type PolicyVerdict = Static<typeof PolicyVerdict>;
 
+const Document = Type.Unsafe<Readonly<Record<string, unknown>>>({
+  type: "object",
+  additionalProperties: true,
+  description: "The policy document.",
+});
+const Version = Type.Integer({ minimum: 0, description: "Counts changes of the document." });
+
 export const PoliciesInForce = named("PoliciesInForce", {
+  version: Version,
   hash: nullable(
     Type.String({
-      description: "SHA-256 of the policies; null where the node that answers has none.",
+      description: "SHA-256 of the policies; null where there are none.",
       examples: ["0x00"],
     }),
   ),
-  policies: nullable(
-    Type.Unsafe<Readonly<Record<string, unknown>>>({
-      type: "object",
-      additionalProperties: true,
-      description: "As they were written.",
+  policies: nullable(Document),
+  changedAt: nullable(Timestamp),
+  changedBy: nullable(
+    Type.String({
+      description: "`operator:<name of the API key>`, or `node:<node id>` for what a node's file seeded.",
     }),
   ),
+  reason: nullable(Type.String()),
 });
 export type PoliciesInForce = Static<typeof PoliciesInForce>;
+
+export const ApplyPolicies = closed("ApplyPolicies", {
+  policies: Document,
+  reason: Type.String({ minLength: 1, maxLength: 1_000, description: "Why; kept for the audit." }),
+  ...optional({
+    expectedVersion: Type.Integer({
+      minimum: 0,
+      description: "The version that was read before: 409 where another one is in force.",
+    }),
+  }),
+});
+export type ApplyPolicies = Static<typeof ApplyPolicies>;
 
 const windows = Type.Object({
   value: Decimal,

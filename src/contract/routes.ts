@@ -9,7 +9,7 @@ import { jsonRpcRoutes } from "./json-rpc.ts";
 import { AddKey, Keys, NewKey, RevokedKey, RevokeQuery } from "./keys.ts";
 import { KillOrder, KillSwitchState } from "./kill.ts";
 import { NonceReservation, ReserveNonce, SubmitReserved, UseReserved } from "./nonces.ts";
-import { PoliciesInForce, PolicyCheck, PolicyUsage, PolicyUsageQuery, PolicyVerdict } from "./policies.ts";
+import { policyRoutes } from "./policy-routes.ts";
 import { sightRoutes } from "./sight-routes.ts";
 import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "./signers.ts";
 import {
@@ -23,7 +23,7 @@ import {
 
 /** A route as it is written down: `at` is method and path in OpenAPI's notation, its name the key it stands under. */
 export interface WrittenRoute {
-  readonly at: `${"get" | "post" | "delete"} /${string}`;
+  readonly at: `${"get" | "post" | "put" | "delete"} /${string}`;
   readonly summary: string;
   readonly description?: string;
   /** Needs no API key. */
@@ -240,36 +240,6 @@ const keys: Written = {
   },
 };
 
-const policies: Written = {
-  checkPolicy: {
-    at: "post /api/v1/policy/check",
-    summary: "Ask what policies would say to a transaction",
-    description:
-      "A dry run: prepared and priced as a create is, judged by what is used now, and forgotten. `key` asks for another API key than the one that is shown, which takes `operate`.",
-    body: { schema: PolicyCheck, examples: { check: examples.policyCheck } },
-    responses: {
-      200: { description: "Allowed or not.", schema: PolicyVerdict, example: examples.policyVerdict },
-    },
-    errors: ["PAYLOAD_TOO_LARGE", "QUOTA_EXCEEDED", "UNKNOWN_CHAIN", "SUBMISSION_REJECTED"],
-  },
-  getPolicies: {
-    at: "get /api/v1/policy",
-    summary: "Read the policies in force",
-    responses: {
-      200: { description: "Of the node that answers.", schema: PoliciesInForce, example: examples.policiesInForce },
-    },
-  },
-  getPolicyUsage: {
-    at: "get /api/v1/policy/usage",
-    summary: "Read what is used of the limits",
-    description: "In the present hour and day, UTC, by the database's clock.",
-    query: PolicyUsageQuery,
-    responses: {
-      200: { description: "By signer and by key.", schema: PolicyUsage, example: examples.policyUsage },
-    },
-  },
-};
-
 const cluster: Written = {
   listNodes: {
     at: "get /api/v1/nodes",
@@ -369,7 +339,7 @@ export const ROUTES: readonly Route[] = [
   ...tagged("Transactions", transactionActions),
   ...tagged("Signers", laneActions),
   ...tagged("Keys", keys),
-  ...tagged("Policies", policies),
+  ...tagged("Policies", policyRoutes),
   ...tagged("Cluster", cluster),
   ...tagged("Cluster", killSwitch),
   ...tagged("Sight", sightRoutes),

@@ -2,6 +2,7 @@ import type { Attention } from "./attention.ts";
 import type { ClusterHistory } from "./cluster-history.ts";
 import { created } from "./examples.ts";
 import type { NonceRuler } from "./nonce-ruler.ts";
+import type { AcknowledgeOrder, Notice, Notices } from "./notice.ts";
 import type { Overview } from "./overview.ts";
 import type { SearchResults } from "./search.ts";
 
@@ -52,6 +53,9 @@ export const overview: Overview = {
       chainId,
       reachable: true,
       head: 1204,
+      headSince: "2026-11-02T09:29:51.000Z",
+      blockSeconds: 12,
+      stalled: false,
       baseFee: "1000000000",
       tip: "1500000000",
       endpoints: [{ url: "https://rpc.example.org", status: "up", behind: 0 }],
@@ -73,6 +77,30 @@ export const nonceRuler: NonceRuler = {
     { from: 7, to: 7, kind: "stuck", txId },
     { from: 8, to: 9, kind: "queued" },
   ],
+};
+
+const notice: Notice = {
+  noticeId: "5c1f9a70-1e6f-4a58-9d43-0c2b7f2f6a11",
+  kind: "EXTERNAL_KEY_USE",
+  ...{ chainId, signer, nodeId: null },
+  ...{ firstSeenAt: "2026-11-02T09:20:00.000Z", lastSeenAt: "2026-11-02T09:24:00.000Z", times: 1 },
+  evidence: [
+    {
+      at: "2026-11-02T09:24:00.000Z",
+      ...{ nonce: 7, through: 7, txId },
+      txHash: "0x6f1b4c2d8e3a5f7091b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718",
+    },
+  ],
+  ...{ overAt: null, acknowledged: null },
+};
+
+export const notices: Notices = { items: [notice] };
+
+export const acknowledgeOrder: AcknowledgeOrder = { reason: "the finance team's own wallet, ticket 4711", times: 1 };
+
+export const acknowledgedNotice: Notice = {
+  ...notice,
+  acknowledged: { by: "operator:ada", at, why: acknowledgeOrder.reason },
 };
 
 export const clusterHistory: ClusterHistory = {

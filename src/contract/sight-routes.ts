@@ -1,6 +1,8 @@
+import { orderHeaders } from "./action-routes.ts";
 import { Attention, AttentionQuery } from "./attention.ts";
 import { ClusterHistory, ClusterHistoryQuery } from "./cluster-history.ts";
 import { NonceRuler, NonceRulerQuery } from "./nonce-ruler.ts";
+import { AcknowledgeOrder, Notice, Notices, NoticesQuery } from "./notice.ts";
 import { Overview, OverviewQuery } from "./overview.ts";
 import type { WrittenRoute } from "./routes.ts";
 import { SearchQuery, SearchResults } from "./search.ts";
@@ -37,6 +39,24 @@ export const sightRoutes: Readonly<Record<string, WrittenRoute>> = {
     query: NonceRulerQuery,
     responses: { 200: { description: "At most 2,000 nonces.", schema: NonceRuler, example: examples.nonceRuler } },
     errors: ["UNKNOWN_SIGNER", "UNKNOWN_CHAIN"],
+  },
+  listNotices: {
+    at: "get /api/v1/notices",
+    summary: "What happened once and waits for a person's word",
+    description:
+      "A use of a key that was not sent from here, and a node that vanished without draining: each stays among what needs attention until somebody acknowledges it, or the node is back. Acknowledged ones are kept with who, when and why. A key that is limited to signers or chains sees those about its lanes.",
+    query: NoticesQuery,
+    responses: { 200: { description: "Newest first.", schema: Notices, example: examples.notices } },
+  },
+  acknowledgeNotice: {
+    at: "post /api/v1/notices/{noticeId}/acknowledge",
+    summary: "Say that a notice was looked into",
+    description:
+      "Needs `operate`. Kept with the name of the key, the time and the reason. The same again is another notice. Twice under one key is once; where somebody else acknowledged it, or it has happened again since `times`, nothing is done (409).",
+    headers: orderHeaders,
+    body: { schema: AcknowledgeOrder, examples: { explained: examples.acknowledgeOrder } },
+    responses: { 200: { description: "Acknowledged.", schema: Notice, example: examples.acknowledgedNotice } },
+    errors: ["NOT_FOUND", "CONFLICT", "REQUEST_ID_REUSED"],
   },
   getClusterHistory: {
     at: "get /api/v1/cluster/history",

@@ -55,6 +55,9 @@ const Attempt = named(
     ...fees,
     createdAt: Timestamp,
     firstSentAt: nullable(Timestamp),
+    private: Type.Optional(
+      Type.Boolean({ description: "Only private endpoints (`send: only`) were given it, and it is not disclosed." }),
+    ),
   },
   {
     description:
@@ -68,6 +71,12 @@ const Receipt = named("Receipt", {
   blockHash: AnsweredHash,
   transactionIndex: Type.Integer({ minimum: 0 }),
   status: oneOf(["success", "reverted"]),
+  verified: Type.Optional(
+    Type.Boolean({
+      description:
+        "True once the transaction is final: two endpoints gave this receipt, or, with one endpoint, its block's own hash bears it out where the chain's blocks can be recomputed. False while it is mined and not final: the whole receipt, its status included, is one endpoint's word and may be revised.",
+    }),
+  ),
   gasUsed: Decimal,
   effectiveGasPrice: nullable(Decimal),
   contractAddress: nullable(AnsweredAddress),
@@ -102,6 +111,25 @@ const Confirmation = named(
   { description: "A canonical block on top of the receipt's." },
 );
 
+const AwaitedApproval = named(
+  "AwaitedApproval",
+  {
+    rule: Type.String({
+      description: "The bound of a policy that asked for it.",
+      examples: ["signers.*.maxValue.perTransaction"],
+    }),
+    expiresAt: Timestamp,
+    worstCost: nullable(
+      Type.Unsafe<string>({
+        ...Decimal,
+        description:
+          "The most that it can cost in wei under the ceilings of the node that answers, value included; null: that node does not serve the chain.",
+      }),
+    ),
+  },
+  { description: "While CREATED/AWAITING_APPROVAL: for whoever decides it, beside `payload`." },
+);
+
 export const Transaction = named(
   "Transaction",
   {
@@ -128,7 +156,12 @@ export const Transaction = named(
     createdAt: Timestamp,
     updatedAt: Timestamp,
     confirmedAt: nullable(Timestamp),
-    ...optional({ history: Type.Array(HistoryEntry), confirmations: Type.Array(Confirmation), onChain: OnChain }),
+    ...optional({
+      approval: AwaitedApproval,
+      history: Type.Array(HistoryEntry),
+      confirmations: Type.Array(Confirmation),
+      onChain: OnChain,
+    }),
   },
   {
     description:
@@ -188,7 +221,7 @@ const OfferedAction = named(
     label: Type.String({ description: "For a button." }),
     method: oneOf(["POST", "DELETE"]),
     path: Type.String(),
-    body: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]), {
+    body: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
       description: "Complete; `reason` may be put in better words.",
     }),
     scope: oneOf(SCOPES, { description: "What the API key needs. Its own maker may cancel with `submit`." }),

@@ -23,6 +23,20 @@ export interface SubmitResult {
   readonly gasCap?: bigint;
 }
 
+/**
+ * The permission to send was gone when the bytes were to be handed to a connected socket, so nothing left for any endpoint.
+ * No answer of a node, and not `unknown`: the next send need not wait its interval. The claim stays, because only this
+ * process knows of it: no nonce moves and nothing is given up on account of it (I3, I6).
+ */
+export interface NotStarted {
+  readonly answer: "notStarted";
+}
+export const NOT_STARTED: NotStarted = { answer: "notStarted" };
+
+export function isStarted<T extends SubmitResult>(result: T | NotStarted): result is T {
+  return result.answer !== "notStarted";
+}
+
 export type TakenAnswer = "accepted" | "alreadyKnown";
 
 /** The node holds the payload: nothing more to do until a block says otherwise. */

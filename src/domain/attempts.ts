@@ -21,29 +21,25 @@ export function isSendable({ kind, foreign }: Attempt): boolean {
   return kind !== "external" && foreign !== true;
 }
 
+/** A transaction that private endpoints alone may be given: so are its further payloads, until it is disclosed. */
+export function isPrivate(attempts: readonly Attempt[]): boolean {
+  return attempts.findLast(isSendable)?.private === true;
+}
+
+/** As it is committed with its claim: the next owner of the lane sends it to the same kind of endpoint. */
+export function routed<A extends Attempt>(attempt: A, privately: boolean): A {
+  return privately ? { ...attempt, private: true } : attempt;
+}
+
 /** Only hashes are known, of foreign transactions or ones that a caller named: there is nothing to send or to reprice. */
 export function isHashAlone(attempts: readonly Attempt[]): boolean {
   return attempts.length > 0 && !attempts.some(isSendable);
 }
 
-/**
- * What may still be sent, oldest first: everything from the last payload that superseded the ones before it. What stands
- * before a foreign one, where something of ours came after it, may have been signed for a nonce that is lost.
- */
+/** What may still be sent, oldest first: everything from the last payload that superseded the ones before it. */
 export function sendableAttempts(attempts: readonly Attempt[]): readonly Attempt[] {
-  const newest = attempts.findLastIndex(isSendable);
-  const lost = attempts.findLastIndex(({ foreign }, index) => foreign === true && index < newest);
-  const sendable = attempts.slice(lost + 1).filter(isSendable);
+  const sendable = attempts.filter(isSendable);
   return sendable.slice(Math.max(0, sendable.findLastIndex(supersedes)));
-}
-
-/**
- * What is looked for on chain: every payload that may still be mined for this transaction. A foreign one that took an
- * earlier nonce, before the transaction was given another, is mined already and says nothing about it any more.
- */
-export function followedAttempts(attempts: readonly Attempt[]): readonly Attempt[] {
-  const latestStart = attempts.findLastIndex(({ foreign }) => foreign !== true);
-  return attempts.filter(({ foreign }, index) => foreign !== true || index > latestStart);
 }
 
 /** Their hashes, as far as they are known. */

@@ -60,6 +60,16 @@ export function ceilingsOf(chainId: number, settings: CeilingSettings): Ceilings
   };
 }
 
+/** The most that a transaction can cost under the ceilings, value included, whatever its gas limit and its price turn out to be. */
+export function worstCost(
+  { feePerGas, gasCost, cost }: Ceilings,
+  { value, gas }: { value: bigint; gas?: bigint },
+): bigint {
+  const byPrice = gas === undefined ? gasCost : gas * feePerGas;
+  const most = value + (byPrice < gasCost ? byPrice : gasCost);
+  return cost !== null && cost < most && cost >= value ? cost : most;
+}
+
 export function feeLimit({ feePerGas, gasCost, cost }: Ceilings, content: Content): FeeLimit {
   const { gas, value, blobCost = 0n } = content;
   let limit: FeeLimit = { most: feePerGas, variable: "FENCEPOST_MAX_FEE_GWEI" };

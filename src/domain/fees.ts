@@ -12,6 +12,19 @@ export interface FeeMarket {
   readonly gasPrice: bigint;
   /** What a gas oracle would offer instead; absent: there is none, or it is silent. */
   readonly offer?: Offer;
+  /** Two endpoints have the header that the base fee is of. Absent: the market is one endpoint's word. */
+  readonly agreed?: true;
+  /** The dearer of two endpoints' markets: offered only after blocks passed the lower one over (climbing.ts). */
+  readonly dearer?: Asked;
+  /** Contradictions between endpoints, each with the endpoint that gave the answer. */
+  readonly disputed?: readonly string[];
+}
+
+/** What a market asks for a unit of gas. `baseFee` is zero on chains without EIP-1559. */
+export interface Asked {
+  readonly baseFee: bigint;
+  readonly tip: bigint;
+  readonly gasPrice: bigint;
 }
 
 /** What somebody else than the chain advises. */

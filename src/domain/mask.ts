@@ -2,18 +2,26 @@
  * The one function through which text leaves the process: log lines, problem documents, alerts, what is stored of an error,
  * and the command line's complaints. Others quote what they were asked with: a gateway its URL with the key in it, a
  * driver a connection string, a hook its own address. What is configured as a secret is known by its text; what merely
- * looks like one (credentials in a URL, an Authorization header, a private key) by its shape. Hashes are neither.
+ * looks like one (credentials in a URL, an Authorization header, a private key) by its shape. Hashes are neither, and our own
+ * words are left alone (own-words.ts).
  */
+import { isOwnWord } from "./own-words.ts";
+
 export type Mask = (text: string) => string;
 
 export const MASK = "***";
-/** Shorter texts would black out ordinary words, and are no secrets. */
+/** Shorter texts would black out ordinary words. */
 const SHORTEST_SECRET = 6;
+
+/** It is known by its text, wherever that appears. */
+export function isMasked(secret: string): boolean {
+  return secret.length >= SHORTEST_SECRET && (KEY.test(secret) || !isOwnWord(secret));
+}
 
 /** In any casing, as hex has several, and as JSON or a URL would spell it: the text may be a line or a part of either. */
 export function createMask(secrets: readonly string[]): Mask {
   const forms = secrets.flatMap((secret) => [secret, inUrl(secret), inJson(secret), inJson(inJson(secret))]);
-  const usable = [...new Set(forms)].filter((form) => form.length >= SHORTEST_SECRET);
+  const usable = [...new Set(forms)].filter(isMasked);
   const keys = usable.filter((form) => KEY.test(form)).map((key) => key.toLowerCase());
   // Longest first: a secret that contains another one is masked whole.
   const words = usable.filter((form) => !KEY.test(form)).sort((a, b) => b.length - a.length);

@@ -15,6 +15,8 @@ export interface Member {
   readonly draining: boolean;
   /** It lost its lanes because it was silent: it takes only lanes that no other member serves. */
   readonly standsBack: boolean;
+  /** Of its signers, those whose key it could not sign with; null: its release does not say. */
+  readonly keysAway: ReadonlySet<Address> | null;
 }
 
 export function serves(member: Member, lane: Lane): boolean {
@@ -24,6 +26,11 @@ export function serves(member: Member, lane: Lane): boolean {
 /** The key is there, whatever the member reaches right now. */
 export function holdsKey(member: Member, lane: Lane): boolean {
   return member.signers.has(lane.signer);
+}
+
+/** It says that it could not sign with the key. */
+export function findsKeyAway({ keysAway }: Member, { signer }: Lane): boolean {
+  return keysAway?.has(signer) === true;
 }
 
 export function isReachable(member: Member): boolean {
@@ -67,7 +74,10 @@ export function place(lanes: readonly Lane[], members: readonly Member[]): Reado
 /** Members that should serve the lane, favourite first. By node id, so that a node that restarts is favoured as before. */
 export function rank(lane: Lane, members: readonly Member[]): readonly Member[] {
   const key = laneKey(lane);
-  const servants = members.filter((member) => serves(member, lane));
+  const servants = ableToSign(
+    lane,
+    members.filter((member) => serves(member, lane)),
+  );
   // A request may arrive at any node and is forwarded to the owner, so members without a URL come last.
   return preferring(isReachable, servants)
     .map((member) => ({ member, score: affinity(key, member.nodeId) }))
@@ -78,6 +88,15 @@ export function rank(lane: Lane, members: readonly Member[]): readonly Member[] 
         (a.member.instanceId < b.member.instanceId ? -1 : 1),
     )
     .map(({ member }) => member);
+}
+
+/**
+ * Those that do not find the key away, or all where there are none such. A member of a release without such marks places lanes
+ * without them: it would not take what others leave to it, so marks count only among members that all have them.
+ */
+function ableToSign(lane: Lane, servants: readonly Member[]): readonly Member[] {
+  if (servants.some(({ keysAway }) => keysAway === null)) return servants;
+  return preferring((member) => !findsKeyAway(member, lane), servants);
 }
 
 /** Every lane that some live member can serve. */

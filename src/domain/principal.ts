@@ -25,6 +25,8 @@ export interface Limits {
 export interface Quotas {
   /** On each node: creates, items of batches, reservations. */
   readonly createsPerSecond: number | null;
+  /** On each node: questions of its own that are put to a chain at `/rpc`. */
+  readonly readsPerSecond: number | null;
   /** The part of a lane's queue that it may fill: above 0, at most 1. */
   readonly queueShare: number | null;
 }
@@ -32,14 +34,15 @@ export interface Quotas {
 /** What a create is held to. */
 export interface CreateLimits extends Limits, Partial<Pick<Quotas, "queueShare">> {}
 
-export const MOST_CREATES_PER_SECOND = 1_000_000;
+/** Of creates, and of reads. */
+export const MOST_PER_SECOND = 1_000_000;
 
 /** Four decimals: what a database keeps of it in four bytes is the same number. */
 export function isQueueShare(value: unknown): value is number {
   return typeof value === "number" && value > 0 && value <= 1 && Math.round(value * 10_000) / 10_000 === value;
 }
 
-export const NO_QUOTAS: Quotas = { createsPerSecond: null, queueShare: null };
+export const NO_QUOTAS: Quotas = { createsPerSecond: null, readsPerSecond: null, queueShare: null };
 
 /** Of a key that names no scopes. */
 export const USUAL_SCOPES: readonly Scope[] = ["read", "submit"];

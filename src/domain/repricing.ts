@@ -24,6 +24,8 @@ export interface RepricingView {
   readonly market: FeeMarket;
   /** How many payloads were signed for it so far. */
   readonly attempts: number;
+  /** Blocks passed over what stands, and endpoints differ about the market: at least this is offered now (climbing.ts). */
+  readonly step?: Fees;
 }
 
 /**
@@ -39,7 +41,7 @@ export interface RepricingStrategy {
 const REPLACEMENT_PERCENT = 10n;
 /** A node that called the standing offer underpriced may ask for more than the usual tenth (OpenEthereum: an eighth). */
 const REFUSED_PERCENT = 25n;
-const LAST_BLOCKS = 10;
+export const LAST_BLOCKS = 10;
 
 /** Follows what the last blocks took, and moves only where the standing offer is below it or was refused. */
 export const marketRepricing: RepricingStrategy = {
@@ -102,7 +104,8 @@ export type Repricing =
 
 /** A strategy's proposal within the rules: enough to replace what stands, nothing above the ceiling. */
 export function reprice(strategy: RepricingStrategy, view: RepricingView, ceiling: bigint): Repricing {
-  const proposed = strategy.propose(view);
+  const own = strategy.propose(view);
+  const proposed = own !== null && view.step !== undefined ? higher(own, view.step) : (own ?? view.step ?? null);
   if (proposed === null) return { verdict: "keep" };
   const least = scale(view.standing, 100n + (view.refused ? REFUSED_PERCENT : REPLACEMENT_PERCENT));
   const wanted = higher(least, sameKind(view.standing, proposed));

@@ -13,7 +13,7 @@ import { UNUSED } from "./policy/use.ts";
 import type { UnsignedTransaction } from "./transaction.ts";
 
 /** `again`: what was signed for the nonce before was never committed; the database was asked. */
-export const DECLARATIONS = ["reprice", "cancel", "replace", "placeholder", "requeue", "shift-down", "again"] as const;
+export const DECLARATIONS = ["reprice", "cancel", "replace", "placeholder", "shift-down", "again"] as const;
 export type Declaration = (typeof DECLARATIONS)[number];
 
 /** Why this payload may take a nonce that has had another one. Absent: it is the first. */
@@ -26,9 +26,11 @@ export type ToSign = UnsignedTransaction & Declared;
 export interface SigningBounds {
   /** By chain id; for other chains nothing is signed. */
   readonly ceilings: ReadonlyMap<number, Ceilings>;
-  /** Of signers, by address. */
-  readonly policies: ReadonlyMap<string, Policy>;
+  /** Of signers, by address; from the document in force, and again with every change of it. Null: not known yet. */
+  readonly policies: ReadonlyMap<string, Policy> | null;
 }
+
+const NONE: ReadonlyMap<string, Policy> = new Map();
 
 /** Why it is never signed; null: it may be. */
 export function beyondBounds(bounds: SigningBounds, signer: Address, asked: ToSign): string | null {
@@ -40,7 +42,7 @@ export function beyondBounds(bounds: SigningBounds, signer: Address, asked: ToSi
     return `it is declared as ${because}, but is no transfer of nothing to ${signer}`;
   const dear = overCeiling(ceilings, asked);
   if (dear !== null) return dear;
-  const policy = policyFor(bounds.policies, signer);
+  const policy = policyFor(bounds.policies ?? NONE, signer);
   if (policy === null) return null;
   const worst = { value, cost: value + gas * feeCap(fees) };
   const judge = { scope: "signer", policy: timeless(policy), use: UNUSED } as const;
@@ -112,5 +114,5 @@ export function secondPayload(
 
 /** Others may follow a payload that stands, which whoever asks here may not have seen. */
 export function isFirst(because: Declaration | undefined): boolean {
-  return because === undefined || because === "again" || because === "requeue" || because === "shift-down";
+  return because === undefined || because === "again" || because === "shift-down";
 }

@@ -71,6 +71,8 @@ export interface Attempt {
   readonly foreign?: true;
   /** Signed by the chain node itself: there are no bytes of it here. */
   readonly nodeSigned?: true;
+  /** Given to private endpoints alone (`send: "only"`), and not disclosed since. */
+  readonly private?: true;
 }
 
 export interface SignedAttempt extends Attempt {
@@ -87,6 +89,10 @@ export interface Receipt {
   readonly gasUsed: bigint;
   readonly effectiveGasPrice: bigint | null;
   readonly contractAddress: Address | null;
+  /** Wei that was paid beside gas × price: for blobs (EIP-4844), and to a rollup for its data. Absent: none. */
+  readonly besideGas?: bigint;
+  /** No block commits to that, and no second endpoint says the same: it may be more. */
+  readonly besideGasUnsure?: true;
 }
 
 /** A transaction that owns a nonce, as the lane's owner works with it. */

@@ -46,7 +46,6 @@ const unmined = ["PENDING", "BROADCAST", "STALE"] as const;
 const unminedOrUnknown = [...unmined, "UNKNOWN_SUBMIT_RESULT"] as const;
 const unseen = { from: ["TRACKING"], fromSubStates: ["UNKNOWN_SUBMIT_RESULT"] } as const;
 const mined = { from: ["TRACKING"], fromSubStates: ["MINED"] } as const;
-const allocated = { state: "ALLOCATED", subState: null } as const;
 const pending = { state: "TRACKING", subState: "PENDING" } as const;
 const broadcast = { state: "TRACKING", subState: "BROADCAST" } as const;
 const signedAgain = { from: open, fromSubStates: unminedOrUnknown, to: pending } as const;
@@ -59,7 +58,7 @@ function settledAs<S extends "CONFIRMED" | "FAILED_FINAL", U extends SubState | 
 export const TRANSITIONS = {
   // create and allocate
   accept: { from: [null], to: { state: "CREATED", subState: null } },
-  allocate: { ...unbound, to: allocated },
+  allocate: { ...unbound, to: { state: "ALLOCATED", subState: null } },
   refuse: { ...unbound, ...settledAs("FAILED_FINAL", "REJECTED") },
   refuseReusedRequestId: { ...unbound, ...settledAs("FAILED_FINAL", "REQUEST_ID_REUSED") },
   // approval: a policy asks for a second key's word before there is a nonce
@@ -117,8 +116,6 @@ export const TRANSITIONS = {
   confirmExpiry: { ...mined, ...settledAs("FAILED_FINAL", "EXPIRED") },
   /** A foreign transaction stands at the nonce, deep enough. */
   loseNonce: { ...mined, ...settledAs("FAILED_FINAL", "NONCE_CONSUMED_EXTERNALLY") },
-  /** The same, where the policy gives the transaction another nonce. */
-  requeue: { ...mined, to: allocated },
   reorg: { from: ["CONFIRMED", "FAILED_FINAL"], to: pending, completion: { state: "REORGED", settled: false } },
 } as const satisfies Record<string, TransitionRule>;
 

@@ -51,8 +51,9 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
   const remote = remoteActions({ load: (options) => load("config", options), ...profiles }, output.hide);
   return {
     async dev(options, ready) {
-      const { config } = await load("dev", options);
+      const { config, warnings } = await load("dev", options);
       const logger = await createNodeLogger(config, options, variables);
+      for (const line of warnings) logger.log("warn", {}, line);
       const [{ dev }, { openTerminal }] = await Promise.all([import("./dev/dev.ts"), import("./dev/terminal.ts")]);
       const terminal = options.json === true ? null : openTerminal();
       const directory = resolve(workingDirectory, options.dataDir);
@@ -62,8 +63,9 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
       await dev(request, (node) => ready({ ...node, needsKey })).finally(logger.flush);
     },
     async start(options, ready) {
-      const { config } = await load("start", options);
+      const { config, warnings } = await load("start", options);
       const logger = await createNodeLogger(config, options, variables);
+      for (const line of warnings) logger.log("warn", {}, line);
       const { reportReady, startWorkers, workerSlot } = await import("./workers.ts");
       const slot = workerSlot(variables);
       const count = Number(options.workers ?? 1);

@@ -3,7 +3,7 @@ import { createCodec } from "../adapters/evm/codec.ts";
 import { NewHeads } from "../adapters/evm/rpc/new-heads.ts";
 import type { PeerReceiver } from "../adapters/http/server.ts";
 import { createHttpPeers } from "../adapters/peers/http-peers.ts";
-import { migrate } from "../adapters/postgres/migrate.ts";
+import { migrate, type SchemaOptions } from "../adapters/postgres/migrate.ts";
 import { PostgresSessionLock } from "../adapters/postgres/session-lock.ts";
 import { openPostgresStore, type PostgresStore } from "../adapters/postgres/store.ts";
 import { PostgresWakeUps } from "../adapters/postgres/wake-ups.ts";
@@ -17,7 +17,6 @@ import { RecentAlerts } from "../application/queries/recent-alerts.ts";
 import { ceilingsOf } from "../domain/ceilings.ts";
 import { defined } from "../domain/defined.ts";
 import { createMask, type Mask } from "../domain/mask.ts";
-import type { Policies } from "../domain/policy/policy.ts";
 import type { SigningBounds } from "../domain/signing.ts";
 import { traceparentIn } from "../domain/trace-context.ts";
 import { bounded } from "../ports/clock.ts";
@@ -33,6 +32,7 @@ import type { Extensions } from "./extensions.ts";
 import { loadPolicies } from "./load-policies.ts";
 import { maskedHook, maskedSigner } from "./masked-ports.ts";
 import { openSigning } from "./open-signing.ts";
+import { serveOnlyKnown } from "./serve-chains.ts";
 import { version } from "./version.ts";
 
 export interface NodeParts {
@@ -85,7 +85,7 @@ export async function composeNode(parts: NodeParts) {
     const sessionLock = keep(new PostgresSessionLock(direct));
     const judging = loadPolicies(config);
     const opening = openChains(config, { telemetry, entropy, mask, keep }, repricing);
-    const bounds = signingBounds(opening, judging);
+    const bounds = signingBounds(opening);
     const [policies, signer, chains, url] = await Promise.all([
       judging,
       openSigning(config, { telemetry, entropy, bounds }).then(keep),
@@ -94,12 +94,11 @@ export async function composeNode(parts: NodeParts) {
     ]);
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
     const patiently: Patiently = (work) => (patience === null ? work() : awaitDatabase(work, patience));
-    await patiently(() => migrate({ databaseUrl, schema }));
-    const leaseDurationMs = config.lease.durationMs;
+    await patiently(() => prepareDatabase({ databaseUrl, schema }, chains, telemetry));
+    const codec = createCodec();
+    const connecting = { databaseUrl, schema, preparedStatements, leaseDurationMs: config.lease.durationMs };
     const store = keep(
-      await patiently(() =>
-        openPostgresStore({ databaseUrl, schema, preparedStatements, clock: systemClock, leaseDurationMs, policies }),
-      ),
+      await patiently(() => openPostgresStore({ ...connecting, clock: systemClock, policyWords: codec })),
     );
     const wakeUps = config.notifications ? keep(new PostgresWakeUps(direct)) : noWakeUps;
     const peers = keep(
@@ -115,7 +114,7 @@ export async function composeNode(parts: NodeParts) {
     const resources = { store, chains, signer: maskedSigner(signer, mask), peers, wakeUps, sessionLock };
     const system = { clock: systemClock, entropy, secrets: systemSecrets, telemetry, failpoint };
     const hook = stuckHook === undefined ? {} : { stuckHook: maskedHook(stuckHook, mask) };
-    const ports = { ...resources, policies, alerts, codec: createCodec(), ...system, ...hook };
+    const ports = { ...resources, policies, alerts, codec, ...system, ...hook };
     const beside = { ...traced(tracing, store), ...retaining(config, store) };
     const node = new FencepostNode({ ...ports, ...beside }, { ...settingsOf(config), url, version });
     parts.onBuilt?.(node, { gate: peers.gate, store });
@@ -131,6 +130,15 @@ export async function composeNode(parts: NodeParts) {
     await closeAll(opened);
     throw error;
   }
+}
+
+async function prepareDatabase(
+  database: SchemaOptions,
+  chains: readonly OpenedChain[],
+  telemetry: Telemetry,
+): Promise<void> {
+  await migrate(database);
+  await serveOnlyKnown(database, chains, telemetry);
 }
 
 /** Alerts are kept for a while, for people who look later. */
@@ -182,7 +190,7 @@ async function openChain(config: ChainConfig, { keep, ...ports }: ChainPorts, { 
   const own = settings.repricing === null ? {} : defined({ repricing });
   const heads = wsUrl === null ? null : keep(new NewHeads({ ...ports, url: wsUrl, clock: systemClock }));
   const hinted = heads === null ? {} : { hearHeads: (listener: () => void) => heads.hear(listener) };
-  return { chain: { ...advised, ...hinted }, settings: { ...settings, ...own } };
+  return { chain: { ...advised, ...hinted }, settings: { ...settings, ...own }, named: chainId !== null };
 }
 
 type OpenedChain = Awaited<ReturnType<typeof openChain>>;
@@ -193,14 +201,11 @@ function reportSlowSigning(telemetry: Telemetry): void {
   telemetry.emit({ type: "alert", severity: "WARNING", code: "SLOW_SIGNING", message });
 }
 
-/** What whoever holds the keys can judge without the database. */
-function signingBounds(
-  opening: Promise<readonly OpenedChain[]>,
-  judging: Promise<Policies | null>,
-): Promise<SigningBounds> {
-  const bounds = Promise.all([opening, judging]).then(([chains, policies]) => {
+/** What whoever holds the keys checks; the policies in force are given to it once the node has read them. */
+function signingBounds(opening: Promise<readonly OpenedChain[]>): Promise<SigningBounds> {
+  const bounds = opening.then((chains) => {
     const ceilings = chains.map(({ chain: { chainId: id }, settings }) => [id, ceilingsOf(id, settings)] as const);
-    return { ceilings: new Map(ceilings), policies: policies?.signers ?? new Map() };
+    return { ceilings: new Map(ceilings), policies: null };
   });
   // Where it fails, so do those; and a signing thread never asks for it.
   bounds.catch(() => undefined);

@@ -38,6 +38,7 @@ export function maskedSigner(signer: Signer, mask: Mask): Signer {
         const { signed, lies, cause } = error;
         throw new SignerAway(mask(error.message), { signed, lies, cause });
       }),
+    adoptPolicies: (signers) => signer.adoptPolicies?.(signers),
     close: () => signer.close(),
   };
 }

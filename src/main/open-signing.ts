@@ -38,10 +38,13 @@ const MAIN = fileURLToPath(new URL("./signing-main.ts", import.meta.url)).replac
 /** What Node itself reads when it starts: whom to believe over TLS, and where its libraries are. */
 const FOR_NODE = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "LD_LIBRARY_PATH"];
 
+/** Since 22.14 and 23.7 Node can do without its own listener for SIGUSR1 from its very start. */
+const WITHOUT_INSPECTOR = ["--disable-sigusr1"].filter((flag) => process.allowedNodeEnvironmentFlags.has(flag));
+
 /** Keys go over the channel: arguments and environment of a process are shown to others. */
 function startMain(): ChildProcess {
   const env = only(readEnvironment().variables, (name) => FOR_NODE.includes(name));
-  return spawn(process.execPath, [MAIN], { stdio: ["ignore", "ignore", "inherit", "pipe"], env });
+  return spawn(process.execPath, [...WITHOUT_INSPECTOR, MAIN], { stdio: ["ignore", "ignore", "inherit", "pipe"], env });
 }
 
 export function launch(start = startMain): Launched {

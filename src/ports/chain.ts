@@ -1,4 +1,4 @@
-import type { SubmitResult } from "../domain/answers.ts";
+import type { NotStarted, SubmitResult } from "../domain/answers.ts";
 import type { BlockRef } from "../domain/block-window.ts";
 import type { CountAnswer } from "../domain/counts.ts";
 import type { FeeMarket, Fees } from "../domain/fees.ts";
@@ -11,6 +11,8 @@ export interface Block extends BlockRef {
   readonly transactionHashes: readonly Hash[];
   readonly baseFeePerGas: bigint | null;
   readonly gasLimit: bigint;
+  /** Its header hashes to its hash. False: an endpoint changed it, or chains of this kind hash otherwise. Absent: not checked. */
+  readonly headerHolds?: boolean;
 }
 
 /** A block by its height and its hash. */
@@ -25,6 +27,9 @@ export interface ChainTransaction extends Omit<UnsignedTransaction, "chainId" | 
   /** Where the endpoint has it mined; null: it waits in a pool. */
   readonly block: BlockPlace | null;
 }
+
+/** What a transaction does, whoever sent it. */
+export type SentContents = Pick<ChainTransaction, "to" | "value" | "data">;
 
 /** Which chain an endpoint serves, by its own word. */
 export interface ChainIdentity {
@@ -67,6 +72,13 @@ export type Simulation =
   | { readonly outcome: "gasTooLow"; readonly detail: string }
   | { readonly outcome: "gasOverBlock"; readonly detail: string };
 
+/** All that one endpoint says of a call. Its head was asked for first: the rest is of that block, or of a later one. */
+export interface Prospect {
+  readonly head: Block;
+  readonly market: FeeMarket;
+  readonly simulation: Simulation;
+}
+
 /** What the endpoints that are up show at a height. */
 export type SecondOpinion =
   /** Fewer than two are up: there is no second endpoint to ask. */
@@ -87,7 +99,12 @@ export interface Settling {
 /** Whether what one endpoint said of a receipt may decide an outcome. */
 export type ReceiptVerdict =
   /** Two endpoints give this receipt; or one alone is up, and its block's own hash bears the receipt out. */
-  | { readonly kind: "agreed"; readonly receipt: Receipt }
+  | {
+      readonly kind: "agreed";
+      readonly receipt: Receipt;
+      /** Where `sentBy` was asked: what the transaction does, known in the same way. */
+      readonly sent?: SentContents;
+    }
   /** Known in the same way: that block does not hold this transaction, or it is another sender's. */
   | { readonly kind: "absent"; readonly detail: string }
   /** One alone is up, and blocks of this chain cannot be recomputed: what was said before is all there is. */
@@ -117,9 +134,23 @@ export interface Counted {
 
 export type BlockTag = "latest" | "safe" | "finalized";
 
+/**
+ * Asked synchronously in the tick in which the bytes are handed to a connected socket, for each endpoint and each repeat
+ * anew: whatever a call waited for before (a slot, a connection, an endpoint's proof of its chain), a stop that was answered
+ * meanwhile holds. What has begun is never aborted.
+ */
+export type MayLeave = () => boolean;
+
+/** Signed bytes to send, each with a permission of its own: calls of several lanes share a request. */
+export interface Send {
+  readonly raw: Hex;
+  readonly mayLeave: MayLeave;
+}
+
 export interface SubmitOptions {
   readonly everywhere?: boolean;
-  readonly mayStill?: () => boolean;
+  /** To private endpoints and to no other. Absent: to any that takes sends. */
+  readonly privately?: boolean;
 }
 
 /**
@@ -130,6 +161,8 @@ export interface Chain {
   readonly chainId: number;
   /** How many endpoints are configured; decides whether a second opinion can be asked for. */
   readonly endpoints: number;
+  /** Those with `send: "only"`. Where there are any, a transaction goes to these alone until it is disclosed. */
+  readonly privateEndpoints: readonly string[];
   /** How each of them is doing, in order of preference. Asks nothing. Absent: it is not known. */
   health?(): readonly EndpointHealth[];
 
@@ -138,11 +171,6 @@ export interface Chain {
    * endpoint's word; a tag has come as far as two endpoints say, of those that are up and have ever shown it.
    */
   head(tag: BlockTag): Promise<Block | null>;
-  /**
-   * As `head` of a tag, for what must not hang on one endpoint of several: throws `ChainUnavailable` where one alone shows
-   * it, or where it was shown before and is no more. Null: every endpoint that is up answers, and none ever knew the tag.
-   */
-  headForAll(tag: Exclude<BlockTag, "latest">): Promise<Block | null>;
   /** The highest block, up to this one, that two endpoints have come to; by the word of one where no other is up. */
   heightReached(upTo: number): Promise<number>;
   /** Canonical blocks by number, in the order asked; null where the node has none at that height. */
@@ -198,6 +226,7 @@ export interface Chain {
   /** The same by the word of every endpoint that is up, one answer each; none where no endpoint serves this chain. */
   identityEverywhere(): Promise<readonly Heard<ChainIdentity>[]>;
 
+  /** With two endpoints up, no price is one endpoint's word alone, and the second is asked once. */
   feeMarket(): Promise<FeeMarket>;
   /** Told that there may be a new head: a hint, which anybody may lie about. Absent: nobody tells. */
   hearHeads?(listener: () => void): void;
@@ -205,23 +234,31 @@ export interface Chain {
   simulate(call: Call): Promise<Simulation>;
   /** The same by the word of every endpoint that is up, one answer each. */
   simulateEverywhere(call: Call): Promise<readonly Heard<Simulation>[]>;
+  /** The same, with head and market of each: all that a refusal may rest on. */
+  prospects(call: Call): Promise<readonly Heard<Prospect>[]>;
 
   /**
    * Sends in the order given, as JSON-RPC batches. Never throws for what a node answered or failed to answer: a reply
    * that was lost is `unknown`. One result per input. `everywhere`: to every endpoint that is up, not only to the first
-   * that answers. `mayStill`: asked before a further endpoint is given what the one before lost or refused.
+   * that answers.
    */
-  submit(rawTransactions: readonly Hex[], options?: SubmitOptions): Promise<readonly SubmitResult[]>;
+  submit(sends: readonly Send[], options?: SubmitOptions): Promise<readonly (SubmitResult | NotStarted)[]>;
   /**
    * Has the node sign and send with a key of its own (`eth_sendTransaction`). Never throws for what it answered or failed
    * to answer; one endpoint is asked, once: another one may hold no key, or sign in other bytes.
    */
-  sendUnsigned(from: Address, transaction: UnsignedTransaction): Promise<NodeSubmission>;
+  sendUnsigned(
+    from: Address,
+    transaction: UnsignedTransaction,
+    mayLeave: MayLeave,
+  ): Promise<NodeSubmission | NotStarted>;
   /**
    * A caller's own question, in its own words. One endpoint's answer, be it an error; another is asked only where there is
    * none. Apart from what this node asks: a slow answer delays none of that.
    */
   passOn(method: string, params: unknown): Promise<PassedAnswer>;
+  /** What a stranger signed, in the same way. Nothing of it is kept here; a stop holds for it all the same. */
+  passSigned(raw: Hex, mayLeave: MayLeave): Promise<PassedAnswer | NotStarted>;
   /** For a person who asks: one endpoint's word, in the same way. Null: it knows no such receipt. Throws `ChainUnavailable`. */
   outcome(question: OutcomeQuestion): Promise<ShownOutcome | null>;
   close(): Promise<void>;

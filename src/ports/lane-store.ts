@@ -142,8 +142,8 @@ export interface ExpiringRecord extends Pick<TrackedRecord, "txId" | "nonce" | "
   readonly validUntil: Date;
   /** What is left of it by the database's clock: nothing, where it is over. */
   readonly leftMs: number;
-  /** How many payloads of it were ever signed. */
-  readonly attemptCount: number;
+  /** Never signed, and everything above it may move down (domain/ledger/may-move.ts), as it stood when it was read. */
+  readonly mayGiveUp: boolean;
 }
 
 export interface StoredPayload {
@@ -154,10 +154,7 @@ export interface StoredPayload {
 /** `payload` is what is to be signed: the caller's, or what was put in its place. */
 export interface AllocatedRecord
   extends StoredPayload,
-    Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt">,
-    /** Set where it was signed at another nonce before: those payloads are still followed. */
-    Partial<Pick<TrackedRecord, "attempts" | "submitAttempts" | "acceptedOrdinal">>,
-    Pick<TrackedRecord, "validUntil" | "held" | "expired"> {
+    Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil" | "held" | "expired"> {
   /** Set where the payload is not the caller's. */
   readonly changedTo?: QueuedChange["kind"];
   /** Set where policies count it: the most that they have counted, which its first signature does not exceed. */
@@ -241,8 +238,8 @@ export interface LaneStore {
   findPooled(asked: readonly AskedOfPool[]): Promise<readonly (PooledTransaction | SpentOfPool)[]>;
   /** How these lanes stand; nothing of those that were never used. */
   queues(lanes: readonly Lane[]): Promise<readonly LaneQueue[]>;
-  /** Visible intake rows of these lanes that are not consumed, in call order; not those that wait for approval, unless they have it or their time is over; none that is held back. */
-  loadIntake(lanes: readonly Lane[], limit: number): Promise<readonly IntakeRow[]>;
+  /** Visible intake rows of these lanes that are not consumed, in call order; not those that wait for approval, unless they have it or their time is over; none that is held back; of `resting` those alone whose `validUntil` is over. */
+  loadIntake(lanes: readonly Lane[], limit: number, resting?: readonly number[]): Promise<readonly IntakeRow[]>;
 }
 /** The database could not be reached or refused the work; nothing of the batch is committed. `busy` = a lock or statement timeout, worth an immediate retry. */
 export class StoreUnavailable extends Error {

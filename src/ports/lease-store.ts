@@ -1,12 +1,13 @@
 import type { Address, Fence, Lane } from "../domain/lane.ts";
 import type { Member } from "../domain/placement.ts";
-import type { Policies } from "../domain/policy/policy.ts";
 import type { HeldLock } from "./session-lock.ts";
 
 /** What an instance says of itself; it may change. */
 export interface Announcement extends Pick<Member, "draining" | "standsBack"> {
   /** Chains it reaches. */
   readonly chains: readonly number[];
+  /** Of its signers, those whose key it could not sign with. */
+  readonly keysAway: readonly Address[];
 }
 
 /** Which one it is; the same for as long as it lives. The instance id is new at each process start, and after a declared death. */
@@ -43,7 +44,12 @@ export interface Registered {
 }
 
 /** With what it last announced. */
-export interface InstanceRecord extends InstanceIdentity, Pick<InstanceKey, "keyProof">, Announcement {
+export interface InstanceRecord
+  extends InstanceIdentity,
+    Pick<InstanceKey, "keyProof">,
+    Omit<Announcement, "keysAway"> {
+  /** Null: of a release that does not say. */
+  readonly keysAway: readonly Address[] | null;
   /** Null: of a release before keys. */
   readonly publicKey: string | null;
   readonly startedAt: Date;
@@ -90,8 +96,6 @@ export interface LeaseRecord {
  * a renewal never waits behind one's own open write. All times are `clock_timestamp()` of the database.
  */
 export interface LeaseStore {
-  /** Keeps which policies a node works by; null: none. True where they are others than were noted last, by any node. */
-  notePolicies(nodeId: string, policies: Pick<Policies, "hash" | "document"> | null): Promise<boolean>;
   /**
    * Begins an instance in the history of the database that it finds. Where no node has noticed yet that this is another
    * one than before, the feed begins a new epoch in the same transaction, and every term of every lane ends with the old

@@ -8,7 +8,9 @@ import type { KillStore } from "./kill-store.ts";
 import type { LaneStore } from "./lane-store.ts";
 import type { LeaseStore } from "./lease-store.ts";
 import type { LeftRequestStore } from "./left-request-store.ts";
+import type { NoticeStore } from "./notice-store.ts";
 import type { Peers } from "./peers.ts";
+import type { PolicyStore } from "./policy-store.ts";
 import type { QueryStore } from "./query-store.ts";
 import type { Secrets } from "./secrets.ts";
 import type { SessionLock } from "./session-lock.ts";
@@ -25,8 +27,10 @@ export interface Ports {
     SightStore &
     KeyStore &
     KillStore &
+    NoticeStore &
     IntakeStore &
-    LeftRequestStore;
+    LeftRequestStore &
+    PolicyStore;
   readonly signer: Signer;
   readonly peers: Peers;
   readonly wakeUps: WakeUps;

@@ -21,6 +21,8 @@ export interface RetentionStore {
   shortenFeed(ageMs: number, most: number): Promise<FeedShortened>;
   /** Those of these lanes that have transactions to leave. Nothing is locked. */
   lanesWithOld(lanes: readonly Lane[], ageMs: number): Promise<readonly Lane[]>;
+  /** Lanes that nobody owns, whose signer no live instance has, and whose history is not in doubt. Nothing is locked. */
+  abandonedLanes(): Promise<readonly Lane[]>;
   /** Transactions of the lanes that these terms still hold, final and past their watch for so long; their request ids stay as hashes. How many: there are more unless it is none. */
   removeOld(fences: readonly Fence[], ageMs: number, most: number): Promise<number>;
   /** Hashes of request ids whose transactions left longer ago than this. */

@@ -2,6 +2,7 @@ import type { TroubledLane, TroubledTransaction } from "../domain/attention/fact
 import type { Trouble } from "../domain/attention/troubles.ts";
 import type { Hash, Lane } from "../domain/lane.ts";
 import type { NonceHolders } from "../domain/nonce-spans.ts";
+import type { Notice } from "../domain/notices.ts";
 import type { Limits } from "../domain/principal.ts";
 import type { ReservationState } from "../domain/reservations.ts";
 import type { State, Status } from "../domain/transitions.ts";
@@ -13,6 +14,8 @@ export interface Troubles {
   readonly lanes: readonly TroubledLane[];
   readonly held: readonly TroubledTransaction[];
   readonly awaiting: readonly TroubledTransaction[];
+  /** That nobody acknowledged, and that are not over. */
+  readonly notices: readonly Notice[];
   readonly more: number;
 }
 

@@ -1,5 +1,6 @@
 import type { Bounded } from "../domain/ceilings.ts";
 import type { Address, Hash, Hex } from "../domain/lane.ts";
+import type { Policy } from "../domain/policy/policy.ts";
 import type { Declared, ToSign } from "../domain/signing.ts";
 
 export interface SignedTransaction {
@@ -22,6 +23,8 @@ export interface Signer {
    * between another node may have had the lane.
    */
   sign(address: Address, transactions: readonly ToSign[], term?: number): Promise<readonly SignedTransaction[]>;
+  /** From here on nothing is signed that these forbid, of signers by address. Absent: this signer re-checks no policy. */
+  adoptPolicies?(signers: ReadonlyMap<string, Policy>): void;
   close(): Promise<void>;
 }
 

@@ -22,6 +22,8 @@ interface Events {
   "instance.declaredDead": { instanceId: string; evidence: DeathEvidence };
   /** The session lock of this process. "unseen": it is not on the server that others look at. "pooled": there is none. */
   "instance.lock": { state: "told" | "lost" | "unseen" | "pooled" };
+  /** An endpoint said so, on a database that has served no chain yet: from here on no other is taken from its word. */
+  "chain.adopted": OfChain;
   "lease.acquire": OfLane & { result: Acquisition["result"]; token: number | null };
   /** Several lanes at once: new ones, and ones that another instance had before. */
   "lanes.taken": { acquired: number; takenOver: number };

@@ -359,34 +359,6 @@ describe("a ceiling that is lowered", () => {
     expect(ops.row(dear).lastError).toContain("FENCEPOST_MAX_COST_WEI");
     await world.until(() => ops.row(fine).nonce === 0);
   });
-
-  it("holds what was signed at another nonce before and moves more than it allows, and says so", async () => {
-    const settings = { externalUsePolicy: "requeue" } as const;
-    const before = await start({ settings, chain: { tagDepths: { safe: 1, finalized: 2 } } });
-    const first = await ops.create(before);
-    await ops.settled(first);
-    world.holdBlocks();
-    const lost = await ops.sent(before, {
-      payload: { ...BARE, value: "1000000", gas: "21000", gasPrice: "2000000000" },
-    });
-    world.chain.mineForeign(SIGNER);
-    await world.until(() => ops.row(lost).subState === "MINED");
-    await ops.lane(before, "suspend");
-    world.chain.mine(5);
-    await world.until(() => ops.row(lost).nonce === 2);
-    const node = await lowered({ ...settings, maxCostWei: 999_999n });
-    await ops.lane(node, "resume");
-    await world.until(() => alerts(node).length > 0);
-    await world.clock.advance(30_000);
-    expect(alerts(node)).toEqual([expect.stringMatching(/nonce 2 .*not signed.*FENCEPOST_MAX_COST_WEI/)]);
-    expect(ops.row(lost)).toMatchObject({ state: "ALLOCATED", nonce: 2 });
-    const { causes } = await world.settle(node.node.api.explain(lost));
-    expect(causes).toContainEqual(expect.objectContaining({ code: "FEE_CEILING_REACHED" }));
-    await lowered({ ...settings, maxCostWei: 10n ** 18n });
-    world.releaseBlocks();
-    await ops.settled(lost);
-    expect(ops.outcome(lost)).toBe("CONFIRMED");
-  });
 });
 
 /** As `FakeSigner` would sign it, if it signed blobs. */

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { StoreUnavailable } from "../../src/ports/lane-store.ts";
 import { checkInvariants } from "../support/invariants.ts";
+import { slowWire } from "../support/slow-wire.ts";
 import {
   expectConsecutive,
   isBalanced,
@@ -61,6 +62,27 @@ describe("hand-over", () => {
     await world.until(() => isBalanced(world, nodes), 30_000);
     steady.stop();
     await world.settle(steady.ended);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(250);
+    await world.allSettled(waits.length, 600_000);
+    expectConsecutive(world, TWENTY);
+    checkInvariants(world);
+  });
+
+  it.each([
+    ["a node that leaves", async (nodes: WorldNode[]) => world.settle((nodes[0] as WorldNode).node.close(), 30_000)],
+    ["a node that joins", async (nodes: WorldNode[]) => void nodes.push(await world.startNode())],
+  ])("does not wait for sends that hang, with %s", async (_, change) => {
+    world = new World({ signers: TWENTY, node: { drainTimeoutMs: 1_000 } });
+    const nodes = [...(await startNodes(world, 2))];
+    const ends = nodes.map((node) => slowWire(world, node, 1, () => world.clock.sleep(8_000)));
+    const waits: number[] = [];
+    const steady = keepSending(world, nodes, waits);
+    await world.clock.advance(500);
+    await change(nodes);
+    await world.clock.advance(1_500);
+    steady.stop();
+    await world.settle(steady.ended);
+    for (const end of ends) end();
     expect(Math.max(...waits)).toBeLessThanOrEqual(250);
     await world.allSettled(waits.length, 600_000);
     expectConsecutive(world, TWENTY);

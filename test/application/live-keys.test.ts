@@ -14,7 +14,7 @@ const A_SECOND_MS = 1_000;
 function world() {
   const clock = createManualClock();
   const store = new MemoryDatabase(clock).connect();
-  const keys = new LiveKeys({ clock, trustedMs: TRUSTED_MS, quotas: { createsPerSecond: 5, queueShare: null } });
+  const keys = new LiveKeys({ clock, trustedMs: TRUSTED_MS, quotas: { ...NO_QUOTAS, createsPerSecond: 5 } });
   return { clock, store, keys };
 }
 
@@ -49,7 +49,7 @@ describe("the keys of the database, on a node", () => {
     keys.start(store);
     await clock.advance(A_SECOND_MS);
     const principal = keys.find(FIRST);
-    const quotas = { createsPerSecond: 5, queueShare: null };
+    const quotas = { ...NO_QUOTAS, createsPerSecond: 5 };
     expect(principal).toEqual({
       ...{ name: "shop", scopes: new Set(["read"]), signers: null, chains: new Set([1]) },
       ...quotas,

@@ -37,16 +37,6 @@ async function minedAtTheTip(entry: TwoEndpoints): Promise<string> {
   return txId;
 }
 
-/** Another program uses the nonce after the first, and nothing more is mined. */
-async function losesItsNonce(entry: WorldNode): Promise<string> {
-  await ops.settled(await ops.create(entry));
-  world.holdBlocks();
-  const txId = await ops.sent(entry);
-  world.chain.mineForeign(SIGNER);
-  await world.until(() => ops.row(txId).subState === "MINED");
-  return txId;
-}
-
 describe.each(["confirmations", "safe", "finalized"] as const)(
   "blocks that one endpoint invents, by %s",
   (finality) => {
@@ -82,51 +72,6 @@ it.each(["confirmations", "safe"] as const)(
 );
 
 describe("blocks that one endpoint invents", () => {
-  it("give nothing another nonce while the one that took its own may still go away", async () => {
-    const settings = { externalUsePolicy: "requeue" } as const;
-    const entry = await open("confirmations", { settings, chain: { tagDepths: null } });
-    const txId = await losesItsNonce(entry);
-    world.chain.mine(6);
-    entry.faults.inventBlocks(80);
-    await world.clock.advance(10_000);
-    expect(ops.row(txId)).toMatchObject({ nonce: 1, subState: "MINED" });
-    world.chain.mine(4);
-    await world.until(() => ops.row(txId).nonce === 2);
-  });
-
-  it.each(["first", "second"] as const)(
-    "nor does a tag that the %s of two endpoints denies: it is not as if the chain had none",
-    async (which) => {
-      const settings = { externalUsePolicy: "requeue" } as const;
-      const entry = await open("confirmations", { settings, chain: { tagDepths: { safe: 30, finalized: 40 } } });
-      const denier = entry[which === "first" ? "faults" : "elsewhere"];
-      denier.lieAboutTags(() => null);
-      const txId = await losesItsNonce(entry);
-      world.chain.mine(20);
-      await world.clock.advance(10_000);
-      expect(ops.row(txId)).toMatchObject({ nonce: 1, subState: "MINED" });
-      denier.lieAboutTags(null);
-      world.chain.mine(30);
-      await world.until(() => ops.row(txId).nonce === 2);
-    },
-  );
-
-  it("nor does a tag that one endpoint puts too high, and the other has never known", async () => {
-    const settings = { externalUsePolicy: "requeue" } as const;
-    const options = { settings, chain: { tagDepths: { safe: 30, finalized: 40 } } } as const;
-    const entry = await open("confirmations", options, ({ faults, elsewhere }) => {
-      faults.lieAboutTags(() => world.chain.head);
-      elsewhere.lieAboutTags(() => null);
-    });
-    const txId = await losesItsNonce(entry);
-    world.chain.mine(20);
-    await world.clock.advance(10_000);
-    expect(ops.row(txId)).toMatchObject({ nonce: 1, subState: "MINED" });
-    entry.elsewhere.lieAboutTags(null);
-    world.chain.mine(30);
-    await world.until(() => ops.row(txId).nonce === 2);
-  });
-
   it("close no hole that a reorg may open again", async () => {
     const entry = await open("confirmations");
     await ops.settled(await ops.create(entry));
@@ -144,22 +89,6 @@ describe("blocks that one endpoint invents", () => {
     world.chain.mine(70);
     await world.until(() => world.database.state.holes().length === 0);
   });
-});
-
-it("a finalized block with a number that is not its own gives nothing another nonce, from the only endpoint either", async () => {
-  const settings = { externalUsePolicy: "requeue", confirmations: 5 } as const;
-  world = new World({ settings, chain: { tagDepths: { safe: 30, finalized: 40 } } });
-  world.chain.mine(100);
-  ops = new OperatedWorld(world);
-  const entry = await world.startNode();
-  const txId = await losesItsNonce(entry);
-  entry.faults.lieAboutTags((block) => ({ ...block, number: block.number + 1_000 }));
-  world.chain.mine(20);
-  await world.clock.advance(10_000);
-  expect(ops.row(txId)).toMatchObject({ nonce: 1, subState: "MINED" });
-  entry.faults.lieAboutTags(null);
-  world.chain.mine(30);
-  await world.until(() => ops.row(txId).nonce === 2);
 });
 
 describe.each(["safe", "finalized"] as const)("where one of two endpoints does not know %s", (finality) => {

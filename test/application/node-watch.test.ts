@@ -152,6 +152,24 @@ describe("on a node", () => {
     expect(ofCode(node, "CHAIN_DOWN")).toHaveLength(2);
   });
 
+  it("a chain that answers and brings no block is an ERROR, once, shown as a trouble, and over with the next block", async () => {
+    const node = await start();
+    await world.clock.advance(60_000);
+    expect(ofCode(node, "CHAIN_STALLED")).toEqual([]);
+    world.holdBlocks();
+    await world.clock.advance(300_000);
+    expect(ofCode(node, "CHAIN_STALLED")).toEqual([["CHAIN_STALLED", "ERROR"]]);
+    const { items } = await world.settle(node.node.api.attention());
+    expect(items).toMatchObject([{ code: "CHAIN_STALLED", severity: "ERROR", chainId: CHAIN_ID, waiting: 0 }]);
+    const { chains } = await world.settle(node.node.api.overview());
+    expect(chains).toMatchObject([{ chainId: CHAIN_ID, reachable: true, stalled: true }]);
+    world.releaseBlocks();
+    await world.until(() => ofCode(node, "CHAIN_STALLED").length === 2);
+    expect(ofCode(node, "CHAIN_STALLED").at(-1)).toEqual(["CHAIN_STALLED", "resolved"]);
+    await world.clock.advance(1_000);
+    expect((await world.settle(node.node.api.attention())).items).toEqual([]);
+  });
+
   it("a head that is old is over when it is mined, and so are the others of its lane", async () => {
     const node = await start({ settings: { alertHeadAgeMs: 5_000, alertOldestAgeMs: 5_000, alertPendingDepth: 1 } });
     world.holdBlocks();

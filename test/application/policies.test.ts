@@ -1,3 +1,4 @@
+import { serializeTransaction } from "viem";
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../src/adapters/evm/codec.ts";
 import { normalise } from "../../src/application/requests/normalise.ts";
@@ -49,6 +50,15 @@ async function signed(content: Partial<UnsignedTransaction>): Promise<Hex> {
   return made?.rawTransaction as Hex;
 }
 
+/** As `FakeSigner` would sign it, if it signed blobs: one of them, for a gwei at most. */
+function blobAt(nonce: number): Hex {
+  const fees = { maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI, maxFeePerBlobGas: GWEI };
+  const said = { type: "eip4844", chainId: CHAIN_ID, nonce, to: TO, value: 0n, gas: 21_000n, ...fees } as const;
+  const signature = { r: `0x${SIGNER.slice(2).padStart(64, "0")}`, s: `0x${"1".padStart(64, "0")}` } as const;
+  const blobVersionedHashes = [`0x01${"00".repeat(31)}`] as const;
+  return serializeTransaction({ ...said, blobVersionedHashes }, { ...signature, yParity: 0 });
+}
+
 const refusal = (promise: Promise<unknown>) => world.refusal(promise);
 
 function forbidden(rule: string) {
@@ -92,6 +102,20 @@ describe("a policy", () => {
     expect(paid).toBeLessThan(WORST);
     await world.settle(entry.node.api.create(transfer()));
     await world.allSettled(2);
+    checkInvariants(world);
+  });
+
+  it("counts blobs until a transaction is final, and what they cost from then on", async () => {
+    const worst = 21_000n * 20n * GWEI + 131_072n * GWEI;
+    const entry = await start({ maxCost: { perDay: `${worst}` } });
+    const submit = (nonce: number) => entry.node.api.submitSigned({ chainId: CHAIN_ID, rawTransaction: blobAt(nonce) });
+    await world.settle(submit(0));
+    expect((await used(entry))?.day).toMatchObject({ value: 0n, cost: worst });
+    await world.allSettled(1);
+    const { receipt } = ops.row(world.rows()[0]?.txId ?? "");
+    const paid = (receipt?.gasUsed ?? 0n) * (receipt?.effectiveGasPrice ?? 0n) + (131_072n * GWEI) / 2n;
+    expect((await used(entry))?.day.cost).toBe(paid);
+    expect(await refusal(submit(1))).toMatchObject(forbidden("signer.maxCost.perDay"));
     checkInvariants(world);
   });
 

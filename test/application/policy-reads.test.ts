@@ -24,17 +24,20 @@ const DOCUMENT = {
   abis: { erc20: ["function transfer(address to, uint256 amount)"] },
 };
 
+const change = { version: 2, changedAt: new Date(0), changedBy: "operator:a", reason: "r" };
+
 describe("the policies in force", () => {
   const shownTo = (principal: Principal, document: typeof DOCUMENT | null = DOCUMENT) => {
     return limitedTo(
       principal,
-      scriptedApi({ policies: async () => ({ hash: "0x01", policies: document }) }),
+      scriptedApi({ policies: async () => ({ ...change, hash: "0x01", policies: document }) }),
     ).policies();
   };
 
   it("are shown to a limited key as far as they are its own signers', its own, and everybody's", async () => {
     const { signers, keys, abis } = DOCUMENT;
     expect(await shownTo(key(["read"], LIMITED))).toEqual({
+      ...change,
       hash: "0x01",
       policies: {
         signers: { [WRITTEN]: signers[WRITTEN], "*": signers["*"] },
@@ -52,7 +55,7 @@ describe("the policies in force", () => {
 
   it("are shown whole to a key without limits, and where none is asked for; and none are none", async () => {
     for (const principal of [key(["read"], UNLIMITED), ANYBODY]) {
-      expect(await shownTo(principal)).toEqual({ hash: "0x01", policies: DOCUMENT });
+      expect(await shownTo(principal)).toEqual({ ...change, hash: "0x01", policies: DOCUMENT });
     }
     expect((await shownTo(key(["read"], LIMITED), null)).policies).toBeNull();
   });

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { FeeMarket } from "../../src/domain/fees.ts";
 import { linearRepricing } from "../../src/domain/repricing.ts";
 import type { TransactionRow } from "../doubles/memory-store/state.ts";
+import { Faults } from "../doubles/simulated-chain/faults.ts";
 import { GETH_POOL } from "../doubles/simulated-chain/pool.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { SIGNER, transfer, World, type WorldNode, type WorldOptions } from "../support/world.ts";
@@ -126,6 +128,78 @@ describe("a base fee above what was offered", () => {
       expect(row.attempts.length).toBeGreaterThan(1);
       expect(row.attempts.every(({ fees }) => fees.type === "legacy")).toBe(true);
     }
+  });
+});
+
+describe("two endpoints that differ about the market", () => {
+  const LOW: FeeMarket = { baseFees: [7n], priorityFees: [0n], gasPrice: 7n };
+  const UNPRICED = { maxFeePerGas: undefined, maxPriorityFeePerGas: undefined, gas: "21000" };
+
+  /** One says the one, the other the dearer one; all blocks ask the dearer one. */
+  async function differing(market: FeeMarket, chain: WorldOptions["chain"] = {}): Promise<WorldNode> {
+    world = busyWorld({ chain, settings: { resubmitIntervalMs: 60_000 } });
+    const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
+    entry.rpc.feeMarket = async () => market;
+    return entry;
+  }
+
+  it("the lower one is offered first, and the dearer one within ten blocks that pass it over", async () => {
+    const dearer = { baseFee: 50n * GWEI, tip: GWEI, gasPrice: 51n * GWEI };
+    const entry = await differing({ ...LOW, dearer });
+    world.chain.setBaseFee(50n * GWEI);
+    await create(entry, 1, UNPRICED);
+    await world.until(() => world.rows()[0]?.acceptedOrdinal === 1);
+    const sentAt = world.chain.head.number;
+    await world.until(() => (world.rows()[0]?.receipt ?? null) !== null);
+    expect((world.rows()[0]?.receipt?.blockNumber ?? 0) - sentAt).toBeLessThanOrEqual(10);
+    const caps = offers(world.rows()[0]).map(([cap]) => cap);
+    expect(caps.length).toBeLessThanOrEqual(4);
+    expect(caps[0]).toBe(14n);
+    await world.allSettled(1);
+    checkInvariants(world);
+  });
+
+  it("an offer that a node calls underpriced climbs by its answers", async () => {
+    const dearer = { baseFee: 7n, tip: 3n * GWEI, gasPrice: 3n * GWEI };
+    const entry = await differing({ ...LOW, agreed: true, dearer }, { minimumTip: 2n * GWEI });
+    await create(entry, 1, UNPRICED);
+    await world.allSettled(1);
+    checkInvariants(world);
+    expect(offers(world.rows()[0]).length).toBeLessThanOrEqual(4);
+  });
+
+  it("what contradicts itself is alerted once a minute, and stands in attention and explain until it is over", async () => {
+    const disputed = ["a asks 7 wei for a unit of gas", "b asks 900 wei for a unit of gas"];
+    const entry = await differing({ ...LOW, disputed });
+    world.holdBlocks();
+    await create(entry, 2, UNPRICED);
+    expect(alerts(entry).filter((code) => code === "RPC_DISAGREES")).toHaveLength(1);
+    const { api } = entry.node;
+    const attention = async () => (await world.settle(api.attention({}))).items.map(({ code }) => code);
+    expect(await attention()).toContain("RPC_DISAGREES");
+    const [row] = world.rows();
+    const explained = async () => (await world.settle(api.explain(row?.txId ?? ""))).causes.map(({ code }) => code);
+    expect(await explained()).toContain("RPC_DISAGREES");
+    entry.rpc.feeMarket = async () => LOW;
+    world.releaseBlocks();
+    await world.clock.advance(10_000);
+    await create(entry, 1, UNPRICED);
+    expect(await attention()).not.toContain("RPC_DISAGREES");
+  });
+
+  it("what blocks take stays at the lower one", async () => {
+    const dearer = { baseFee: 50n * GWEI, tip: 900n * GWEI, gasPrice: 950n * GWEI };
+    const entry = await differing({
+      baseFees: [50n * GWEI],
+      priorityFees: [GWEI],
+      gasPrice: 51n * GWEI,
+      agreed: true,
+      dearer,
+    });
+    world.chain.setBaseFee(50n * GWEI);
+    await create(entry, 3, UNPRICED);
+    await world.allSettled(3);
+    for (const row of world.rows()) expect(offers(row)).toEqual([[101n * GWEI, GWEI]]);
   });
 });
 

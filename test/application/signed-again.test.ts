@@ -106,32 +106,4 @@ describe("a signer that refuses", () => {
     await world.allSettled(3, 240_000);
     checkInvariants(world);
   });
-
-  it("does not hold up what has lower nonces than one that got another nonce and is refused there, and says so once", async () => {
-    const settings = { externalUsePolicy: "requeue" } as const;
-    const node = await start({ settings, chain: { tagDepths: { safe: 1, finalized: 2 } } });
-    await ops.settled(await ops.create(node));
-    world.holdBlocks();
-    const lost = await ops.sent(node, { payload: { ...(transfer().payload as object), value: "666" } });
-    world.chain.mineForeign(SIGNER);
-    await world.until(() => ops.row(lost).subState === "MINED");
-    node.signer.refuse(({ value }) => value === 666n);
-    await ops.lane(node, "suspend");
-    const below = [await ops.create(node), await ops.create(node)];
-    world.chain.mine(5);
-    await world.until(() => ops.row(lost).nonce === 4);
-    await ops.lane(node, "resume");
-    world.releaseBlocks();
-    await ops.settled(...below);
-    expect(below.map((txId) => ops.outcome(txId))).toEqual(["CONFIRMED", "CONFIRMED"]);
-    const before = reloads(node);
-    await world.clock.advance(30_000);
-    expect(codes(node).filter((code) => code === "CANNOT_RESIGN")).toHaveLength(1);
-    expect(reloads(node)).toBe(before);
-    expect(ops.row(lost)).toMatchObject({ state: "ALLOCATED", nonce: 4 });
-    node.signer.refuse(() => false);
-    const above = await ops.create(node);
-    await ops.settled(lost, above);
-    expect([lost, above].map((txId) => ops.outcome(txId))).toEqual(["CONFIRMED", "CONFIRMED"]);
-  });
 });

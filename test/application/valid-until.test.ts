@@ -116,6 +116,26 @@ describe("a transaction that is over before it was signed", () => {
     checkInvariants(world);
   });
 
+  it("keeps its nonce and is cancelled there below a nonce that a caller named: nothing above could move down", async () => {
+    const entry = await start();
+    const back = withoutSigner(entry);
+    const first = await ops.create(entry, { validUntil: within(5_000) });
+    const between = await ops.create(entry);
+    const named = await ops.create(entry, { nonce: 2 });
+    await world.clock.advance(10_000);
+    expect(ops.row(first)).toMatchObject({ state: "ALLOCATED", nonce: 0 });
+    expect(world.database.state.holes()).toEqual([]);
+    back();
+    await ops.settled(first, between, named);
+    expect([first, between, named].map((txId) => [ops.outcome(txId), ops.row(txId).nonce])).toEqual([
+      ["FAILED_FINAL/EXPIRED", 0],
+      ["CONFIRMED", 1],
+      ["CONFIRMED", 2],
+    ]);
+    expect(ops.row(named).history.map(({ event }) => event)).not.toContain("stick");
+    checkInvariants(world);
+  });
+
   it("waits for no chain, no suspended lane and no kill", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");

@@ -8,8 +8,9 @@ const tests = readCode("test");
 
 /** Facts outside the process raise no event in it. This file alone may look again after a while; all others use it. */
 const LOOKS_AGAIN = "test/support/wait-until.ts";
-/** A machine may have no browser, or no PgBouncer. Where there is none, these files say so on standard error. */
-const LOUD_SKIP = /^test\/adapters\/(dashboard\/browser|postgres\/pooled)\.test\.ts:\d+: skipIf$/;
+/** A machine may have no browser, or no PgBouncer. Where there is none, browser.test.ts and pooled.test.ts say so on standard error. */
+const LOUD_SKIP =
+  /^test\/adapters\/(dashboard\/(browser|blind|notices|approvals)|postgres\/pooled)\.test\.ts:\d+: skipIf$/;
 /** Goes up with the tests, never down. */
 const LEAST_TESTS_PER_SOURCE_LINE = 1;
 

@@ -5,6 +5,7 @@ import type { FencepostApi, TransactionView } from "../../src/application/api.ts
 import { createClient, type FencepostClient, type FencepostFace, SentTransaction } from "../../src/client/index.ts";
 import { FencepostError } from "../../src/domain/errors.ts";
 import { createMask } from "../../src/domain/mask.ts";
+import type { Notice } from "../../src/domain/notices.ts";
 import * as library from "../../src/index.ts";
 import { createFace } from "../../src/main/library/embedded-face.ts";
 import { httpOptions } from "../support/http-app.ts";
@@ -57,6 +58,10 @@ beforeEach(() => {
 
 const TX = sampleTxId(1);
 const intent = { signer: SIGNER_EIP55, requestId: "order-42", payload: { to: RECIPIENT_EIP55, value: 1n } };
+const inForce = {
+  ...{ version: 2, hash: "0x01" as const, policies: {} },
+  ...{ changedAt: new Date(0), changedBy: "operator:a", reason: "r" },
+};
 const used = {
   since: new Date(0),
   hour: { value: 1n, cost: 2n, maxValue: null, maxCost: 3n },
@@ -79,6 +84,7 @@ const terms = {
   signers: [SIGNER],
   chains: null,
   createsPerSecond: null,
+  readsPerSecond: null,
   queueShare: 0.5,
 };
 const history = {
@@ -98,6 +104,14 @@ const history = {
 
 /** What the node inside says, with members that are nobody's business outside. */
 const inside = <T>(value: T): T => ({ ...value, internal: { secret: 1n } });
+
+const aNotice = (): Notice =>
+  inside({
+    ...{ noticeId: TX, kind: "EXTERNAL_KEY_USE" as const, lane: { chainId: CHAIN_ID, signer: SIGNER }, nodeId: null },
+    ...{ firstSeenAt: new Date(0), lastSeenAt: new Date(1), times: 2, overAt: null },
+    evidence: [{ at: new Date(1), nonce: 7, through: 7, txHash: null, txId: TX }],
+    acknowledged: { by: "operator:a", at: new Date(2), why: "w" },
+  });
 
 const everything: Partial<FencepostApi> = {
   create: async () => sampleCreated(),
@@ -140,7 +154,8 @@ const everything: Partial<FencepostApi> = {
   submitReserved: async () => sampleCreated(),
   markUsed: async () => sampleCreated(),
   checkPolicy: async () => inside({ allowed: false, rule: "signer.to", detail: "d", value: 1n, cost: 2n }),
-  policies: async () => inside({ hash: "0x01" as const, policies: { a: { b: 1 } } }),
+  policies: async () => inside({ ...inForce, policies: { a: { b: 1 } } }),
+  applyPolicies: async () => inside(inForce),
   policyUsage: async () => ({
     at: new Date(0),
     signers: [{ ...used, lane: { chainId: CHAIN_ID, signer: SIGNER } }],
@@ -176,6 +191,7 @@ const everything: Partial<FencepostApi> = {
     chains: [
       inside({
         ...{ chainId: CHAIN_ID, reachable: true, head: 5, baseFee: 7n, tip: 2n, explorer: "https://etherscan.io" },
+        ...{ headSince: new Date(8_000), blockSeconds: 12, stalled: false },
         endpoints: [inside({ url: "https://rpc.example", status: "up" as const, behind: 0 })],
       }),
     ],
@@ -186,6 +202,8 @@ const everything: Partial<FencepostApi> = {
       ...{ lane: { chainId: CHAIN_ID, signer: SIGNER }, from: 0, to: 1, cursor: 2, mined: null, final: 1 },
       spans: [inside({ from: 0, to: 1, kind: "stuck" as const, txId: TX })],
     }),
+  notices: async () => [aNotice()],
+  acknowledge: async () => aNotice(),
   clusterHistory: async () => ({
     takeovers: [
       inside({
@@ -241,6 +259,7 @@ const CALLS: Readonly<Record<string, (face: FencepostFace) => Promise<unknown>>>
   resumeTransaction: (face) => face.resumeTransaction(TX, reason),
   checkPolicy: (face) => face.checkPolicy({ ...intent, key: "k" }),
   policies: (face) => face.policies(),
+  applyPolicies: (face) => face.applyPolicies({ policies: {}, reason: "r", expectedVersion: 1 }),
   policyUsage: (face) => face.policyUsage({ key: "k" }),
   suspend: (face) => face.suspend(SIGNER_EIP55, reason),
   resume: (face) => face.resume(SIGNER_EIP55, reason),
@@ -254,6 +273,8 @@ const CALLS: Readonly<Record<string, (face: FencepostFace) => Promise<unknown>>>
   overview: (face) => face.overview({ revision: "r", wait: 0 }),
   search: (face) => face.search({ q: "order" }),
   nonceRuler: (face) => face.nonceRuler(SIGNER_EIP55, { from: 0, to: 1 }),
+  notices: (face) => face.notices({ signer: SIGNER, open: true }),
+  acknowledge: (face) => face.acknowledge(TX, { reason: "r", times: 2 }),
   clusterHistory: (face) => face.clusterHistory({ limit: 3 }),
   nodes: (face) => face.nodes(),
   leases: (face) => face.leases(),
@@ -384,6 +405,18 @@ describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
     expect((await tx.mined(fast)).receipt).toMatchObject({ txHash: sampleHash(2), gasUsed: "1" });
     expect(await tx.final(fast)).toMatchObject({ state: "CONFIRMED" });
     expect(tx.state).toBe("CONFIRMED");
+  });
+
+  it("does not tell of a revert before that is verified: until it is final, it is one endpoint's word", async () => {
+    const fast = { pollIntervalMs: 1 };
+    const reverted = { receipt: { ...mined, status: "reverted" } } as const;
+    life({}, reverted, reverted, { state: "CONFIRMED", receipt: mined });
+    const tx = await face().send(intent);
+    expect(await tx.get()).toMatchObject({ receipt: null });
+    expect(await tx.get()).toMatchObject({ receipt: { status: "reverted", verified: false } });
+    expect(await tx.mined(fast)).toMatchObject({ receipt: { status: "success", verified: true } });
+    life(reverted, { ...reverted, state: "FAILED_FINAL", subState: "REVERTED" });
+    expect(await tx.mined(fast)).toMatchObject({ receipt: { status: "reverted", verified: true } });
   });
 
   it("has no hash where it ended unsigned, and says so; neither is an end an error", async () => {

@@ -96,7 +96,7 @@ async function askBoth(
 
 function asMember({ nodeId, url }: ClusterNode): Member {
   const chains = new Set([31_337]);
-  const state = { draining: false, standsBack: false };
+  const state = { draining: false, standsBack: false, keysAway: new Set<never>() };
   return { instanceId: nodeId, nodeId, url, mode: "basic", chains, signers: new Set([SIGNER]), ...state };
 }
 

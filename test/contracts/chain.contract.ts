@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Address, Hash, Hex } from "../../src/domain/lane.ts";
 import type { Block, Chain } from "../../src/ports/chain.ts";
 import { account, transfer } from "../support/signed-transfer.ts";
+import { submitFreely } from "../support/submit-freely.ts";
 import { nodeSigningTests, sentTests } from "./chain/sent.ts";
 
 /** What a chain must let the suite do to it. Base fee at most 5 gwei. One harness per test: nothing is shared, nothing is left behind. */
@@ -61,6 +62,7 @@ export function describeChainContract(name: string, abilities: ChainAbilities, s
     sentTests(harness);
     nodeSigningTests(harness);
     submitTests(harness);
+    permissionTests(harness);
     refusalTests(harness);
     receiptTests(harness);
     feeTests(harness);
@@ -147,7 +149,7 @@ function accountTests(start: Start): void {
     const h = await start();
     const { address } = account(h.accounts, 0);
     expect((await h.chain.transactionCount(address, "latest")).count).toBe(0);
-    await h.chain.submit([await transfer(h, { nonce: 0 }), await transfer(h, { nonce: 1 })]);
+    await submitFreely(h.chain, [await transfer(h, { nonce: 0 }), await transfer(h, { nonce: 1 })]);
     expect((await h.chain.transactionCount(address, "latest")).count).toBe(0);
     expect((await h.chain.transactionCount(address, "pending")).count).toBe(2);
     await h.mine();
@@ -157,7 +159,7 @@ function accountTests(start: Start): void {
   it("shows what waits in the pool by nonce, or says that it cannot tell", async () => {
     const h = await start();
     const { address: from } = account(h.accounts, 0);
-    await h.chain.submit([await transfer(h, { nonce: 0 }), await transfer(h, { nonce: 1 })]);
+    await submitFreely(h.chain, [await transfer(h, { nonce: 0 }), await transfer(h, { nonce: 1 })]);
     const pooled = await h.chain.pooled(from, [0, 1, 2]);
     if (pooled !== null)
       expect(pooled).toEqual([expect.stringMatching(LOWER_CASE_HASH), expect.stringMatching(LOWER_CASE_HASH), null]);
@@ -168,7 +170,7 @@ function accountTests(start: Start): void {
     const h = await start();
     const to = account(h.accounts, 1).address;
     const before = await h.chain.balance(to);
-    await h.chain.submit([await transfer(h, { nonce: 0, value: ETHER })]);
+    await submitFreely(h.chain, [await transfer(h, { nonce: 0, value: ETHER })]);
     expect(await h.chain.balance(to)).toBe(before);
     await h.mine();
     expect(await h.chain.balance(to)).toBe(before + ETHER);
@@ -180,7 +182,7 @@ function submitTests(start: Start): void {
   it("accepts a batch in nonce order and mines it in that order", async () => {
     const h = await start();
     const raws = await Promise.all([0, 1, 2, 3, 4].map((nonce) => transfer(h, { nonce })));
-    const results = await h.chain.submit(raws);
+    const results = await submitFreely(h.chain, raws);
     expect(results.map((each) => each.answer)).toEqual(Array(5).fill("accepted"));
     await h.mine();
     const head = await latest(h.chain);
@@ -190,7 +192,7 @@ function submitTests(start: Start): void {
 
   it("answers nothing to nothing", async () => {
     const { chain } = await start();
-    expect(await chain.submit([])).toEqual([]);
+    expect(await submitFreely(chain, [])).toEqual([]);
   });
 
   it("tells a repeat (already known) from a nonce that is used up (consumed)", async () => {
@@ -224,6 +226,32 @@ function submitTests(start: Start): void {
   });
 }
 
+function permissionTests(start: Start): void {
+  it("takes no bytes that may not leave, says so of those alone, and takes the others of the same call", async () => {
+    const h = await start();
+    const sends = [
+      { raw: await transfer(h, { nonce: 0 }), mayLeave: () => true },
+      { raw: await transfer(h, { nonce: 1 }), mayLeave: () => false },
+      { raw: await transfer(h, { from: 1, nonce: 0 }), mayLeave: () => true },
+    ];
+    const results = await h.chain.submit(sends);
+    expect(results.map((each) => each.answer)).toEqual(["accepted", "notStarted", "accepted"]);
+    await h.mine();
+    expect((await latest(h.chain)).transactionHashes).toHaveLength(2);
+  });
+
+  it("asks when the bytes leave, not when it is called", async () => {
+    const h = await start();
+    let stopped = false;
+    const mayLeave = () => !stopped;
+    const results = h.chain.submit([{ raw: await transfer(h, { nonce: 0 }), mayLeave }]);
+    stopped = true;
+    expect(await results).toEqual([{ answer: "notStarted" }]);
+    await h.mine();
+    expect((await latest(h.chain)).transactionHashes).toEqual([]);
+  });
+}
+
 function refusalTests(start: Start): void {
   it("says insufficientFunds where the balance does not cover value and gas", async () => {
     const h = await start();
@@ -252,7 +280,7 @@ function refusalTests(start: Start): void {
       await transfer(h, { from: 1, nonce: 0, gas: 20_999n }),
       await transfer(h, { nonce: 1 }),
     ];
-    const results = await h.chain.submit(raws);
+    const results = await submitFreely(h.chain, raws);
     expect(results.map((each) => each.answer)).toEqual(["accepted", "rejected", "accepted"]);
     expect(results[1]?.detail).toEqual(expect.any(String));
   });
@@ -261,7 +289,7 @@ function refusalTests(start: Start): void {
 function receiptTests(start: Start): void {
   it("has no receipt before mining and a full one after", async () => {
     const h = await start();
-    await h.chain.submit([await transfer(h, { nonce: 0 })]);
+    await submitFreely(h.chain, [await transfer(h, { nonce: 0 })]);
     expect(await h.chain.receipts([NOWHERE])).toEqual([null]);
     await h.mine();
     const block = await latest(h.chain);
@@ -284,7 +312,7 @@ function receiptTests(start: Start): void {
 
   it("gives the receipts of one block, only of the hashes asked for", async () => {
     const h = await start();
-    await h.chain.submit([await transfer(h, { nonce: 0 }), await transfer(h, { nonce: 1 })]);
+    await submitFreely(h.chain, [await transfer(h, { nonce: 0 }), await transfer(h, { nonce: 1 })]);
     await h.mine();
     const block = await latest(h.chain);
     const wanted = block.transactionHashes.slice(1);
@@ -298,7 +326,7 @@ function receiptTests(start: Start): void {
 function feeTests(start: Start): void {
   it("describes the fee market in wei", async () => {
     const h = await start();
-    await h.chain.submit([await transfer(h, { nonce: 0 })]);
+    await submitFreely(h.chain, [await transfer(h, { nonce: 0 })]);
     await h.mine();
     const market = await h.chain.feeMarket();
     expect(market.gasPrice).toBeGreaterThanOrEqual(0n);
@@ -352,6 +380,18 @@ function simulateTests(start: Start): void {
     const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
     expect(await h.chain.simulateEverywhere({ from, to, data: "0x", value: 1n })).toMatchObject([{ kind: "says" }]);
   });
+
+  it("tells all that a refusal may rest on, with the head that it was said at", async () => {
+    const h = await start();
+    const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
+    const head = await h.chain.head("latest");
+    const value = (await h.chain.balance(from)) + 1n;
+    const [prospect] = await h.chain.prospects({ from, to, data: "0x", value });
+    expect(prospect).toMatchObject({ kind: "says", answer: { simulation: { outcome: "insufficientFunds" } } });
+    if (prospect?.kind !== "says") throw new Error("the only endpoint is silent");
+    expect(prospect.answer.head.number).toBeGreaterThanOrEqual(head?.number ?? 0);
+    expect(prospect.answer.market.gasPrice).toBeGreaterThan(0n);
+  });
 }
 
 function revertTests(start: Start): void {
@@ -377,7 +417,7 @@ function reorgTests(start: Start): void {
   it("takes blocks, receipts and counts back in a reorg", async () => {
     const h = await start();
     await h.mine();
-    await h.chain.submit([await transfer(h, { nonce: 0 })]);
+    await submitFreely(h.chain, [await transfer(h, { nonce: 0 })]);
     await h.mine();
     const old = await latest(h.chain);
     const hash = only(old.transactionHashes);
@@ -397,7 +437,7 @@ function reorgTests(start: Start): void {
   it("mines the same bytes again after a reorg dropped them", async () => {
     const h = await start();
     const raw = await transfer(h, { nonce: 0 });
-    await h.chain.submit([raw]);
+    await submitFreely(h.chain, [raw]);
     await h.mine();
     const hash = only((await latest(h.chain)).transactionHashes);
     await h.reorg(1);
@@ -415,7 +455,7 @@ async function latest(chain: Chain): Promise<Block> {
 }
 
 async function answers(chain: Chain, raws: readonly Hex[]): Promise<readonly string[]> {
-  return (await chain.submit(raws)).map((each) => each.answer);
+  return (await submitFreely(chain, raws)).map((each) => each.answer);
 }
 
 function only<T>(items: readonly T[]): T {

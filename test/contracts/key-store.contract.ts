@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { NO_QUOTAS } from "../../src/domain/principal.ts";
 import type { KeyTerms } from "../../src/ports/key-store.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
 
 const digestOf = (letter: string) => letter.repeat(64);
 const key = (name: string, wishes: Partial<KeyTerms> = {}): KeyTerms => ({
-  ...{ name, scopes: ["read", "submit"], signers: null, chains: null, createsPerSecond: null, queueShare: null },
+  ...{ name, scopes: ["read", "submit"], signers: null, chains: null, ...NO_QUOTAS },
   ...wishes,
 });
 
@@ -22,7 +23,7 @@ export function keyStoreContract(name: string, create: () => Promise<StoreSubjec
 
     it("keeps a key with its terms, and the digests of its secrets, the older first", async () => {
       const limits = { signers: [`0x${"ab".repeat(20)}`, `0x${"cd".repeat(20)}`], chains: [1, 10] } as const;
-      const quotas = { createsPerSecond: 50, queueShare: 0.1234 };
+      const quotas = { createsPerSecond: 50, readsPerSecond: 200, queueShare: 0.1234 };
       const limited = key("limited", { scopes: ["read", "operate"], ...limits, ...quotas });
       expect(await store.addApiSecret(limited, digestOf("a"), "operator:me")).toBe("added");
       expect(await store.addApiSecret(limited, digestOf("b"), "operator:me")).toBe("added");
@@ -35,7 +36,12 @@ export function keyStoreContract(name: string, create: () => Promise<StoreSubjec
     it("takes no third secret, and none on other terms", async () => {
       for (const letter of ["c", "d"]) await store.addApiSecret(key("two"), digestOf(letter), "operator:me");
       expect(await store.addApiSecret(key("two"), digestOf("e"), "operator:me")).toBe("full");
-      for (const other of [{ scopes: ["read", "submit", "admin"] }, { createsPerSecond: 1 }, { queueShare: 0.5 }]) {
+      for (const other of [
+        { scopes: ["read", "submit", "admin"] },
+        { createsPerSecond: 1 },
+        { readsPerSecond: 1 },
+        { queueShare: 0.5 },
+      ]) {
         const mightier = key("two", other as Partial<KeyTerms>);
         expect(await store.addApiSecret(mightier, digestOf("e"), "operator:me")).toBe("differs");
       }

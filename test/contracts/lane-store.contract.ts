@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, afterEach, beforeAll, describe } from "vitest";
+import { enforced } from "../support/policies.ts";
 import { allocationContract } from "./lane-store/allocation.ts";
 import { approvalContract } from "./lane-store/approval.ts";
 import { batchContract } from "./lane-store/batch.ts";
@@ -9,8 +10,10 @@ import { leftIntentsContract } from "./lane-store/left-intents.ts";
 import { leftRequestsContract } from "./lane-store/left-requests.ts";
 import { loadingContract } from "./lane-store/loading.ts";
 import { nonceContract } from "./lane-store/nonces.ts";
+import { noticesContract } from "./lane-store/notices.ts";
 import { orderKeysContract } from "./lane-store/order-keys.ts";
 import { policiesContract } from "./lane-store/policies.ts";
+import { policyDocumentContract } from "./lane-store/policy-document.ts";
 import { poolsContract } from "./lane-store/pools.ts";
 import { queuedChangesContract } from "./lane-store/queued-changes.ts";
 import { timeAndHoldsContract } from "./lane-store/time-and-holds.ts";
@@ -31,6 +34,10 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
       context.subject = await create();
       context.store = await context.subject.connect();
     });
+    // Of one database: the next test begins without limits.
+    afterEach(async () => {
+      await enforced(context.store);
+    });
     afterAll(async () => {
       await context.store.close();
       await context.subject.close();
@@ -45,8 +52,10 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
     describe("loading", () => loadingContract(context));
     describe("reserved nonces and holes", () => nonceContract(context));
     describe("use of the key by others", () => externalContract(context));
+    describe("notices", () => noticesContract(context));
     describe("pools", () => poolsContract(context));
     describe("policies", () => policiesContract(context));
+    describe("the policy document", () => policyDocumentContract(context));
     describe("approval", () => approvalContract(context));
     describe("keys of orders", () => orderKeysContract(context));
     describe("times and holds", () => timeAndHoldsContract(context));

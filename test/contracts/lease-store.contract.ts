@@ -79,6 +79,16 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(after?.startedAt).toEqual(before?.startedAt);
       });
 
+      it("shows for how long each row was renewed, by which others measure its silence", async () => {
+        const [short, long] = [await register(), await register()];
+        await store.renewInstance(short, 10_000);
+        await store.renewInstance(long, 60_000);
+        const durations = [await find(short), await find(long)].map(
+          (row) => (row?.expiresAt.getTime() ?? 0) - (row?.heartbeatAt.getTime() ?? 0),
+        );
+        expect(durations).toEqual([10_000, 60_000]);
+      });
+
       it("does not renew what is expired, dead or unknown", async () => {
         const expired = await register();
         await subject.expire(expired);

@@ -6,6 +6,8 @@ import type { KillStore } from "../../src/ports/kill-store.ts";
 import type { LaneStore } from "../../src/ports/lane-store.ts";
 import type { LeaseStore } from "../../src/ports/lease-store.ts";
 import type { LeftRequestStore } from "../../src/ports/left-request-store.ts";
+import type { NoticeStore } from "../../src/ports/notice-store.ts";
+import type { PolicyStore } from "../../src/ports/policy-store.ts";
 import type { QueryStore } from "../../src/ports/query-store.ts";
 import type { SessionLock } from "../../src/ports/session-lock.ts";
 import type { SightStore } from "../../src/ports/sight-store.ts";
@@ -16,11 +18,14 @@ export type Store = LeaseStore &
   SightStore &
   KeyStore &
   KillStore &
+  NoticeStore &
   IntakeStore &
-  LeftRequestStore & { close(): Promise<void> };
+  LeftRequestStore &
+  PolicyStore & { close(): Promise<void> };
 
 /** One database, fresh for each suite, that several stores can be connected to. */
 export interface StoreSubject {
+  /** With these policies in force for every store; none given: no limits. */
   connect(policies?: Policies): Promise<Store>;
   /** A session with the database past any pooler, and its lock, held. */
   lock(): Promise<SessionLock>;

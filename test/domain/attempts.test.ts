@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { attemptToSend, followedAttempts, repricedKind, sendableAttempts } from "../../src/domain/attempts.ts";
+import { attemptToSend, repricedKind, sendableAttempts } from "../../src/domain/attempts.ts";
 import type { Hash } from "../../src/domain/lane.ts";
 import type { Attempt, AttemptKind } from "../../src/domain/transaction.ts";
 
@@ -35,36 +35,15 @@ describe("what may be sent", () => {
       [1, 2],
     ],
     [["initial", "foreign"], [1]],
-    [["initial", "foreign", "initial"], [3]],
     [
-      ["initial", "foreign", "initial", "reprice"],
-      [3, 4],
+      ["initial", "foreign", "reprice"],
+      [1, 3],
     ],
     [["initial", "cancel", "foreign"], [2]],
     [["external"], []],
     [[], []],
   ])("of %j is %j", (kinds, ordinals) => {
     expect(sendableAttempts(attempts(...kinds)).map(({ ordinal }) => ordinal)).toEqual(ordinals);
-  });
-});
-
-describe("what is looked for on chain", () => {
-  it.each<[readonly (AttemptKind | "foreign")[], readonly number[]]>([
-    [
-      ["initial", "reprice"],
-      [1, 2],
-    ],
-    [
-      ["initial", "foreign"],
-      [1, 2],
-    ],
-    [
-      ["initial", "foreign", "initial"],
-      [1, 3],
-    ],
-    [["external"], [1]],
-  ])("of %j is %j", (kinds, ordinals) => {
-    expect(followedAttempts(attempts(...kinds)).map(({ ordinal }) => ordinal)).toEqual(ordinals);
   });
 });
 

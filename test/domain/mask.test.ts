@@ -33,6 +33,17 @@ describe("a mask", () => {
     expect(createMask(["hunter2hunter2", "4d".repeat(32)])(text)).toBe(text);
   });
 
+  it.each(["fencepost", "FENCEPOST", "signer", "API_KEYS", "transaction", "postgres", "not_leader", "action"])(
+    "leaves our own words alone where somebody chose one as a secret: %s",
+    (secret) => {
+      const said = "fencepost: FENCEPOST_API_KEYS: is required; the signer of a transaction; NOT_LEADER; PostgreSQL";
+      const mask = createMask([secret]);
+      expect(mask(said)).toBe(said);
+      expect(mask(`cannot reach postgres://app:${secret}@db/app`)).toBe("cannot reach postgres://app:***@db/app");
+      expect(createMask([`${secret}-of-mine`])(`it is ${secret}-of-mine`)).toBe("it is ***");
+    },
+  );
+
   it("knows a secret in the spelling of JSON and of URLs", () => {
     const secret = 'p"a\\ss/wörd';
     const mask = createMask([secret]);

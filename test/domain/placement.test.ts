@@ -16,6 +16,7 @@ function member(name: string, overrides: Partial<Member> = {}): Member {
     signers: new Set(SIGNERS),
     draining: false,
     standsBack: false,
+    keysAway: new Set(),
     ...overrides,
   };
 }
@@ -50,6 +51,19 @@ function loads(lanes: readonly Lane[], among: readonly Member[]): readonly numbe
 }
 
 describe("placement", () => {
+  it("gives a lane to a member that finds its key away only where every other does, too", () => {
+    const lane = { chainId: 1, signer: signer(3) };
+    const away = { keysAway: new Set([lane.signer]) };
+    const names = (list: readonly Member[]) => rank(lane, list).map(({ nodeId }) => nodeId);
+    const [first, second] = names([member("a"), member("b")]) as [string, string];
+    expect(names([member(first, away), member(second)])).toEqual([second]);
+    expect(names([member(first, away), member(second, { url: "" })])).toEqual([second]);
+    expect(names([member(first, away), member(second, away)])).toEqual([first, second]);
+    expect(names([member(first, { keysAway: new Set([signer(4)]) }), member(second)])).toEqual([first, second]);
+    // An older release knows of no marks, and would leave the lane to the first.
+    expect(names([member(first, away), member(second, { keysAway: null })])).toEqual([first, second]);
+  });
+
   it("gives every lane to a member that serves it, and none where there is no such member", () => {
     fc.assert(
       fc.property(members, (list) => {

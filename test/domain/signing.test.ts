@@ -50,7 +50,7 @@ describe("whoever holds a key signs, whatever it is told, nothing", () => {
     ["of gas times fee", { gas: 10_000_000n }, /FENCEPOST_MAX_GAS_COST_WEI/],
     ["of value and gas", { value: 10n ** 18n }, /FENCEPOST_MAX_COST_WEI/],
   ])("above the ceiling %s, whyever it is asked for", (_, over, words) => {
-    for (const because of [undefined, "again", "reprice", "replace", "requeue", "shift-down"] as const)
+    for (const because of [undefined, "again", "reprice", "replace", "shift-down"] as const)
       expect(judged({ ...TRANSFER, ...over, because })).toMatch(words);
   });
 
@@ -103,7 +103,6 @@ describe("a second payload for a nonce", () => {
     ["replace", "another content", "signed"],
     ["cancel", "another content", "signed"],
     ["placeholder", "another content", "signed"],
-    ["requeue", "another content", "signed"],
     ["shift-down", "another content", "signed"],
     ["again", "another price", "signed"],
     ["again", "another content", "signed"],

@@ -80,7 +80,6 @@ const LEGAL: Readonly<Record<TransitionEvent, { readonly from: readonly string[]
   confirmCancel: { from: ["TRACKING/MINED"], to: "FAILED_FINAL/CANCELLED" },
   confirmExpiry: { from: ["TRACKING/MINED"], to: "FAILED_FINAL/EXPIRED" },
   loseNonce: { from: ["TRACKING/MINED"], to: "FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY" },
-  requeue: { from: ["TRACKING/MINED"], to: "ALLOCATED" },
   resubmit: { from: [...TRACKING, "STUCK"], to: "same" },
   submitFailed: { from: [...TRACKING, "STUCK"], to: "same" },
   mine: { from: [...TRACKING, "STUCK"], to: "TRACKING/MINED" },

@@ -9,6 +9,7 @@ import { queryStoreContract } from "../contracts/query-store.contract.ts";
 import { sightStoreContract } from "../contracts/sight-store.contract.ts";
 import type { StoreSubject } from "../contracts/store-subject.ts";
 import { allocate, anInstance, anIntent, holdLane, nonces } from "../support/lane-samples.ts";
+import { enforced } from "../support/policies.ts";
 import { createManualClock } from "./manual-clock.ts";
 import { MemorySessionLock } from "./memory-session-lock.ts";
 import { MemoryDatabase } from "./memory-store.ts";
@@ -17,7 +18,7 @@ async function createSubject(): Promise<StoreSubject> {
   const clock = createManualClock();
   const database = new MemoryDatabase(clock);
   return {
-    connect: async (policies) => database.connect(policies),
+    connect: (policies) => enforced(database.connect(), policies),
     lock: async () => new MemorySessionLock(database),
     expire: async (instanceId) => {
       const row = database.state.instances.get(instanceId);

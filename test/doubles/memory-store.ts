@@ -1,7 +1,8 @@
 import type { Kill } from "../../src/domain/kills.ts";
 import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../src/domain/lane.ts";
 import { isSpent, orderKeyOf, reservationAt } from "../../src/domain/ledger/index.ts";
-import type { Policies } from "../../src/domain/policy/policy.ts";
+import type { AcknowledgeOrder } from "../../src/domain/notices.ts";
+import { KnownPolicy, type PolicyInForce } from "../../src/domain/policy/in-force.ts";
 import type { Limits } from "../../src/domain/principal.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
 import type { Clock } from "../../src/ports/clock.ts";
@@ -29,6 +30,8 @@ import type {
   Registered,
 } from "../../src/ports/lease-store.ts";
 import type { LeftRequest, LeftRequestStore } from "../../src/ports/left-request-store.ts";
+import type { NoticeFilter, NoticeStore } from "../../src/ports/notice-store.ts";
+import type { PolicyChange, PolicyChanged, PolicyStore } from "../../src/ports/policy-store.ts";
 import type { Census, FeedPage, LaneFilter, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
 import type { HeldLock } from "../../src/ports/session-lock.ts";
 import type { NodeReport, SearchTerms, SightStore } from "../../src/ports/sight-store.ts";
@@ -37,6 +40,8 @@ import { commitWrites } from "./memory-store/commit.ts";
 import { MemoryKeys } from "./memory-store/keys.ts";
 import * as leases from "./memory-store/leases.ts";
 import * as left from "./memory-store/left-requests.ts";
+import * as notices from "./memory-store/notices.ts";
+import * as policies from "./memory-store/policies.ts";
 import * as pools from "./memory-store/pools.ts";
 import * as queries from "./memory-store/queries.ts";
 import * as sights from "./memory-store/sights.ts";
@@ -76,8 +81,8 @@ export class MemoryDatabase {
     this.upSinceMs = this.clock.monotonicMs();
   }
 
-  connect(policies: Policies | null = null): MemoryStore {
-    return new MemoryStore(this, policies);
+  connect(): MemoryStore {
+    return new MemoryStore(this);
   }
 
   /** A failover: writers that knew the history before are refused until they register again. */
@@ -93,8 +98,8 @@ export class MemoryDatabase {
 
   /** Everything since is lost. The history is another one all the same, and never one that there was before. */
   restore(snapshot: DatabaseState): void {
-    const { history, locks } = this.state;
-    Object.assign(this.state, snapshot.copy(), { history, locks });
+    const { history, locks, lastStamp } = this.state;
+    Object.assign(this.state, snapshot.copy(), { history, locks, lastStamp });
     this.changeHistory(true);
   }
 
@@ -108,10 +113,20 @@ export class MemoryDatabase {
 
 /** One node's connection, with faults of its own. */
 export class MemoryStore
-  implements LeaseStore, LaneStore, QueryStore, SightStore, KeyStore, KillStore, IntakeStore, LeftRequestStore
+  implements
+    LeaseStore,
+    LaneStore,
+    QueryStore,
+    SightStore,
+    KeyStore,
+    KillStore,
+    NoticeStore,
+    IntakeStore,
+    LeftRequestStore,
+    PolicyStore
 {
   readonly database: MemoryDatabase;
-  private readonly policies: Policies | null;
+  readonly knownPolicy = new KnownPolicy();
   private readonly faults: CommitFault[] = [];
   private readonly leaveFaults: CommitFault[] = [];
   private down = false;
@@ -119,9 +134,8 @@ export class MemoryStore
   private knownHistory: number;
   private seenSeq = 0;
 
-  constructor(database: MemoryDatabase, policies: Policies | null = null) {
+  constructor(database: MemoryDatabase) {
     this.database = database;
-    this.policies = policies;
     this.knownHistory = database.state.history;
   }
 
@@ -175,7 +189,8 @@ export class MemoryStore
     if (fault === "unavailable") throw new StoreUnavailable("the database is away");
     if (fault === "busy") throw new StoreUnavailable("the database is busy", { busy: true });
     if (fault === "unknown-lost") throw new OutcomeUnknown("the connection died at COMMIT");
-    const committed = commitWrites(this.state, writes, { now: this.now(), policies: this.policies });
+    const inForce = this.followPolicy();
+    const committed = commitWrites(this.state, writes, { now: this.now(), policies: inForce.policies });
     if (fault === "unknown-committed") throw new OutcomeUnknown("the connection died at COMMIT");
     await Promise.resolve();
     return committed;
@@ -213,13 +228,16 @@ export class MemoryStore
     return this.state.instances.get(instanceId)?.signers ?? [];
   }
 
-  async notePolicies(_: string, policies: Pick<Policies, "hash"> | null): Promise<boolean> {
+  async readPolicy(): Promise<PolicyInForce> {
+    await this.reach();
+    return this.followPolicy();
+  }
+
+  async changePolicy(change: PolicyChange): Promise<PolicyChanged> {
     await this.reach();
     this.checkHistory();
-    const hash = policies?.hash ?? null;
-    const isOther = hash !== this.state.policiesNoted;
-    this.state.policiesNoted = hash;
-    return isOther;
+    const outcome = policies.changePolicy(this.state, change, this.now());
+    return { outcome, inForce: this.followPolicy() };
   }
 
   async instances() {
@@ -246,6 +264,28 @@ export class MemoryStore
   async kills(killIds: readonly string[]): Promise<readonly KillRecord[]> {
     await this.reach();
     return [...this.state.kills.values()].filter(({ killId, ended }) => !ended || killIds.includes(killId));
+  }
+
+  async notices(filter: NoticeFilter) {
+    await this.reach();
+    return notices.listNotices(this.state, filter);
+  }
+
+  async notice(noticeId: string) {
+    await this.reach();
+    return this.state.notices.get(noticeId)?.notice ?? null;
+  }
+
+  async acknowledgeNotice(order: AcknowledgeOrder) {
+    await this.reach();
+    this.checkHistory();
+    return notices.acknowledge(this.state, order, this.now());
+  }
+
+  async forgetNotices(ageMs: number, most: number): Promise<number> {
+    await this.reach();
+    this.checkHistory();
+    return notices.forget(this.state, new Date(this.now().getTime() - ageMs), most);
   }
 
   async declareDead(instanceId: string, counter: number, evidence: DeathEvidence): Promise<boolean> {
@@ -285,6 +325,7 @@ export class MemoryStore
 
   async loadLane(fence: Fence) {
     await this.reach();
+    this.followPolicy();
     return queries.loadLane(this.state, fence, this.now());
   }
 
@@ -336,9 +377,9 @@ export class MemoryStore
     return asked.flatMap(({ lane, requestIds }) => queries.findByRequestIds(this.state, lane, requestIds));
   }
 
-  async loadIntake(lanes: readonly Lane[], limit: number) {
+  async loadIntake(lanes: readonly Lane[], limit: number, resting: readonly number[] = []) {
     await this.reach();
-    return queries.loadIntake(this.state, lanes, { limit, now: this.now() });
+    return queries.loadIntake(this.state, lanes, { limit, now: this.now(), resting });
   }
 
   async leave(intents: readonly Intent[]): Promise<void> {
@@ -548,6 +589,7 @@ export class MemoryStore
 
   async policyUse(lane: Lane, of: { readonly txId?: string; readonly owner?: string }) {
     await this.reach();
+    this.followPolicy();
     return queries.policyUse(this.state, lane, { ...of, at: this.now() });
   }
 
@@ -578,6 +620,14 @@ export class MemoryStore
 
   async ping(): Promise<void> {
     await this.reach();
+  }
+
+  /** A commit takes effect at one instant: no other document can come between its proof and its end. */
+  private followPolicy(): PolicyInForce {
+    const { current } = this.knownPolicy;
+    return current.stamp === this.state.policy.stamp
+      ? current
+      : this.knownPolicy.take(policies.policyInForce(this.state));
   }
 
   private get state(): DatabaseState {

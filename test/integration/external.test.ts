@@ -24,10 +24,6 @@ function rowsOf(database: Database): Promise<readonly Row[]> {
   );
 }
 
-async function until(database: Database, what: string, fact: (rows: readonly Row[]) => boolean): Promise<void> {
-  await waitUntil(async () => fact(await rowsOf(database)), what);
-}
-
 /** Nothing of ours is mined while another program's transaction takes the next nonce. */
 function usurp({ chain }: SimulatedServer): string | undefined {
   chain.dropAllTransactions();
@@ -61,23 +57,6 @@ describe.concurrent("another program uses the key", () => {
       subState: "NONCE_CONSUMED_EXTERNALLY",
     });
     expect(told.attempts.map(({ kind }) => kind)).toEqual(["initial", "external"]);
-  });
-
-  it("and by policy the transaction gets another nonce, once, past recall", async ({ simulated, nodes, database }) => {
-    const { client } = await nodes.start(simulated.url, { ...OFTEN, FENCEPOST_EXTERNAL_USE_POLICY: "requeue" });
-    await client.send(transfer(0));
-    await untilSettled(database, 1);
-    simulated.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
-    const [lost] = await client.sendBatch([pricedTransfer(1)]);
-    usurp(simulated);
-    simulated.faults.heal();
-    await until(database, "it was given another nonce", (rows) => rows.some(({ nonce }) => nonce === "2"));
-    await untilSettled(database, 2);
-    const told = await client.get((lost as { txId: string }).txId, { include: ["history"] });
-    expect(told).toMatchObject({ state: "CONFIRMED", subState: null, nonce: 2 });
-    expect(told.history?.map(({ event }) => event)).toContain("requeue");
-    const values = simulated.chain.witness.filter(({ submission }) => submission.accepted).map(({ nonce }) => nonce);
-    expect(values.filter((nonce) => nonce === 2)).toHaveLength(1);
   });
 
   it("and an operator takes the cursor back that a lie had pushed too far", async ({ simulated, nodes, database }) => {

@@ -108,7 +108,7 @@ describe.concurrent("several chains", () => {
         { id: 5, rpc: other.url, ...chain },
       ],
     };
-    await writeFile(join(directory.path, "fencepost.config.json"), JSON.stringify(config));
+    await writeFile(join(directory.path, "fencepost.config.json"), JSON.stringify(config), { mode: 0o600 });
     const node = spawnFencepost(["start"], { directory: directory.path });
     try {
       const client = createClient({ url: (await node.ready).url });

@@ -1,6 +1,14 @@
 /** The signing process of a real node: what others can see of it, and what becomes of transactions when it is killed. */
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { readdirSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect } from "vitest";
+import { openSigningProcess } from "../../src/adapters/evm/signers/process/signing-process.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
+import { launch } from "../../src/main/open-signing.ts";
 import type { Signer } from "../../src/ports/signer.ts";
 import { type CONTRACT_KEYS, describeSignerContract } from "../contracts/signer.contract.ts";
 import { audit, untilSettled } from "../support/audit.ts";
@@ -9,6 +17,7 @@ import { startLoad } from "../support/load.ts";
 import { PersistentCaller } from "../support/persistent-caller.ts";
 import { isGone, read, untilThere } from "../support/signing-child.ts";
 import { wideBounds } from "../support/signing-process.ts";
+import { makeTemporaryDirectory } from "../support/temporary-directory.ts";
 import { pricedTransfer, transfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
@@ -84,6 +93,58 @@ async function openBuilt(privateKeys: typeof CONTRACT_KEYS): Promise<Signer> {
   const ports = { telemetry: { emit: () => undefined }, entropy, bounds: Promise.resolve(wideBounds(CHAINS)) };
   const signer = await openSigning({ signers, signing: "process" }, ports);
   return { ...signer, sign: (address, transactions) => signer.sign(address, transactions, systemClock.monotonicMs()) };
+}
+
+const SNAPSHOT = "SIGUSR2";
+const SHIPPED = fileURLToPath(new URL("../../dist/bundle/signing-main.js", import.meta.url));
+const PHRASE = "legal winner thank year wave sausage worth useful legal winner thank yellow";
+
+/** As hex, and as a part of anything in base64, which has three alignments. */
+function spellingsOf(text: string): readonly string[] {
+  const shifted = [0, 1, 2].map((shift) => Buffer.from(`${"-".repeat(shift)}${text}`).toString("base64"));
+  return [text, ...shifted.map((each) => each.slice(4, -4))];
+}
+
+describe("the heap of a signing process", () => {
+  it("has no key as text: not of the configuration, of a file, nor a mnemonic", async ({ onTestFinished }) => {
+    const directory = await makeTemporaryDirectory();
+    onTestFinished(() => directory.remove());
+    const newKeys = (count: number) => Array.from({ length: count }, () => randomBytes(32).toString("hex"));
+    const [inConfiguration, inFile] = [newKeys(5), newKeys(1)];
+    const file = join(directory.path, "key");
+    await writeFile(file, `${inFile.join("\n")}\n`, { mode: 0o600 });
+    const argv = [`--heapsnapshot-signal=${SNAPSHOT}`, `--diagnostic-dir=${directory.path}`, SHIPPED];
+    let pid = 0;
+    const start = () => {
+      const child = spawn(process.execPath, argv, { stdio: ["ignore", "ignore", "inherit", "pipe"], env: {} });
+      pid = child.pid as number;
+      return child;
+    };
+    const mnemonic = { phrase: PHRASE, count: 2, path: "m/44'/60'/0'/0" };
+    const sources = { privateKeys: inConfiguration.map((key) => `0x${key}`), privateKeyFiles: [file], mnemonic };
+    const beginning = Promise.resolve({ sources, environment: {}, bounds: wideBounds([1]) });
+    const signer = await openSigningProcess({
+      launch: () => launch(start),
+      beginning,
+      clock: systemClock,
+      entropy: { random: () => 0 },
+    });
+    onTestFinished(() => signer.close());
+    expect(signer.addresses()).toHaveLength(8);
+    process.kill(pid, SNAPSHOT);
+    const text = await waitUntil(() => wholeSnapshot(directory.path), "the heap is written");
+    const kept = [...inConfiguration, ...inFile, PHRASE].filter((secret) =>
+      spellingsOf(secret).some((spelling) => text.includes(spelling)),
+    );
+    expect(kept).toEqual([]);
+  });
+});
+
+/** Null: it is not there, or not whole. */
+function wholeSnapshot(directory: string): string | null {
+  const name = readdirSync(directory).find((each) => each.endsWith(".heapsnapshot"));
+  const text = name === undefined ? "" : read(join(directory, name));
+  return /\]\s*\}\s*$/.test(text) ? text : null;
 }
 
 describeSignerContract("a process of its own", openBuilt, { runs: 25, chainIds: CHAINS });

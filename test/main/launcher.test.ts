@@ -186,6 +186,16 @@ describe("the command line as a process", () => {
     expect(stderr).toMatch(/^fencepost: .*ECONNREFUSED.*\n$/);
   });
 
+  it.each(["bin/fencepost.js", "src/main/signing-main.ts"])(
+    "takes SIGUSR1 from Node's inspector before anything is loaded: %s",
+    (path) => {
+      const lines = readFileSync(path, "utf8").split("\n");
+      const statements = lines.filter((line) => line !== "" && !/^(?:\/\/|#!|":")/.test(line));
+      expect(statements[0]).toBe('process.on("SIGUSR1", () => undefined);');
+      expect(statements.filter((line) => /^(?:import|export) .*from/.test(line))).toEqual([]);
+    },
+  );
+
   it("ends quietly when its reader goes away", async () => {
     const child = spawn(process.execPath, [launcher, "config"], { cwd: directory, env: cleanEnvironment() });
     child.stdout.destroy();

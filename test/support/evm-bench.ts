@@ -80,6 +80,7 @@ export const block = (number: number): Block => ({
   transactionHashes: [hashOf(1), hashOf(2)],
   baseFeePerGas: 1_000_000_000n,
   gasLimit: 30_000_000n,
+  headerHolds: false,
 });
 
 /** Of the transaction that comes `seed`th in block 7. */

@@ -4,7 +4,18 @@ import type { AddressInfo } from "node:net";
 
 /** What goes wrong with one HTTP request. `swallow` acts on it and loses the reply; `cut` loses it before anything is done. */
 export type Fault =
-  | { readonly kind: "hang" | "swallow" | "cut" | "truncate" | "reorder" | "wrongIds" | "stringIds" | "duplicateIds" }
+  | {
+      readonly kind:
+        | "hang"
+        | "swallow"
+        | "hangUp"
+        | "cut"
+        | "truncate"
+        | "reorder"
+        | "wrongIds"
+        | "stringIds"
+        | "duplicateIds";
+    }
   | { readonly kind: "omit"; readonly at: number }
   | { readonly kind: "raw"; readonly body: string }
   | {
@@ -104,6 +115,8 @@ export async function startFaultyRpc(chainId = 31_337): Promise<FaultyRpc> {
     if (fault?.kind === "raw") return reply(response, fault.body);
     if (refusal !== null && seen.calls.length > refusal.longest) return reply(response, JSON.stringify(refusal.body));
     const answers = await Promise.all(seen.calls.map(answer));
+    // The answer arrives, and the next request needs another connection.
+    if (fault?.kind === "hangUp") response.setHeader("connection", "close");
     if (fault?.kind === "swallow") return void request.socket.destroy();
     const spoilt = spoil(answers, fault);
     const body = JSON.stringify(seen.batch ? spoilt : spoilt[0]);

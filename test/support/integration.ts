@@ -21,6 +21,7 @@ export const KEYS = [
   "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
 ] as const;
 export const [SIGNER, OTHER_SIGNER] = KEYS.map((key) => privateKeyToAddress(key)) as [`0x${string}`, `0x${string}`];
+export const SIGNER_KEY = KEYS[0];
 export const RECIPIENT = "0x00000000000000000000000000000000000000AA";
 
 export const BLOCK_TIME_MS = 50;

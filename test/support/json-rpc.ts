@@ -76,8 +76,9 @@ const signer = new FakeSigner([...SIGNERS, `0x${"c".repeat(40)}`]);
 export const STRANGER: Address = `0x${"c".repeat(40)}`;
 
 /** What a caller signs for itself, at whatever nonce. */
-export async function signedBy(from: Address, nonce: number, value = 5n): Promise<Hex> {
-  const fees = { type: "eip1559", maxFeePerGas: 20_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n } as const;
+export async function signedBy(from: Address, nonce: number, value = 5n, cap = 20_000_000_000n): Promise<Hex> {
+  const tip = cap < 1_000_000_000n ? cap : 1_000_000_000n;
+  const fees = { type: "eip1559", maxFeePerGas: cap, maxPriorityFeePerGas: tip } as const;
   const unsigned = { chainId: CHAIN_ID, nonce, to: TO, data: "0x", value, gas: 21_000n, fees, accessList: [] } as const;
   const [made] = await signer.sign(from, [unsigned]);
   return made?.rawTransaction as Hex;

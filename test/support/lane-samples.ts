@@ -42,6 +42,7 @@ export function anInstance(overrides: Partial<InstanceRegistration> = {}): Insta
     signers: [],
     chains: [],
     standsBack: false,
+    keysAway: [],
     publicKey: `key of ${instanceId}`,
     keyProof: null,
     ...overrides,

@@ -109,6 +109,35 @@ export function lieAboutReceipts(proxy: RpcProxy, txHash: Hash | null, change: R
   );
 }
 
+const hex = (wei: bigint) => `0x${wei.toString(16)}`;
+
+/** The same price wherever one is asked for: base fees of blocks, whose hashes stay, fee history, tips and gas price. */
+export function lieAboutPrices(proxy: RpcProxy, { baseFee, tip }: { baseFee: bigint; tip: bigint }): { lift(): void } {
+  const priced = (block: unknown) => block && { ...(block as Json), baseFeePerGas: hex(baseFee) };
+  const history = (shown: unknown) => {
+    const { baseFeePerGas = [], gasUsedRatio = [], ...rest } = shown as Record<string, readonly unknown[]>;
+    return {
+      ...rest,
+      baseFeePerGas: baseFeePerGas.map(() => hex(baseFee)),
+      gasUsedRatio: gasUsedRatio.map(() => 0.5),
+      reward: gasUsedRatio.map(() => [hex(tip)]),
+    };
+  };
+  const rules = [
+    proxy.rule({ methods: ["eth_getBlockByNumber", "eth_getBlockByHash"] }, rewrite(priced)),
+    proxy.rule({ methods: ["eth_feeHistory"] }, rewrite(history)),
+    proxy.rule(
+      { methods: ["eth_gasPrice"] },
+      pretend(() => hex(baseFee + tip)),
+    ),
+    proxy.rule(
+      { methods: ["eth_maxPriorityFeePerGas"] },
+      pretend(() => hex(tip)),
+    ),
+  ];
+  return { lift: () => void rules.map((rule) => rule.lift()) };
+}
+
 /** Above that block it has none; where it is asked for its newest, or by a tag, it shows that one. */
 function pinHead(proxy: RpcProxy, blockNumber: number): Rule {
   const pinned = `0x${blockNumber.toString(16)}`;

@@ -45,6 +45,8 @@ export interface RpcProxy {
   rule(options: RuleOptions, treatment: Treatment): Rule;
   /** Another chain answers behind this URL from here on. */
   retarget(url: string): void;
+  /** Ends the connections that carry no request at this moment. */
+  hangUp(): void;
   close(): Promise<void>;
 }
 
@@ -152,6 +154,7 @@ export async function startRpcProxy(target: string): Promise<RpcProxy> {
     retarget: (url) => {
       chainUrl = url;
     },
+    hangUp: () => server.closeIdleConnections(),
     close: async () => {
       server.closeAllConnections();
       server.close();

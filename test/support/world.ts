@@ -52,6 +52,7 @@ export const CHAIN_SETTINGS: ChainSettings = {
   fetchReceiptUponEntry: false,
   broadcastToAll: false,
   resubmitIntervalMs: 60_000,
+  publicAfterMs: null,
   repricing: REPRICING_STRATEGIES.on,
   maxAttempts: 0,
   stuckAfterMs: 1_800_000,
@@ -66,7 +67,6 @@ export const CHAIN_SETTINGS: ChainSettings = {
   grayZoneTimeoutMs: 300_000,
   grayZoneIntervalMs: 60_000,
   grayZoneLookback: 100,
-  externalUsePolicy: "fail",
   alertLowBalanceWei: null,
   alertPendingDepth: 1_000,
   alertOldestAgeMs: 600_000,
@@ -102,7 +102,7 @@ export interface WorldOptions {
   readonly sessionLocks?: boolean;
   /** Addresses whose keys the chain node holds. */
   readonly nodeSigners?: readonly Address[];
-  /** Of every node. */
+  /** In the file of every node: the first seeds the database with them. */
   readonly policies?: Policies;
 }
 
@@ -126,6 +126,10 @@ export interface NodeOptions {
   /** Awaited before and after every call to the database and the chain: the way there and the way back. */
   readonly latency?: () => Promise<void>;
   readonly elsewhere?: DirectChainOptions["elsewhere"];
+  /** Awaited before each send, for an endpoint that takes no batches. */
+  readonly eachSend?: () => Promise<void>;
+  /** Runs each send that starts on this node. */
+  readonly sending?: <T>(node: WorldNode, send: () => T) => T;
   readonly signers?: readonly Address[];
   readonly stuckHook?: StuckResolutionHook;
   readonly tracing?: Pick<Tracing, "tracer" | "sink">;
@@ -134,6 +138,8 @@ export interface NodeOptions {
   readonly node?: Partial<NodeSettings>;
   /** Inside another process: it has no URL, and cannot be asked. */
   readonly embedded?: true;
+  /** In a file of its own, which the others do not have. */
+  readonly policies?: Policies;
   /** By how much the time of day of its machine is ahead of the database's. */
   readonly aheadMs?: number;
 }
@@ -188,8 +194,8 @@ export class World {
   /** A node that has not started: for those who run time themselves. */
   addNode(options: NodeOptions = {}): WorldNode {
     const index = this.nodes.length + 1;
-    const { policies = null } = this.options;
-    const store = this.database.connect(policies);
+    const { policies = null } = { ...this.options, ...options };
+    const store = this.database.connect();
     const faults = new Faults();
     const events: TelemetryEvent[] = [];
     const { elsewhere, latency } = options;
@@ -197,7 +203,12 @@ export class World {
     const wakeUps = this.options.hints === true ? this.hints.connect() : null;
     const url = options.embedded === true ? "" : `http://node-${index}`;
     const second = elsewhere === undefined ? {} : { elsewhere };
-    const chain = new DirectChain(this.chain, { faults, proves: true, ...second });
+    const { eachSend, sending } = options;
+    const chain = new DirectChain(this.chain, {
+      ...{ faults, proves: true, ...second },
+      ...(eachSend === undefined ? {} : { eachSend }),
+      ...(sending === undefined ? {} : { sending: (send) => sending(entry, send) }),
+    });
     const nodeSigners = this.options.nodeSigners ?? [];
     const signer = new FakeSigner(
       options.signers ?? this.options.signers ?? SIGNERS,
@@ -242,7 +253,7 @@ export class World {
         (lane, request) => node.actions.receive(lane, request),
         (kill) => node.kills.receive(kill),
       );
-    const entry = { node, store, faults, events, url, wakeUps, lock, signer, rpc: chain };
+    const entry: WorldNode = { node, store, faults, events, url, wakeUps, lock, signer, rpc: chain };
     this.nodes.push(entry);
     return entry;
   }
@@ -363,7 +374,7 @@ let serial = 0;
 
 /** A transfer that brings gas and fees, so that nothing needs to be asked of the chain. */
 export function transfer(
-  overrides: Partial<Record<"requestId" | "signer" | "payload" | "metadata" | "validUntil", unknown>> = {},
+  overrides: Partial<Record<"requestId" | "signer" | "payload" | "metadata" | "validUntil" | "nonce", unknown>> = {},
 ): CreateRequest {
   return {
     signer: SIGNER,

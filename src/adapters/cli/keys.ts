@@ -70,11 +70,11 @@ function addNew(command: Command, asking: Asking): void {
   command.description("make one, or a second secret of one; the secret is shown once");
   askNode(command, asking, {
     ask: (client) => {
-      const { rate, ...rest } = command.opts<NewKeyOptions>();
+      const { rate, readRate, ...rest } = command.opts<NewKeyOptions>();
       const { scopes, signers, chains, queueShare } = rest;
       const limits = { ...(scopes && { scopes }), ...(signers && { signers }), ...(chains && { chains }) };
-      const wishes = { ...limits, ...(rate && { createsPerSecond: rate }), ...(queueShare && { queueShare }) };
-      return client.addKey({ name: command.args[0] ?? "", ...wishes });
+      const rates = { ...(rate && { createsPerSecond: rate }), ...(readRate && { readsPerSecond: readRate }) };
+      return client.addKey({ name: command.args[0] ?? "", ...limits, ...rates, ...(queueShare && { queueShare }) });
     },
     show: newKeyLines,
   })
@@ -83,12 +83,13 @@ function addNew(command: Command, asking: Asking): void {
     .addOption(new Option("--signers <list>", "the only ones that it may see and use").argParser(words))
     .addOption(new Option("--chains <list>", "the only ones that it may see and use, by id").argParser(numbers))
     .addOption(new Option("--rate <number>", "the most creates a second, on each node").argParser(number))
+    .addOption(new Option("--read-rate <number>", "the most reads of a chain a second, on each node").argParser(number))
     .addOption(
       new Option("--queue-share <part>", "the part of a lane's queue that it may fill: 0.1").argParser(number),
     );
 }
 
-type NewKeyOptions = Partial<AddKey> & { readonly rate?: number };
+type NewKeyOptions = Partial<AddKey> & { readonly rate?: number; readonly readRate?: number };
 
 /** What it may be, the node says. */
 function number(text: string): number {
@@ -116,10 +117,15 @@ function revokedLine({ name, secretId }: RevokedKey): string {
 
 function keysTable({ items }: { readonly items: readonly Keys["items"][number][] }): string {
   if (items.length === 0) return "there are no API keys in the database\n";
-  const rows = items.map(({ name, scopes, signers, chains, createsPerSecond, queueShare, secrets, createdAt }) => {
-    const quotas = [String(createsPerSecond ?? "default"), String(queueShare ?? "default")];
+  const rows = items.map(({ name, scopes, signers, chains, secrets, createdAt, ...own }) => {
+    const quotas = [own.createsPerSecond, own.readsPerSecond, own.queueShare].map((quota) =>
+      String(quota ?? "default"),
+    );
     const limits = [signers?.join(" ") ?? "all", chains?.join(" ") ?? "all", ...quotas];
     return [name, scopes.join("+"), ...limits, secrets.map(({ secretId }) => secretId).join(" "), createdAt];
   });
-  return listing(["name", "scopes", "signers", "chains", "rate", "queue share", "secrets", "created"], rows);
+  return listing(
+    ["name", "scopes", "signers", "chains", "rate", "read rate", "queue share", "secrets", "created"],
+    rows,
+  );
 }

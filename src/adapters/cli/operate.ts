@@ -1,6 +1,13 @@
 /** What an operator does to one transaction. */
 import { type Command, Option } from "commander";
-import type { FencepostClient, OrderOptions, PricedOrder, ReplaceOrder, ResolveOrder } from "../../client/index.ts";
+import type {
+  FencepostClient,
+  OrderOptions,
+  PricedOrder,
+  ReplaceOrder,
+  ResolveOrder,
+  ResubmitOrder,
+} from "../../client/index.ts";
 import { wei } from "./amounts.ts";
 import { given } from "./answer.ts";
 import { type Asking, askNode, count, json, type RemoteOptions } from "./remote.ts";
@@ -35,7 +42,9 @@ export function addOperating(program: Command, asking: Asking): void {
   add(program.command("replace"), "put another payload at a transaction's nonce", [
     payloadOption().makeOptionMandatory(),
   ]);
-  add(program.command("resubmit"), "send a transaction's stored bytes again, now");
+  add(program.command("resubmit"), "send a transaction's stored bytes again, now", [
+    new Option("--disclose", "to public endpoints too, if only private ones were given it; it stays public"),
+  ]);
   add(program.command("reprice"), repricing, feeOptions());
   add(program.command("resolve"), "ask the hook about a stuck transaction now, or apply the action given", [
     new Option("--action <what>", "without it, the hook decides").choices(["NOOP", "CANCEL", "REPLACE", "PLACEHOLDER"]),
@@ -55,7 +64,7 @@ export function addOperating(program: Command, asking: Asking): void {
 
 type OrderFlags = RemoteOptions &
   OrderOptions &
-  Partial<PricedOrder & ReplaceOrder & ResolveOrder> & { readonly reason: string };
+  Partial<PricedOrder & ReplaceOrder & ResolveOrder & ResubmitOrder> & { readonly reason: string };
 
 /** The options of the command are the order. */
 function addOperation(command: Command, options: readonly Option[], asking: Asking): void {

@@ -1,4 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { addNotices } from "./acknowledge.ts";
 import { answerWith, type CommandOptions } from "./answer.ts";
 import { addClusterCommands, addKillSwitch } from "./cluster.ts";
 import { addCompletions } from "./completions.ts";
@@ -101,6 +102,7 @@ function addInGroups(program: Command, actions: CliActions, io: CliIo): void {
   addOperating(program, asking);
   program.commandsGroup("See everything at once:");
   addSight(program, asking);
+  addNotices(program, asking);
   program.commandsGroup("Signers, policies and nodes:");
   addSigners(program, asking);
   addPolicy(program, asking);

@@ -85,6 +85,12 @@ function shownOnChain({ kind, logs, more, revert }: NonNullable<Transaction["onC
   return `${inert(why)}${told}${more === 0 ? "" : `and ${more} more\n`}`;
 }
 
+function minedIn(receipt: Transaction["receipt"]): string | null {
+  if (receipt === null) return null;
+  const { blockNumber, status, gasUsed, verified } = receipt;
+  return `block ${blockNumber}, ${status}, ${gasUsed} gas${verified === false ? " (one endpoint's word until it is final)" : ""}`;
+}
+
 function factsOf(transaction: Transaction): readonly (readonly string[])[] {
   const { txId, chainId, signer, nonce, requestId, owner, txHash, payload, receipt, lastError } = transaction;
   const { submitAttempts, lastSubmittedAt, nextResubmitAt, createdAt, updatedAt, confirmedAt } = transaction;
@@ -100,7 +106,7 @@ function factsOf(transaction: Transaction): readonly (readonly string[])[] {
     ["value", inEther(payload.value)],
     ["data", payload.data === "0x" ? null : `${payload.data.slice(0, 10)}, ${payload.data.length / 2 - 1} bytes`],
     ["hash", txHash],
-    ["mined", receipt === null ? null : `block ${receipt.blockNumber}, ${receipt.status}, ${receipt.gasUsed} gas`],
+    ["mined", minedIn(receipt)],
     ["new contract", receipt?.contractAddress ?? null],
     ["last error", lastError],
     [

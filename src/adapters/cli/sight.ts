@@ -109,13 +109,14 @@ function overviewTable(view: Overview, paint: Paint): string {
     ["oldest pending", oldest === null ? null : `${oldest.ageSeconds} s, nonce ${oldest.nonce ?? "-"}, ${oldest.txId}`],
   ];
   const told = facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
-  const rows = chains.flatMap(({ chainId, head, baseFee, endpoints }) =>
+  const rows = chains.flatMap(({ chainId, head, headSince, stalled, baseFee, endpoints }) =>
     endpoints.map(({ url, status, behind }) => {
-      return [String(chainId), String(head ?? "-"), baseFee ?? "-", url, status, String(behind ?? "-")];
+      const seen = headSince === null ? "-" : `${headSince}${stalled ? ", stands still" : ""}`;
+      return [String(chainId), String(head ?? "-"), seen, baseFee ?? "-", url, status, String(behind ?? "-")];
     }),
   );
   const figures = table(told, paint, (_, column) => (column === 0 ? "grey" : null));
-  return `${figures}\n${listing(["chain", "head", "base fee (wei)", "endpoint", "status", "behind"], rows, paint)}`;
+  return `${figures}\n${listing(["chain", "head", "since", "base fee (wei)", "endpoint", "status", "behind"], rows, paint)}`;
 }
 
 function foundTable({ items }: SearchResults, paint: Paint): string {

@@ -9,14 +9,29 @@ const CONTENT_TYPES = new Map([
 
 /** Named one by one: nothing is served because it happens to lie there. */
 const STYLES = ["style.css", "top.css", "lists.css", "lane.css"];
-const SCRIPTS = ["app", "api", "dom", "formats", "keyboard", "routes", "search", "stages", "top", "world"];
+const SCRIPTS = [
+  "app",
+  "api",
+  "dom",
+  "formats",
+  "keyboard",
+  "routes",
+  "search",
+  "sight",
+  "stages",
+  "tab",
+  "top",
+  "world",
+];
 const PAGES = ["cluster", "feed", "lane", "lanes", "now", "policies", "transaction", "transactions"];
 const PARTS = [
   "actions",
+  "approval",
   "attempts",
   "calls",
   "explanation",
   "filters",
+  "lane-notices",
   "on-chain",
   "order-dialog",
   "past-alerts",

@@ -12,6 +12,7 @@ import {
   ChainUnavailable,
   type ReceiptVerdict,
   type SecondOpinion,
+  type SentContents,
   type Settling,
 } from "../../ports/chain.ts";
 import { fetchBlockNumber, fetchBlocks, fetchTagged } from "./read-block.ts";
@@ -75,6 +76,8 @@ interface Word {
   readonly key: string;
   readonly text: string;
   readonly means: Receipt | "absent" | "moved" | "withheld";
+  /** Of what others sent, or named: part of the key. */
+  readonly sent?: SentContents;
 }
 
 /** It has not come so far yet, with its blocks or with its index of receipts. */
@@ -110,14 +113,20 @@ function verdictOn(said: readonly Said<Statement>[], index: number): ReceiptVerd
   if (word.means === "moved") return { kind: "moved" };
   const detail = `two endpoints agree: each ${word.text}`;
   if (typeof word.means === "string") return { kind: word.means === "absent" ? "absent" : "behind", detail };
-  return { kind: "agreed", receipt: withAgreedPrice(word.means, same) };
+  return { kind: "agreed", receipt: withAgreedPrice(word.means, same), ...(word.sent && { sent: word.sent }) };
 }
 
-/** Not every node tells the price that was paid, and it decides nothing: where two differ, it is not known. */
+/** Not every node tells the price that was paid, and it decides no outcome: where two differ, it is not known. */
 function withAgreedPrice(receipt: Receipt, same: readonly Word[]): Receipt {
-  const { effectiveGasPrice } = receipt;
-  const agreed = same.every(({ means }) => typeof means === "object" && means.effectiveGasPrice === effectiveGasPrice);
-  return agreed ? receipt : { ...receipt, effectiveGasPrice: null };
+  const others = same.flatMap(({ means }) => (typeof means === "object" ? means : []));
+  const isSaid = (field: "effectiveGasPrice" | "besideGas") => others.every((each) => each[field] === receipt[field]);
+  const priced = isSaid("effectiveGasPrice") ? receipt : { ...receipt, effectiveGasPrice: null };
+  return isSaid("besideGas") ? priced : { ...priced, ...highest([receipt, ...others]) };
+}
+
+function highest(receipts: readonly Receipt[]): Pick<Receipt, "besideGas" | "besideGasUnsure"> {
+  const amounts = receipts.map(({ besideGas = 0n }) => besideGas);
+  return { besideGas: amounts.reduce((most, each) => (each > most ? each : most), 0n), besideGasUnsure: true };
 }
 
 /** Everything is asked in one tick, and so in one request; again only where a node's index lags behind its blocks. */
@@ -167,8 +176,14 @@ function wordOn(shown: ShownReceipt, { sentBy }: Settling, sender: ChainTransact
   // Nodes differ in whether they name the contract of a deployment that reverted.
   const deploys = status === "success" && receipt.contractAddress !== null;
   const digest = JSON.stringify(logs);
-  const text = `says ${status}, ${gasUsed} gas, ${deploys ? "a contract, " : ""}${logs.length} logs ${digest.slice(0, 200)}`;
-  return { key: `${status} ${gasUsed} ${deploys} ${digest}`, text, means: receipt };
+  const outcome = `says ${status}, ${gasUsed} gas, ${deploys ? "a contract, " : ""}${logs.length} logs ${digest.slice(0, 200)}`;
+  const word = { key: `${status} ${gasUsed} ${deploys} ${digest}`, text: outcome, means: receipt };
+  if (sentBy === undefined || sender === null) return word;
+  // Whose it is may hang on what it does (5-receipt/external-use.ts): one endpoint alone must not say that.
+  const { to, value, data } = sender;
+  const contents = `${value} wei to ${to} with ${data}`;
+  const text = `${outcome}, ${contents.slice(0, 200)}`;
+  return { ...word, key: `${word.key} ${contents}`, text, sent: { to, value, data } };
 }
 
 /** What a log says, without where it stands: nodes count that each in their own way. */
@@ -203,23 +218,11 @@ export async function agreeOnTag(endpoints: Endpoints, tag: Tag): Promise<Block 
   return voters.length === 1 ? (voters[0]?.block ?? null) : secondHighest(voters);
 }
 
-/** The block that two endpoints confirm, or the only one that is up. Null only where all say, and always said, that there is none. */
-export async function agreeOnTagForAll(endpoints: Endpoints, tag: Tag): Promise<Block | null> {
-  const words = await hear(endpoints, tag);
-  const block = words.length === 1 ? (words[0]?.block ?? null) : secondHighest(words);
-  if (block !== null) return block;
-  refuseTrouble(words);
-  if (endpoints.shownTags.has(tag)) throw new ChainUnavailable(`only some endpoints show the ${tag} block`);
-  return null;
-}
-
 /** One word where fewer than two endpoints are up. */
 async function hear(endpoints: Endpoints, tag: Tag): Promise<readonly TagWord[]> {
   const said = await endpoints.readEach(asking(tag), (heard) => agreedIn(heard.map(({ answer }) => answer)) !== null);
   const alone = async () => ({ block: await endpoints.read(showing(tag)), votes: true, trouble: null });
-  const words = said?.map(({ answer }) => answer) ?? [await alone()];
-  if (shownIn(words).length > 0) endpoints.shownTags.add(tag);
-  return words;
+  return said?.map(({ answer }) => answer) ?? [await alone()];
 }
 
 function showing(tag: Tag): Ask<Block | null> {

@@ -1,9 +1,9 @@
-import type { Hex } from "../../domain/lane.ts";
 import { type Chain, ChainUnavailable, type ReceiptVerdict } from "../../ports/chain.ts";
-import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, agreeOnTagForAll, type Question } from "./agree.ts";
+import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, type Question } from "./agree.ts";
+import { PriceJudge } from "./agree-on-market.ts";
 import { askChainIds } from "./ask-chain-ids.ts";
-import { fetchFeeMarket } from "./fetch-fee-market.ts";
-import { passOn } from "./pass-on.ts";
+import { fetchProspect } from "./fetch-prospect.ts";
+import { passOn, passSigned } from "./pass-on.ts";
 import { BlockProver } from "./proof/block-prover.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity, fetchTagged } from "./read-block.ts";
 import { fetchOutcome } from "./read-outcome.ts";
@@ -20,7 +20,7 @@ import {
 import { type Ask, Endpoints, type EndpointsOptions } from "./rpc/endpoints.ts";
 import { read } from "./rpc/quantities.ts";
 import { simulateCall } from "./simulate-call.ts";
-import { sendUnsigned, submitEverywhere, submitToFirst } from "./submit-transactions.ts";
+import { sendUnsigned, submit } from "./submit-transactions.ts";
 
 export interface EvmChainOptions extends Omit<EndpointsOptions, "chainId"> {
   /** Read from the endpoints where absent; then at least one must be up. */
@@ -42,14 +42,15 @@ export async function createEvmChain(options: EvmChainOptions): Promise<Chain> {
     const wrong = options.chainId === undefined ? claims : `chain ${chainId} is configured, but ${claims}`;
     throw new WrongChain(`the RPC endpoints are not of one chain: ${wrong}`);
   }
-  return openChain(chainId, new Endpoints({ ...options, chainId }));
+  const endpoints = new Endpoints({ ...options, chainId });
+  return openChain(chainId, endpoints, new PriceJudge(endpoints, options.clock));
 }
 
 export class WrongChain extends Error {
   override readonly name = "WrongChain";
 }
 
-function openChain(chainId: number, endpoints: Endpoints): Chain {
+function openChain(chainId: number, endpoints: Endpoints, prices: PriceJudge): Chain {
   const prover = new BlockProver();
   const counts = new CountsAtHead();
   const first = <T>(ask: Ask<T>) => endpoints.read(ask);
@@ -68,9 +69,9 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
   return {
     chainId,
     endpoints: endpoints.size,
+    privateEndpoints: endpoints.privateEndpoints,
     health: () => endpoints.health(),
     head: (tag) => (tag === "latest" ? first((rpc) => fetchTagged(rpc, tag)) : agreeOnTag(endpoints, tag)),
-    headForAll: (tag) => agreeOnTagForAll(endpoints, tag),
     heightReached: (upTo) => agreeOnHeight(endpoints, upTo),
     blocksByNumber: (numbers) => readOf(numbers, (rpc) => fetchBlocks(rpc, numbers)),
     blockByHash: async (hash) => (await first((rpc) => fetchBlocks(rpc, [hash])))[0] ?? null,
@@ -105,15 +106,14 @@ function openChain(chainId: number, endpoints: Endpoints): Chain {
     identityEverywhere: () => endpoints.readEverywhere(fetchIdentity),
     balance: (address) =>
       first(async (rpc) => read.bigint(await rpc.request("eth_getBalance", [address, "latest"]), "eth_getBalance")),
-    feeMarket: () => first(fetchFeeMarket),
+    feeMarket: () => prices.market(),
     simulate: (call) => first((rpc) => simulateCall(rpc, call)),
     simulateEverywhere: (call) => endpoints.readEverywhere((rpc) => simulateCall(rpc, call)),
-    submit: async (raws: readonly Hex[], { everywhere = false, mayStill = () => true } = {}) => {
-      if (raws.length === 0) return [];
-      return everywhere ? submitEverywhere(endpoints, raws) : submitToFirst(endpoints, raws, mayStill);
-    },
-    sendUnsigned: (from, transaction) => sendUnsigned(endpoints, from, transaction),
+    prospects: (call) => endpoints.readEverywhere((rpc) => fetchProspect(rpc, call)),
+    submit: (sends, options) => submit(endpoints, sends, options),
+    sendUnsigned: (from, transaction, mayLeave) => sendUnsigned(endpoints, from, transaction, mayLeave),
     passOn: (method, params) => passOn(endpoints, method, params),
+    passSigned: (raw, mayLeave) => passSigned(endpoints, raw, mayLeave),
     outcome: (question) => fetchOutcome((method, params) => passOn(endpoints, method, params), question),
     close: async () => void (await Promise.all([endpoints.close(), prover.close()])),
   };

@@ -1,4 +1,5 @@
 import type { FeeMarket } from "../../domain/fees.ts";
+import type { Block } from "../../ports/chain.ts";
 import { readBlock } from "./read-block.ts";
 import { BadAnswer, read } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/rpc-errors.ts";
@@ -9,8 +10,14 @@ const BLOCKS = 100;
 /** Low, but paid: the cheapest tips of a block are often the builder's own. */
 const TIP_PERCENTILE = 25;
 
+/** A market by one endpoint's word, with the newest block that it is of. */
+export interface ShownMarket {
+  readonly market: FeeMarket;
+  readonly head: Block;
+}
+
 /** One round trip: history, legacy price, and the head, which alone tells a base fee of zero from none at all. */
-export async function fetchFeeMarket(rpc: RpcTransport): Promise<FeeMarket> {
+export async function fetchFeeMarket(rpc: RpcTransport): Promise<ShownMarket> {
   const [history, price, head] = await rpc.batch([
     { method: "eth_feeHistory", params: [`0x${BLOCKS.toString(16)}`, "latest", [TIP_PERCENTILE]] },
     { method: "eth_gasPrice", params: [] },
@@ -19,10 +26,11 @@ export async function fetchFeeMarket(rpc: RpcTransport): Promise<FeeMarket> {
   const latest = readBlock(resultOf(head));
   if (latest === null) throw new BadAnswer("it has no latest block");
   if (latest.baseFeePerGas === null) {
-    return { baseFees: [], priorityFees: [], gasPrice: read.bigint(resultOf(price), "eth_gasPrice") };
+    const gasPrice = read.bigint(resultOf(price), "eth_gasPrice");
+    return { head: latest, market: { baseFees: [], priorityFees: [], gasPrice } };
   }
   const { baseFees, priorityFees } = readHistory(history) ?? { baseFees: [latest.baseFeePerGas], priorityFees: [] };
-  return { baseFees, priorityFees, gasPrice: readPrice(price, baseFees) };
+  return { head: latest, market: { baseFees, priorityFees, gasPrice: readPrice(price, baseFees) } };
 }
 
 function readHistory(reply: RpcReply | undefined): Pick<FeeMarket, "baseFees" | "priorityFees"> | null {

@@ -1,7 +1,9 @@
-import { ChainUnavailable, type PassedAnswer } from "../../ports/chain.ts";
+import { NOT_STARTED, type NotStarted } from "../../domain/answers.ts";
+import type { Hex } from "../../domain/lane.ts";
+import { ChainUnavailable, type MayLeave, type PassedAnswer } from "../../ports/chain.ts";
 import type { Endpoint, Endpoints } from "./rpc/endpoints.ts";
 import { BadAnswer } from "./rpc/quantities.ts";
-import { RpcErrorAnswer, RpcUnreachable, saysOverLimit } from "./rpc/rpc-errors.ts";
+import { RpcErrorAnswer, RpcNotStarted, RpcUnreachable, saysOverLimit } from "./rpc/rpc-errors.ts";
 
 /** geth's code for it. */
 const TOO_LARGE: PassedAnswer = { kind: "error", code: -32003, message: "response too large: ask for less at once" };
@@ -11,13 +13,46 @@ const TOO_LARGE: PassedAnswer = { kind: "error", code: -32003, message: "respons
  * endpoint's health: a caller that asks for too much must not cost the node its endpoints. For the same reason a question
  * that took all its time is not put to the next one.
  */
-export async function passOn(endpoints: Endpoints, method: string, params: unknown): Promise<PassedAnswer> {
+export function passOn(endpoints: Endpoints, method: string, params: unknown): Promise<PassedAnswer> {
+  const among = endpoints.usable();
+  return askInTurn({ endpoints, among }, ({ rpc }) => rpc.pass({ method, params: params ?? [] }));
+}
+
+/**
+ * A stranger's transaction: to private endpoints alone if there are any, and to none that is only read from. `mayLeave` is
+ * asked for each endpoint anew, when a connected socket is free for the bytes.
+ */
+export async function passSigned(
+  endpoints: Endpoints,
+  raw: Hex,
+  mayLeave: MayLeave,
+): Promise<PassedAnswer | NotStarted> {
+  try {
+    const among = endpoints.senders(endpoints.privateEndpoints.length > 0);
+    return await askInTurn({ endpoints, among }, ({ rpc }) => {
+      return rpc.pass({ method: "eth_sendRawTransaction", params: [raw], mayLeave });
+    });
+  } catch (error) {
+    if (error instanceof RpcNotStarted) return NOT_STARTED;
+    throw error;
+  }
+}
+
+interface Asked {
+  readonly endpoints: Endpoints;
+  readonly among: readonly Endpoint[];
+}
+
+async function askInTurn(
+  { endpoints, among }: Asked,
+  ask: (endpoint: Endpoint) => Promise<unknown>,
+): Promise<PassedAnswer> {
   const reasons: string[] = [];
-  for (const endpoint of endpoints.usable()) {
+  for (const endpoint of among) {
     try {
       // One that may serve another chain by now has to prove that it does not.
       if (endpoint.chain !== "proven") await endpoints.askOne(endpoint, async () => undefined);
-      return { kind: "result", result: await endpoint.rpc.pass(method, params ?? []) };
+      return { kind: "result", result: await ask(endpoint) };
     } catch (error) {
       const answer = answerIn(error);
       if (answer !== null) return answer;

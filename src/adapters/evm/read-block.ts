@@ -1,7 +1,9 @@
 import { numberToHex } from "viem/utils";
 import type { Hash } from "../../domain/lane.ts";
 import type { Block, BlockTag, ChainIdentity } from "../../ports/chain.ts";
-import { BadAnswer, read } from "./rpc/quantities.ts";
+import { NotEncodable } from "./proof/worker/fields.js";
+import { headerHash } from "./proof/worker/header.js";
+import { BadAnswer, type Fields, read } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, type RpcReply, resultOf, saying } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 import type { RpcCall } from "./rpc/wire.ts";
@@ -12,16 +14,28 @@ type Batch = Pick<RpcTransport, "batch">;
 export function readBlock(value: unknown): Block | null {
   if (value === null) return null;
   const block = read.record(value, "the block");
+  const hash = read.hash(block.hash, "block.hash");
   return {
     number: read.number(block.number, "block.number"),
-    hash: read.hash(block.hash, "block.hash"),
+    hash,
     parentHash: read.hash(block.parentHash, "block.parentHash"),
     transactionHashes: read
       .array(block.transactions, "block.transactions")
       .map((hash) => read.hash(hash, "block.transactions[]")),
     baseFeePerGas: read.optional(read.bigint, block.baseFeePerGas, "block.baseFeePerGas"),
     gasLimit: read.bigint(block.gasLimit, "block.gasLimit"),
+    headerHolds: hashesTo(block, hash),
   };
+}
+
+/** False also for a chain with header fields of its own. */
+function hashesTo(block: Fields, hash: Hash): boolean {
+  try {
+    return headerHash(block) === hash;
+  } catch (error) {
+    if (error instanceof NotEncodable) return false;
+    throw error;
+  }
 }
 
 /** The block of a reply, which must be the one asked for: an endpoint that answers with another is lying or mixed up. */

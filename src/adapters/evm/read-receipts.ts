@@ -160,7 +160,22 @@ export function readReceipt(receipt: Fields): Receipt {
     gasUsed: read.gas(receipt.gasUsed, "receipt.gasUsed"),
     effectiveGasPrice: read.optional(read.bigint, receipt.effectiveGasPrice, "receipt.effectiveGasPrice"),
     contractAddress: read.optional(read.address, receipt.contractAddress, "receipt.contractAddress"),
+    ...readBeside(receipt),
   };
+}
+
+/** More than every wei that there is: what nobody can have paid is not added up. */
+const MOST_WEI = 2n ** 128n;
+
+/** EIP-4844's two fields, and the one of OP Stack's rollups. */
+function readBeside(receipt: Fields): Pick<Receipt, "besideGas" | "besideGasUnsure"> {
+  const optional = (name: "blobGasUsed" | "blobGasPrice" | "l1Fee") =>
+    read.optional(read.bigint, receipt[name], `receipt.${name}`);
+  const [blobGas, blobPrice, forData] = [optional("blobGasUsed") ?? 0n, optional("blobGasPrice"), optional("l1Fee")];
+  const besideGas = blobGas * (blobPrice ?? 0n) + (forData ?? 0n);
+  if (besideGas > MOST_WEI) return { besideGas: 0n, besideGasUnsure: true };
+  if (blobGas > 0n && blobPrice === null) return { besideGas, besideGasUnsure: true };
+  return besideGas === 0n ? {} : { besideGas };
 }
 
 function readStatus(value: unknown): Receipt["status"] {

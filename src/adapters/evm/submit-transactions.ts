@@ -1,41 +1,59 @@
 import { numberToHex } from "viem/utils";
-import { SUBMIT_ANSWERS, type SubmitResult } from "../../domain/answers.ts";
+import { isStarted, NOT_STARTED, type NotStarted, SUBMIT_ANSWERS, type SubmitResult } from "../../domain/answers.ts";
 import { defined } from "../../domain/defined.ts";
-import type { Address, Hex } from "../../domain/lane.ts";
+import type { Address } from "../../domain/lane.ts";
 import type { UnsignedTransaction } from "../../domain/transaction.ts";
-import type { NodeSubmission } from "../../ports/chain.ts";
+import type { MayLeave, NodeSubmission, Send, SubmitOptions } from "../../ports/chain.ts";
 import { classifySubmission, namedGasCap } from "./classify-submission.ts";
 import { shorten } from "./error-texts.ts";
 import type { Endpoint, Endpoints } from "./rpc/endpoints.ts";
 import { BadAnswer, read } from "./rpc/quantities.ts";
-import { type RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./rpc/rpc-errors.ts";
+import { type RpcErrorAnswer, RpcNotStarted, type RpcReply, RpcUnreachable } from "./rpc/rpc-errors.ts";
 
 /** What one endpoint made of one item. `lost` = it gave no answer at all; the same bytes may be handed to another. */
 interface Submission {
-  readonly result: SubmitResult;
+  readonly result: SubmitResult | NotStarted;
   readonly lost: RpcUnreachable | null;
 }
 
+type Submitted = SubmitResult | NotStarted;
+
+/** The endpoints that may be given a transaction, in order of preference. */
+interface Receivers {
+  readonly endpoints: Endpoints;
+  readonly asked: readonly Endpoint[];
+}
+
+/** As `Chain.submit`. */
+export async function submit(
+  endpoints: Endpoints,
+  sends: readonly Send[],
+  { everywhere = false, privately = false }: SubmitOptions = {},
+): Promise<readonly Submitted[]> {
+  if (sends.length === 0) return [];
+  const receivers = { endpoints, asked: endpoints.senders(privately) };
+  return everywhere ? submitEverywhere(receivers, sends) : submitToFirst(receivers, sends);
+}
+
 /** To every endpoint that is up. */
-export async function submitEverywhere(endpoints: Endpoints, raws: readonly Hex[]): Promise<readonly SubmitResult[]> {
-  const all = await Promise.all(endpoints.usable().map((endpoint) => submitTo(endpoints, endpoint, raws)));
-  return raws.map((_, index) => concluded(all.flatMap((each) => each[index] ?? [])));
+async function submitEverywhere(
+  { endpoints, asked }: Receivers,
+  sends: readonly Send[],
+): Promise<readonly Submitted[]> {
+  const all = await Promise.all(asked.map((endpoint) => submitTo(endpoints, endpoint, sends)));
+  return sends.map((_, index) => concluded(all.flatMap((each) => each[index] ?? [])));
 }
 
 /**
  * What one endpoint lost, or refused for good, goes to the next: the bytes are claimed already, so a repetition changes
  * nothing, and one node's mood decides nothing.
  */
-export async function submitToFirst(
-  endpoints: Endpoints,
-  raws: readonly Hex[],
-  mayStill: () => boolean,
-): Promise<readonly SubmitResult[]> {
-  const items = raws.map((raw) => ({ raw, said: [] as Submission[] }));
-  for (const endpoint of endpoints.usable()) {
+async function submitToFirst({ endpoints, asked }: Receivers, sends: readonly Send[]): Promise<readonly Submitted[]> {
+  const items = sends.map((send) => ({ send, said: [] as Submission[] }));
+  for (const endpoint of asked) {
     const open = items.filter(({ said }) => isOpen(said));
-    if (open.length === 0 || !mayStill()) break;
-    const left = open.map(({ raw }) => raw);
+    if (open.length === 0) break;
+    const left = open.map(({ send }) => send);
     const submissions = await submitTo(endpoints, endpoint, left);
     for (const [at, { said }] of open.entries()) said.push(submissions[at] as Submission);
   }
@@ -43,23 +61,37 @@ export async function submitToFirst(
 }
 
 /** In order. Never throws. */
-async function submitTo(endpoints: Endpoints, endpoint: Endpoint, raws: readonly Hex[]) {
+async function submitTo(endpoints: Endpoints, endpoint: Endpoint, sends: readonly Send[]) {
+  const submissions: Submission[] = [];
   try {
-    return await endpoints.askOne(endpoint, async (rpc) => {
-      const calls = raws.map((raw) => ({ method: "eth_sendRawTransaction", params: [raw] }));
-      const submissions = (await rpc.sendInOrder(calls)).map(readHashReply);
-      const [first] = submissions;
-      // Reported to the endpoint's health only; what did get an answer is kept.
-      if (first?.lost && submissions.every(({ lost }) => lost !== null)) throw first.lost;
-      return submissions;
+    await endpoints.askOne(endpoint, async (rpc) => {
+      const calls = sends.map(({ raw, mayLeave }) => ({ method: "eth_sendRawTransaction", params: [raw], mayLeave }));
+      submissions.push(...(await rpc.sendInOrder(calls)).map(readHashReply));
+      // Thrown for the endpoint's health alone: what each of them got is kept.
+      const started = submissions.filter(({ result }) => isStarted(result));
+      if (started.length === 0) throw new RpcNotStarted();
+      const [first] = started;
+      if (first?.lost && started.every(({ lost }) => lost !== null)) throw first.lost;
     });
   } catch (error) {
-    if (error instanceof RpcUnreachable) return raws.map(() => lostSubmission(error));
-    if (!(error instanceof BadAnswer)) throw error;
-    const lost = new RpcUnreachable("malformed", `${endpoint.rpc.label}: ${error.message}`, { cause: error });
-    return raws.map(() => lostSubmission(lost));
+    if (submissions.length === 0) return sends.map((send) => unasked(send, asLost(error, endpoint)));
+    if (!(error instanceof RpcUnreachable || error instanceof RpcNotStarted)) throw error;
   }
+  return submissions;
 }
+
+function asLost(error: unknown, { rpc }: Endpoint): RpcUnreachable {
+  if (error instanceof RpcUnreachable) return error;
+  if (!(error instanceof BadAnswer)) throw error;
+  return new RpcUnreachable("malformed", `${rpc.label}: ${error.message}`, { cause: error });
+}
+
+/** The endpoint did not come so far as to be given it. */
+function unasked({ mayLeave }: Send, error: RpcUnreachable): Submission {
+  return mayLeave() ? lostSubmission(error) : NOT_SENT;
+}
+
+const NOT_SENT: Submission = { result: NOT_STARTED, lost: null };
 
 function lostSubmission(error: RpcUnreachable): Submission {
   return { result: { answer: "unknown", detail: shorten(error.message) }, lost: error };
@@ -69,6 +101,7 @@ function lostSubmission(error: RpcUnreachable): Submission {
 function readHashReply(reply: RpcReply): Submission {
   if (reply.ok) return { result: readAcceptance(reply.result), lost: null };
   if (reply.error instanceof RpcUnreachable) return lostSubmission(reply.error);
+  if (reply.error instanceof RpcNotStarted) return NOT_SENT;
   return { result: readRefusal(reply.error), lost: null };
 }
 
@@ -88,7 +121,7 @@ const HASH = /^0x[0-9a-f]{64}$/i;
 
 /** Whether another endpoint should be asked: none has answered yet, or one alone has refused it for good. */
 function isOpen(said: readonly Submission[]): boolean {
-  const words = said.filter(({ lost }) => lost === null);
+  const words = said.filter(({ result, lost }) => lost === null && isStarted(result));
   return words.length === 0 || (words.length === 1 && words[0]?.result.answer === "rejected");
 }
 
@@ -96,21 +129,26 @@ function isOpen(said: readonly Submission[]): boolean {
  * What several endpoints said to one item, in the order asked. A refusal for good that an endpoint which should be up has
  * not confirmed does not count: it is asked again until that one answers, or is known to be down.
  */
-function concluded(said: readonly Submission[]): SubmitResult {
-  const refusal = said.find(({ result }) => result.answer === "rejected")?.result;
+function concluded(said: readonly Submission[]): Submitted {
+  const results = said.map(({ result }) => result).filter(isStarted);
+  if (results.length === 0 && said.length > 0) return NOT_STARTED;
+  const refusal = results.find(({ answer }) => answer === "rejected");
   // A second one was not given what comes before, and so cannot judge whether it is too early.
-  const relevant = said.filter(({ result }) => refusal === undefined || result.answer !== "nonceTooHigh");
-  const result = weightiest(relevant.map((each) => each.result));
-  const silent = said.find(({ lost }) => lost !== null)?.lost;
+  const result = weightiest(results.filter(({ answer }) => refusal === undefined || answer !== "nonceTooHigh"));
   if (result.answer !== "rejected") return result;
-  if (silent === undefined || silent === null) return withAgreedCap(result, said);
-  const detail = shorten(`refused (${result.detail ?? "without words"}), and not confirmed: ${silent.message}`);
-  return { answer: "unknown", detail };
+  const silent = said.find(({ lost }) => lost !== null)?.lost;
+  const isWhole = results.length === said.length && (silent === undefined || silent === null);
+  if (isWhole) return withAgreedCap(result, results);
+  const why = silent?.message ?? "a stop came first";
+  return {
+    answer: "unknown",
+    detail: shorten(`refused (${result.detail ?? "without words"}), and not confirmed: ${why}`),
+  };
 }
 
 /** A gas cap counts where every endpoint that was asked named one, and then the highest: one alone lowers nothing. */
-function withAgreedCap({ answer, detail }: SubmitResult, said: readonly Submission[]): SubmitResult {
-  const caps = said.map(({ result }) => result.gasCap ?? null);
+function withAgreedCap({ answer, detail }: SubmitResult, results: readonly SubmitResult[]): SubmitResult {
+  const caps = results.map(({ gasCap }) => gasCap ?? null);
   const highest = caps.reduce((most, cap) => (most === null || cap === null ? null : cap > most ? cap : most));
   return highest === null || highest === undefined ? { answer, detail } : { answer, detail, gasCap: highest };
 }
@@ -126,20 +164,25 @@ export async function sendUnsigned(
   endpoints: Endpoints,
   from: Address,
   transaction: UnsignedTransaction,
-): Promise<NodeSubmission> {
-  const [endpoint] = endpoints.usable();
+  mayLeave: MayLeave,
+): Promise<NodeSubmission | NotStarted> {
+  // Private ones first: whichever holds the key, the payload is given to no more endpoints than it must.
+  const [endpoint] = [...endpoints.senders(true), ...endpoints.senders(false)];
   if (endpoint === undefined) return { ...weightiest([]), txHash: null };
-  const calls = [{ method: "eth_sendTransaction", params: [toParameter(from, transaction)] }];
+  const calls = [{ method: "eth_sendTransaction", params: [toParameter(from, transaction)], mayLeave }];
   try {
     return await endpoints.askOne(endpoint, async (rpc) => {
       const [reply] = await rpc.sendInOrder(calls);
       if (reply === undefined) throw new RpcUnreachable("malformed", "a call was left unanswered");
+      if (!reply.ok && reply.error instanceof RpcNotStarted) throw reply.error;
       const { result, lost } = readHashReply(reply);
       if (lost !== null) throw lost;
       const isTaken = reply.ok && result.answer === "accepted";
-      return { ...result, txHash: isTaken ? read.hash(reply.result, "eth_sendTransaction") : null };
+      const txHash = isTaken ? read.hash(reply.result, "eth_sendTransaction") : null;
+      return isStarted(result) ? { ...result, txHash } : result;
     });
   } catch (error) {
+    if (error instanceof RpcNotStarted) return NOT_STARTED;
     if (!(error instanceof RpcUnreachable || error instanceof BadAnswer)) throw error;
     return { answer: "unknown", detail: error.message, txHash: null };
   }

@@ -10,12 +10,14 @@ import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
 import { type Authenticate, authenticator, authorise, inPath, rememberedFor, scopeOf } from "./auth.ts";
 import { Arrivals, Door, type DoorOptions, type Visitor } from "./door.ts";
-import { wire } from "./host-and-origin.ts";
+import { CALLERS_BYTES, HeldBytes } from "./held-bytes.ts";
+import { refuseTwoHosts, wire } from "./host-and-origin.ts";
 import { acceptOnlyJson } from "./json-body.ts";
 import { LongPolls } from "./long-polls.ts";
 import type { HttpServerOptions, RouteContext } from "./options.ts";
 import { answerWithProblems, noSuchRoute, rawProblem, sendProblem } from "./problems.ts";
 import { rateHeaders } from "./rate-headers.ts";
+import { reserveBodies } from "./reserve-bodies.ts";
 import { createRoutes } from "./routes/create.ts";
 import { fileRoutes } from "./routes/files.ts";
 import { jsonRpcRoutes } from "./routes/json-rpc.ts";
@@ -30,7 +32,9 @@ import { transactionRoutes } from "./routes/transactions.ts";
 import { traceRoutes } from "./traced-routes.ts";
 
 /** How long a request may take to arrive, headers and body; not how long its answer may take. */
-const REQUEST_TIMEOUT_MS = 60_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+/** How often Node looks for those that took longer: every 30 seconds by itself. */
+export const LOOK_FOR_SLOW_EVERY_MS = 5_000;
 
 /**
  * Every route on a Fastify instance that does not listen yet; tests speak to it by `inject`. `arrivals` is to be told of
@@ -45,6 +49,8 @@ export function createHttpApp(options: HttpServerOptions) {
   addHooks(app, options, { longPolls, arrivals });
   traceRoutes(app, options.within);
   refuseBadEncoding(app);
+  const bytes = new HeldBytes(CALLERS_BYTES);
+  reserveBodies(app, bytes);
   const served = collectRoutes(app);
 
   const { clock, mask, version } = options;
@@ -62,13 +68,14 @@ export function createHttpApp(options: HttpServerOptions) {
   if (options.peer !== undefined) peerRoutes(app, options.peer);
   fileRoutes(app, options.files ?? new Map());
   refuseOtherMethods(app, new Map(served));
-  return { app, longPolls, arrivals, served };
+  return { app, longPolls, arrivals, served, bytes };
 }
 
 function bareApp(): FastifyInstance {
   return Fastify({
     logger: false,
     requestTimeout: REQUEST_TIMEOUT_MS,
+    http: { connectionsCheckingInterval: LOOK_FOR_SLOW_EVERY_MS },
     // While closing, what arrives on a connection that is still open is answered as usual: no failed request.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 255 },
@@ -90,6 +97,8 @@ function refuseToValidate(): never {
 }
 
 function unreadable(code: string | undefined): FencepostError {
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT")
+    return invalid("", `took longer than ${REQUEST_TIMEOUT_MS / 1_000} seconds to arrive`);
   if (code !== "HPE_HEADER_OVERFLOW") return invalid("", "is not an HTTP request that can be read");
   return invalid("url", `and the headers together are longer than ${maxHeaderSize / 1024} KiB`);
 }
@@ -178,6 +187,7 @@ export function addHooks(
   app.decorateRequest("arrivedMs", 0);
   app.addHook("onRequest", (request, _, done) => {
     request.arrivedMs = clock.monotonicMs();
+    refuseTwoHosts(request.raw.rawHeaders);
     done();
   });
   app.addHook("onRoute", (route) => {

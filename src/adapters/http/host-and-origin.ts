@@ -5,7 +5,7 @@
  */
 import { isIP } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { FencepostError } from "../../domain/errors.ts";
+import { FencepostError, invalid } from "../../domain/errors.ts";
 
 export interface WireOptions {
   /** Names without a port stand for every port. "own": this address (a name or an IP) and those of this machine. "any": unchecked. */
@@ -27,7 +27,7 @@ export type Wire = (request: FastifyRequest, reply: FastifyReply, entry: Entry) 
 
 const WILDCARDS = new Set(["0.0.0.0", "::", "[::]"]);
 const PREFLIGHT = {
-  "access-control-allow-methods": "GET, POST, DELETE",
+  "access-control-allow-methods": "GET, POST, PUT, DELETE",
   "access-control-allow-headers": "authorization, content-type, idempotency-key",
   "access-control-max-age": "600",
 };
@@ -52,6 +52,18 @@ export function wire({ hosts, origins }: WireOptions): Wire {
     if (open || isSame(origin, host)) return true;
     throw forbidden("origin", `pages of ${quoted(origin)} may not use this node: see FENCEPOST_ALLOWED_ORIGINS`);
   };
+}
+
+/**
+ * Two Host headers mean two recipients: a proxy may judge a request by one of them, and Node answers by the other. Throws
+ * INVALID_REQUEST (RFC 9112, 3.2), also where both say the same.
+ */
+export function refuseTwoHosts(rawHeaders: readonly string[]): void {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === 4 && name.toLowerCase() === "host" && ++hosts > 1) throw invalid("host", "is given twice");
+  }
 }
 
 /** The page came from the host that it now asks. The scheme is left out: a proxy in front may end TLS. */

@@ -53,6 +53,10 @@ export interface JsonRpcOptions {
   readonly foreignRaw: ForeignRaw;
   /** An API key may stand in the path: for clients that send no headers. */
   readonly keyInPath: boolean;
+  /** Reads that are passed on to the chain's endpoints beside the usual ones, by exact name. */
+  readonly methods?: readonly string[];
+  /** Blocks that one filter of logs may reach over. */
+  readonly logsRange?: number;
 }
 
 export interface PeerReceiver {

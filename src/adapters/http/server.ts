@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
-import { createHttpApp } from "./app.ts";
+import { createHttpApp, LOOK_FOR_SLOW_EVERY_MS } from "./app.ts";
+import { authenticator } from "./auth.ts";
 import type { HttpServerOptions } from "./options.ts";
 import { RpcSockets, type RpcSocketsOptions } from "./sockets/rpc-sockets.ts";
 
@@ -19,8 +20,9 @@ export function createHttpServer(
   options: Omit<HttpServerOptions, "operators"> & Pick<RpcSocketsOptions, "loadUpgrader">,
 ) {
   const operators = new WeakSet<Socket>();
-  const { app, longPolls, arrivals } = createHttpApp({ ...options, operators });
-  const sockets = new RpcSockets(app, options);
+  const { app, longPolls, arrivals, bytes } = createHttpApp({ ...options, operators });
+  const authenticate = authenticator(options.apiKeys, options.liveKeys);
+  const sockets = new RpcSockets(app, { ...options, authenticate, bytes });
   const others: Server[] = [];
   let closing: Promise<void> | null = null;
 
@@ -76,7 +78,8 @@ export function createHttpServer(
 /** With the same limits, and the same answer to what is not HTTP. */
 export function serverLike(first: Server): Server {
   const { requestTimeout, headersTimeout, keepAliveTimeout } = first;
-  const second = createServer({ requestTimeout, headersTimeout, keepAliveTimeout });
+  const connectionsCheckingInterval = LOOK_FOR_SLOW_EVERY_MS;
+  const second = createServer({ requestTimeout, headersTimeout, keepAliveTimeout, connectionsCheckingInterval });
   for (const answer of first.listeners("clientError")) second.on("clientError", answer as () => void);
   return second;
 }

@@ -2,10 +2,12 @@ import type { AttentionView, ChainView, Found, NonceRulerView, OverviewView } fr
 import type { Attention, AttentionItem } from "../../contract/attention.ts";
 import type { ClusterHistory } from "../../contract/cluster-history.ts";
 import type { NonceRuler } from "../../contract/nonce-ruler.ts";
+import type { Notice as ContractNotice } from "../../contract/notice.ts";
 import type { Overview } from "../../contract/overview.ts";
 import type { SearchResults } from "../../contract/search.ts";
 import type { Trouble } from "../../domain/attention/troubles.ts";
 import type { Checksum } from "../../domain/checksum.ts";
+import type { Notice } from "../../domain/notices.ts";
 import type { ClusterPast } from "../../ports/sight-store.ts";
 
 /** What is seen of everything at once, in the contract's terms. */
@@ -41,9 +43,15 @@ export function overviewView(view: OverviewView, checksum: Checksum): Overview {
   };
 }
 
-function chainView({ baseFee, tip, endpoints, ...chain }: ChainView): Overview["chains"][number] {
+function chainView({ baseFee, tip, endpoints, headSince, ...chain }: ChainView): Overview["chains"][number] {
   const wei = (value: bigint | null) => (value === null ? null : value.toString());
-  return { ...chain, baseFee: wei(baseFee), tip: wei(tip), endpoints: [...endpoints] };
+  return {
+    ...chain,
+    headSince: headSince?.toISOString() ?? null,
+    baseFee: wei(baseFee),
+    tip: wei(tip),
+    endpoints: [...endpoints],
+  };
 }
 
 export function searchView(found: readonly Found[], checksum: Checksum): SearchResults {
@@ -52,6 +60,20 @@ export function searchView(found: readonly Found[], checksum: Checksum): SearchR
 
 export function nonceRulerView({ lane, spans, ...ruler }: NonceRulerView, checksum: Checksum): NonceRuler {
   return { chainId: lane.chainId, signer: checksum(lane.signer), ...ruler, spans: [...spans] };
+}
+
+export function noticeView({ lane, evidence, acknowledged, ...notice }: Notice, checksum: Checksum): ContractNotice {
+  const { firstSeenAt, lastSeenAt, overAt } = notice;
+  return {
+    ...notice,
+    chainId: lane?.chainId ?? null,
+    signer: lane && checksum(lane.signer),
+    firstSeenAt: firstSeenAt.toISOString(),
+    lastSeenAt: lastSeenAt.toISOString(),
+    overAt: overAt?.toISOString() ?? null,
+    evidence: evidence.map(({ at, ...each }) => ({ at: at.toISOString(), ...each })),
+    acknowledged: acknowledged && { ...acknowledged, at: acknowledged.at.toISOString() },
+  };
 }
 
 export function clusterHistoryView({ takeovers, nodes, database }: ClusterPast, checksum: Checksum): ClusterHistory {

@@ -4,6 +4,7 @@ import type {
   Created,
   KeyView,
   KillAnswer,
+  PoliciesView,
   PolicyUsageView,
   PolicyVerdict as PolicyVerdictOf,
   SignerView,
@@ -16,7 +17,7 @@ import type { CreatedTransaction } from "../../contract/create.ts";
 import type { Keys } from "../../contract/keys.ts";
 import type { KillSwitchState } from "../../contract/kill.ts";
 import type { NonceReservation } from "../../contract/nonces.ts";
-import type { PolicyUsage, PolicyVerdict } from "../../contract/policies.ts";
+import type { PoliciesInForce, PolicyUsage, PolicyVerdict } from "../../contract/policies.ts";
 import type { SignerLane, SignerLanes } from "../../contract/signers.ts";
 import type { Explanation, Transaction } from "../../contract/transactions.ts";
 import type { Checksum } from "../../domain/checksum.ts";
@@ -25,6 +26,7 @@ import type { Explanation as ExplanationOf } from "../../domain/explain/situatio
 import type { Address, Lane } from "../../domain/lane.ts";
 import type { Reservation } from "../../domain/reservations.ts";
 import type { Payload } from "../../domain/transaction.ts";
+import { isSettled } from "../../domain/transitions.ts";
 import type { KeyTerms } from "../../ports/key-store.ts";
 import type { InstanceRecord, LeaseRecord } from "../../ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord } from "../../ports/query-store.ts";
@@ -61,7 +63,7 @@ export function createdView({ txId, lane, nonce, state, requestId }: Created, ch
 }
 
 export function transactionView(view: TransactionView, checksum: Checksum): Transaction {
-  const { lane, payload, attempts, receipt, history, confirmations, onChain, ...rest } = view;
+  const { lane, payload, attempts, receipt, history, confirmations, onChain, awaiting, worstCost, ...rest } = view;
   const contract = receipt?.contractAddress ?? null;
   const known = told(rest, {
     chainId: lane.chainId,
@@ -69,9 +71,15 @@ export function transactionView(view: TransactionView, checksum: Checksum): Tran
     payload: payloadView(payload, checksum),
     attempts: attempts.map((attempt) => told(attempt, plain(attempt.fees))),
     // In another casing it is an address still.
-    receipt: receipt && told(receipt, { contractAddress: contract && (checksum(contract) as Address) }),
+    receipt:
+      receipt &&
+      told(receipt, {
+        contractAddress: contract && (checksum(contract) as Address),
+        verified: isSettled(view.state),
+      }),
     validUntil: view.validUntil?.toISOString() ?? null,
     heldSince: view.heldSince?.toISOString() ?? null,
+    ...(awaiting && { approval: approvalView(awaiting, worstCost) }),
   });
   if (history === undefined && confirmations === undefined && onChain === undefined) return known;
   const asked = {
@@ -80,6 +88,10 @@ export function transactionView(view: TransactionView, checksum: Checksum): Tran
     onChain: onChain && onChainView(onChain, checksum),
   };
   return { ...known, ...defined(asked) };
+}
+
+function approvalView({ rule, expiresAt }: NonNullable<TransactionView["awaiting"]>, worstCost: bigint | undefined) {
+  return { rule, expiresAt: expiresAt.toISOString(), worstCost: worstCost?.toString() ?? null };
 }
 
 function onChainView({ logs, revert, ...look }: ChainLook, checksum: Checksum): NonNullable<Transaction["onChain"]> {
@@ -162,13 +174,13 @@ export function explanationView({ causes, help, actions, ...explanation }: Expla
 }
 
 export function keyTermsView(terms: KeyTerms, checksum: Checksum) {
-  const { name, scopes, signers, chains, createsPerSecond, queueShare } = terms;
+  const { name, scopes, signers, chains, createsPerSecond, readsPerSecond, queueShare } = terms;
   return {
     name,
     scopes: [...scopes],
     signers: signers === null ? null : signers.map(checksum),
     chains: chains && [...chains],
-    ...{ createsPerSecond, queueShare },
+    ...{ createsPerSecond, readsPerSecond, queueShare },
   };
 }
 
@@ -178,6 +190,10 @@ export function keysView(keys: readonly KeyView[], checksum: Checksum): Keys {
       return { ...keyTermsView(terms, checksum), createdAt: createdAt.toISOString(), secrets: secrets.map(plain) };
     }),
   };
+}
+
+export function policiesView({ changedAt, ...inForce }: PoliciesView): PoliciesInForce {
+  return { ...inForce, changedAt: changedAt?.toISOString() ?? null };
 }
 
 export function policyVerdictView({ value, cost, ...verdict }: PolicyVerdictOf): PolicyVerdict {

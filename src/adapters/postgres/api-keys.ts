@@ -12,8 +12,9 @@ export function keysIn(runtime: DurableRuntime): KeyStore {
       const rows = await ask(runtime.connections, readApiKeys);
       return [...grouped(rows, ({ name }) => name).values()].map(keyOf);
     },
-    async addApiSecret({ name, scopes, signers, chains, createsPerSecond, queueShare }, digest, actor) {
-      const terms = [name, scopes, signers, chains, createsPerSecond, queueShare];
+    async addApiSecret({ name, scopes, signers, chains, ...quotas }, digest, actor) {
+      const { createsPerSecond, readsPerSecond, queueShare } = quotas;
+      const terms = [name, scopes, signers, chains, createsPerSecond, readsPerSecond, queueShare];
       // Each time that it is told to ask again, another has taken a slot; there are two.
       for (let slots = 2; slots >= 0; slots--) {
         const [row] = await writeRows(runtime, insertApiSecret, [...terms, digest, actor]);

@@ -3,6 +3,7 @@ import pg from "pg";
 import type { Clock } from "../../ports/clock.ts";
 import { type SchemaState, schemaState } from "./migrate.ts";
 import { speakingIn } from "./schema-name.ts";
+import { SERVED_CHAINS } from "./served-chains.ts";
 
 export interface RefusedDatabase {
   readonly kind: "refused";
@@ -31,6 +32,8 @@ export interface OpenDatabase {
   /** Tables of the schema that this role may not both read and write. */
   readonly forbiddenTables: readonly string[];
   readonly nodes: readonly RunningNode[];
+  /** Ids of the chains that nodes have served on it. */
+  readonly servedChains: readonly number[];
 }
 
 export interface RunningNode {
@@ -75,7 +78,10 @@ const NODES = `
   WHERE NOT dead AND expires_at > clock_timestamp() ORDER BY node_id`;
 
 interface ServerAnswer
-  extends Omit<OpenDatabase, "kind" | "pooled" | "clockAheadMs" | "schema" | "forbiddenTables" | "nodes"> {
+  extends Omit<
+    OpenDatabase,
+    "kind" | "pooled" | "clockAheadMs" | "schema" | "forbiddenTables" | "nodes" | "servedChains"
+  > {
   readonly pid: number;
   readonly nowMs: string;
 }
@@ -119,7 +125,12 @@ async function examine(client: pg.Client, { databaseUrl, schema, clock }: Examin
     schema: state,
     forbiddenTables,
     nodes: hasNodes ? (await client.query<RunningNode>(NODES)).rows : [],
+    servedChains: hasNodes && state.pending.length === 0 ? await servedChains(client) : [],
   };
+}
+
+async function servedChains(client: pg.Client): Promise<readonly number[]> {
+  return (await client.query<{ readonly chainId: number }>(SERVED_CHAINS)).rows.map(({ chainId }) => chainId);
 }
 
 const UNREADABLE: SchemaState = { applied: 0, pending: [], problem: null };

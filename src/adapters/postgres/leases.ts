@@ -20,7 +20,6 @@ import {
   tellKnownLock,
   tellLock,
 } from "./statements/node-instance.ts";
-import { notePolicies } from "./statements/policy.ts";
 import type { Statement } from "./statements/statement.ts";
 
 type Held = Omit<LeaseStore, "registerInstance" | "acquireLane" | "claimLanes">;
@@ -43,8 +42,8 @@ export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Hel
      */
     renewInstance: async (...instance) =>
       (await atOnce(renewKnownInstance, instance)) || hasChanged(renewInstance, instance, renewing),
-    async announce(instanceId, { chains, draining, standsBack }) {
-      await hasChanged(announceInstance, [instanceId, chains, draining, standsBack]);
+    async announce(instanceId, { chains, draining, standsBack, keysAway }) {
+      await hasChanged(announceInstance, [instanceId, chains, draining, standsBack, keysAway]);
     },
     /** As a renewal: others who miss a lock that was told of take this process for dead unless they are told in time. */
     async tellLock(instanceId, lock) {
@@ -54,8 +53,6 @@ export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Hel
       if (row === undefined) return "over";
       return row.told || lock === null ? "told" : "unseen";
     },
-    notePolicies: (nodeId, policies) =>
-      hasChanged(notePolicies, [nodeId, policies?.hash ?? null, policies && JSON.stringify(policies.document)]),
     declareDead: (...instance) => hasChanged(declareDead, instance),
     /** Lanes first, as everywhere; then the heartbeat, which no writer ever locks. */
     async retireInstance(instanceId) {

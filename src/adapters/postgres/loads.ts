@@ -1,11 +1,11 @@
 /** The reads of a lane's owner: everything it takes up, or needs to go on, comes from here. */
 import { compareLanes, type Lane, laneKey } from "../../domain/lane.ts";
 import { standing } from "../../domain/policy/charges.ts";
-import type { Policies } from "../../domain/policy/policy.ts";
 import type { IntakeRow, LaneStore, StoredPayload, TrackedRecord } from "../../ports/lane-store.ts";
 import { laneOf, recordset, withLane, withPayload } from "./columns.ts";
 import { chainIds, pooledKeys, requestKeys, signers } from "./commit/lookup.ts";
 import { inLane, inPool, SpentRequests, spentKeys } from "./commit/spent-requests.ts";
+import type { PolicyBook } from "./policies.ts";
 import { attemptOf, groupByTransaction, holeOf, receiptsOf, timesOf } from "./rows.ts";
 import { ask, type Reading } from "./session/connections.ts";
 import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "./statements/attempt.ts";
@@ -34,11 +34,11 @@ type LaneLoads = Pick<
   "loadLane" | "loadAllocated" | "loadExpiring" | "loadWatched" | "openOf" | "settledBelow"
 >;
 
-export function loadsFrom(reading: Reading, policies: Policies | null = null): Omit<LaneStore, "commit"> {
-  return { ...laneLoads(reading, policies), ...requestLoads(reading), ...otherLoads(reading) };
+export function loadsFrom(reading: Reading, policy: PolicyBook | null = null): Omit<LaneStore, "commit"> {
+  return { ...laneLoads(reading, policy), ...requestLoads(reading), ...otherLoads(reading) };
 }
 
-function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
+function laneLoads(reading: Reading, policy: PolicyBook | null): LaneLoads {
   return {
     async loadLane({ lane, instanceId, token }) {
       const key = [lane.chainId, lane.signer];
@@ -54,8 +54,11 @@ function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
         ]),
       );
       if (state === undefined) return null;
+      const { policyStamp, ...known } = state;
+      // Whoever signs for the lane re-checks it by the document that its last owner allocated by, or a newer one.
+      await policy?.follow(policyStamp);
       return {
-        ...state,
+        ...known,
         tracking: trackedRecords(tracked, attempts, receipts),
         watched,
         holes: holes.map(holeOf),
@@ -67,22 +70,16 @@ function laneLoads(reading: Reading, policies: Policies | null): LaneLoads {
       if (rows.length === 0) return [];
       const changes = await ask(reading, readQueuedChanges, [rows.map((row) => row.txId)]);
       const changeOf = new Map(changes.map((row) => [row.txId, row]));
-      // Few were signed at another nonce before.
-      const signed = rows.filter((row) => row.attemptCount > 0).map((row) => row.txId);
-      const attemptsOf = groupByTransaction(signed.length === 0 ? [] : await ask(reading, readAttempts, [signed]));
-      const chargesOf = groupByTransaction(
-        policies === null ? [] : await ask(reading, readCharges, [rows.map((row) => row.txId)]),
-      );
-      return rows.map(({ attemptCount, submitAttempts, acceptedOrdinal, validUntil, heldSince, expiredAt, ...row }) => {
+      const counted = policy?.current.policies ? rows.map((row) => row.txId) : [];
+      const chargesOf = groupByTransaction(counted.length === 0 ? [] : await ask(reading, readCharges, [counted]));
+      return rows.map(({ validUntil, heldSince, expiredAt, ...row }) => {
         const { gasLimit, pinned, ...record } = withPayload(row);
         const change = changeOf.get(row.txId);
-        const attempts = (attemptsOf.get(row.txId) ?? []).map(attemptOf);
         const charges = chargesOf.get(row.txId);
         return {
           ...record,
           gas: gasLimit,
           ...(change === undefined ? {} : { ...storedPayload(change), changedTo: change.kind }),
-          ...(attemptCount === 0 ? {} : { attempts, submitAttempts, acceptedOrdinal }),
           ...(charges === undefined ? {} : { mostCost: standing(charges).cost }),
           ...(pinned && { pinned }),
           ...timesOf({ validUntil, heldSince, expiredAt }),
@@ -180,9 +177,9 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
       const rows = await ask(reading, readQueues, [signers(lanes), chainIds(lanes)]);
       return rows.map(withLane).filter(({ lane }) => wanted.has(laneKey(lane)));
     },
-    async loadIntake(lanes, limit) {
+    async loadIntake(lanes, limit, resting = []) {
       if (lanes.length === 0) return [];
-      const rows = await ask(reading, loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit]);
+      const rows = await ask(reading, loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit, resting]);
       return rows.map(intakeRow);
     },
   };

@@ -320,7 +320,7 @@ async function refuseUnquotable(client: pg.Client, schema: string): Promise<void
   if (rows[0]?.plain !== true) throw new SchemaMismatch("badName", `${schema} is a word of SQL: choose another schema`);
 }
 
-async function withClient<T>(
+export async function withClient<T>(
   { databaseUrl, schema = DEFAULT_SCHEMA }: Pick<SchemaOptions, "databaseUrl" | "schema">,
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {

@@ -22,6 +22,7 @@ import {
   deleteTransactions,
   findOldLanes,
   keepRequests,
+  listAbandonedLanes,
   markDeparted,
   markTruncated,
   type OldTransactionRow,
@@ -49,6 +50,7 @@ export function oldRowsIn(reading: Reading, runtime: DurableRuntime): RetentionS
       const columns = [lanes.map(({ chainId }) => chainId), lanes.map(({ signer }) => signer)];
       return (await ask(reading, findOldLanes, [ageMs, ...columns])).map(laneOf);
     },
+    abandonedLanes: async () => (await ask(reading, listAbandonedLanes)).map(laneOf),
     removeOld: (fences, ageMs, most) => removeOld(runtime, fences, { ageMs, most }),
     forgetRequestIds: (ageMs, most) =>
       durably(runtime, {

@@ -13,6 +13,7 @@ import type {
 } from "../../ports/query-store.ts";
 import { laneOf, withLane, withOwner, withPayload } from "./columns.ts";
 import { orderKeys } from "./commit/lookup.ts";
+import type { PolicyBook } from "./policies.ts";
 import {
   ACCEPTED,
   attemptRecord,
@@ -59,7 +60,10 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const BEFORE_ALL = { signer: "", chainId: 0 };
 const BEYOND_ALL = "1";
 
-export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRequest"> {
+export function queriesFrom(
+  reading: Reading,
+  policy: PolicyBook | null = null,
+): Omit<QueryStore, "transactionByRequest"> {
   const transaction: QueryStore["transaction"] = async (txId) => {
     if (!UUID.test(txId)) return null;
     const { records, aliases } = await recordsOf(reading, [txId]);
@@ -77,7 +81,7 @@ export function queriesFrom(reading: Reading): Omit<QueryStore, "transactionByRe
       : history(intake.aliasOf);
   };
   return {
-    ...policyReads(reading),
+    ...policyReads(reading, policy),
     ...laneReads(reading),
     transaction,
     history,
@@ -178,7 +182,7 @@ function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carrie
   };
 }
 
-function policyReads(reading: Reading): Pick<QueryStore, "policyUse" | "policyUsage"> {
+function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QueryStore, "policyUse" | "policyUsage"> {
   return {
     async policyUse(lane, { txId, owner }) {
       const txIds = txId === undefined ? [] : [txId];
@@ -190,6 +194,7 @@ function policyReads(reading: Reading): Pick<QueryStore, "policyUse" | "policyUs
           run(readKeyUse, [owner === undefined ? [] : [owner], txIds, [lane.chainId]]),
         ]),
       );
+      if (asked !== undefined) await policy?.follow(asked.stamp);
       return {
         lane,
         at: asked?.at ?? new Date(Number.NaN),

@@ -80,8 +80,9 @@ async function registerAtOnce(
 
 function columnsOf(registration: InstanceRegistration): readonly unknown[] {
   const { instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers, standsBack } = registration;
-  const { publicKey, keyProof } = registration;
-  return [instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers, standsBack, publicKey, keyProof];
+  const { publicKey, keyProof, keysAway } = registration;
+  const announced = [chains, signers, standsBack, publicKey, keyProof, keysAway];
+  return [instanceId, nodeId, url, version, mode, leaseDurationMs, ...announced];
 }
 
 function replacing({ replaces = [] }: InstanceRegistration, marker: string | null): readonly Command[] {

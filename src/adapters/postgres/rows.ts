@@ -46,6 +46,7 @@ export function attemptOf(row: AttemptRow): Attempt {
     fees: feesOf(row),
     ...(row.isForeign ? { foreign: true as const } : {}),
     ...(row.nodeSigned ? { nodeSigned: true as const } : {}),
+    ...(row.isPrivate ? { private: true as const } : {}),
   };
 }
 
@@ -67,7 +68,12 @@ export function reservationOf({ askedAt, leftMs, ...row }: ReservationRow): Rese
 }
 
 export function receiptsOf(rows: readonly ReceiptRow[]): ReadonlyMap<string, Receipt> {
-  return new Map(rows.map(({ txId, ...receipt }) => [txId, receipt]));
+  return new Map(
+    rows.map(({ txId, besideGas, besideGasUnsure, ...receipt }) => {
+      const beside = { ...(besideGas !== null && { besideGas }), ...(besideGasUnsure && { besideGasUnsure }) };
+      return [txId, { ...receipt, ...beside }];
+    }),
+  );
 }
 
 export function useOf({ useHour, hourValue, hourCost, dayValue, dayCost }: UseColumns): Use {

@@ -8,11 +8,13 @@ CREATE TABLE fencepost.api_key (
   creates_per_second integer,
   queue_share real,
   created_at timestamp with time zone NOT NULL,
+  reads_per_second integer,
   CONSTRAINT api_key_pkey PRIMARY KEY (name),
   CONSTRAINT api_key_chains CHECK ((cardinality(chains) > 0)),
   CONSTRAINT api_key_creates_per_second CHECK ((creates_per_second > 0)),
   CONSTRAINT api_key_name CHECK ((name ~ '^[A-Za-z0-9_.-]{1,64}$'::text)),
   CONSTRAINT api_key_queue_share CHECK (((queue_share > (0)::double precision) AND (queue_share <= (1)::double precision))),
+  CONSTRAINT api_key_reads_per_second CHECK ((reads_per_second > 0)),
   CONSTRAINT api_key_scopes CHECK (((scopes <@ ARRAY['read'::text, 'submit'::text, 'reserve'::text, 'operate'::text, 'approve'::text, 'sign'::text, 'admin'::text]) AND (cardinality(scopes) > 0))),
   CONSTRAINT api_key_signers CHECK ((cardinality(signers) > 0))
 );
@@ -47,6 +49,7 @@ CREATE TABLE fencepost.attempt (
   first_sent_at timestamp with time zone,
   is_foreign boolean NOT NULL DEFAULT false,
   node_signed boolean NOT NULL DEFAULT false,
+  is_private boolean NOT NULL DEFAULT false,
   CONSTRAINT attempt_pkey PRIMARY KEY (tx_id, ordinal),
   CONSTRAINT attempt_bytes CHECK (((raw_transaction IS NOT NULL) OR (kind = 'external'::text) OR node_signed)),
   CONSTRAINT attempt_fees CHECK (
@@ -312,6 +315,7 @@ CREATE TABLE fencepost.lane (
   day_value numeric(78,0),
   day_cost numeric(78,0),
   departed_below bigint,
+  policy_stamp uuid NOT NULL DEFAULT policy_stamp(),
   CONSTRAINT lane_pkey PRIMARY KEY (signer, chain_id),
   CONSTRAINT lane_chain_id CHECK ((chain_id > 0)),
   CONSTRAINT lane_departed_below CHECK ((departed_below >= 0)) NOT VALID,
@@ -382,6 +386,7 @@ CREATE TABLE fencepost.node_instance (
   stands_back boolean NOT NULL DEFAULT false,
   public_key text,
   key_proof text,
+  keys_away text[] COLLATE "C",
   CONSTRAINT node_instance_pkey PRIMARY KEY (instance_id),
   CONSTRAINT node_instance_mode CHECK ((mode = ANY (ARRAY['basic'::text, 'worker-queue'::text])))
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100);
@@ -392,6 +397,43 @@ CREATE TABLE fencepost.node_report (
   at timestamp with time zone NOT NULL,
   CONSTRAINT node_report_pkey PRIMARY KEY (instance_id)
 ) WITH (fillfactor=50);
+
+CREATE TABLE fencepost.notice (
+  notice_id uuid NOT NULL DEFAULT gen_random_uuid(),
+  kind text NOT NULL,
+  chain_id bigint,
+  signer text COLLATE "C",
+  node_id text,
+  first_seen_at timestamp with time zone NOT NULL,
+  last_seen_at timestamp with time zone NOT NULL,
+  times bigint NOT NULL,
+  evidence jsonb NOT NULL,
+  over_at timestamp with time zone,
+  acknowledged_at timestamp with time zone,
+  acknowledged_by text,
+  acknowledged_why text,
+  acknowledged_key text,
+  acknowledged_words bytea,
+  CONSTRAINT notice_pkey PRIMARY KEY (notice_id),
+  CONSTRAINT notice_acknowledged CHECK ((num_nonnulls(acknowledged_at, acknowledged_by, acknowledged_why) = ANY (ARRAY[0, 3]))),
+  CONSTRAINT notice_kind CHECK ((kind = ANY (ARRAY['EXTERNAL_KEY_USE'::text, 'NODE_VANISHED'::text]))),
+  CONSTRAINT notice_order CHECK ((num_nonnulls(acknowledged_key, acknowledged_words) = ANY (ARRAY[0, 2]))),
+  CONSTRAINT notice_signer CHECK (((signer IS NULL) OR ((octet_length(signer) = 42) AND (signer ~ '^0x[0-9a-f]*$'::text)))),
+  CONSTRAINT notice_subject CHECK (
+CASE kind
+    WHEN 'NODE_VANISHED'::text THEN ((node_id IS NOT NULL) AND (num_nonnulls(chain_id, signer) = 0))
+    ELSE ((num_nonnulls(chain_id, signer) = 2) AND (node_id IS NULL) AND (over_at IS NULL))
+END),
+  CONSTRAINT notice_times CHECK ((times > 0))
+);
+
+CREATE INDEX notice_by_lane ON fencepost.notice USING btree (signer, chain_id, last_seen_at);
+
+CREATE INDEX notice_by_time ON fencepost.notice USING btree (last_seen_at);
+
+CREATE UNIQUE INDEX notice_open_lane ON fencepost.notice USING btree (signer, chain_id) WHERE ((kind = 'EXTERNAL_KEY_USE'::text) AND (acknowledged_at IS NULL));
+
+CREATE UNIQUE INDEX notice_open_node ON fencepost.notice USING btree (node_id) WHERE ((kind = 'NODE_VANISHED'::text) AND (acknowledged_at IS NULL) AND (over_at IS NULL));
 
 CREATE TABLE fencepost.order_key (
   subject text COLLATE "C" NOT NULL,
@@ -436,12 +478,25 @@ CREATE TABLE fencepost.payload (
   CONSTRAINT payload_value CHECK ((value >= (0)::numeric))
 );
 
+CREATE TABLE fencepost.policy (
+  only_row boolean NOT NULL DEFAULT true,
+  version bigint NOT NULL,
+  stamp uuid NOT NULL,
+  change_id bigint,
+  CONSTRAINT policy_pkey PRIMARY KEY (only_row),
+  CONSTRAINT policy_none CHECK (((version = 0) = (change_id IS NULL))),
+  CONSTRAINT policy_only_row CHECK (only_row)
+);
+
 CREATE TABLE fencepost.policy_change (
   change_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   node_id text NOT NULL,
   hash text COLLATE "C",
   document jsonb,
   at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  version bigint,
+  actor text,
+  reason text,
   CONSTRAINT policy_change_pkey PRIMARY KEY (change_id),
   CONSTRAINT policy_change_none CHECK (((hash IS NULL) = (document IS NULL)))
 );
@@ -493,6 +548,8 @@ CREATE TABLE fencepost.receipt (
   gas_used bigint NOT NULL,
   effective_gas_price numeric(78,0),
   contract_address text COLLATE "C",
+  beside_gas numeric(78,0),
+  beside_gas_unsure boolean,
   CONSTRAINT receipt_pkey PRIMARY KEY (tx_id),
   CONSTRAINT receipt_block CHECK (((block_number >= 0) AND (octet_length(block_hash) = 66) AND (block_hash ~ '^0x[0-9a-f]*$'::text))),
   CONSTRAINT receipt_contract_address CHECK (((octet_length(contract_address) = 42) AND (contract_address ~ '^0x[0-9a-f]*$'::text))),
@@ -537,6 +594,13 @@ CREATE TABLE fencepost.reservation_repair (
   repaired_at timestamp with time zone NOT NULL,
   CONSTRAINT reservation_repair_pkey PRIMARY KEY (signer, chain_id, tx_id)
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
+
+CREATE TABLE fencepost.served_chain (
+  chain_id bigint NOT NULL,
+  since timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT served_chain_pkey PRIMARY KEY (chain_id),
+  CONSTRAINT served_chain_id CHECK ((chain_id > 0))
+);
 
 CREATE TABLE fencepost.spent_request (
   digest bytea NOT NULL,
@@ -762,6 +826,15 @@ CREATE OR REPLACE FUNCTION fencepost.lock_lane_table()
 AS $function$
 BEGIN
   LOCK TABLE fencepost.lane IN EXCLUSIVE MODE;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION fencepost.policy_stamp()
+ RETURNS uuid
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RETURN (SELECT p.stamp FROM fencepost.policy AS p WHERE p.only_row);
 END
 $function$;
 

@@ -2,6 +2,7 @@
 import type { TroubledLane } from "../../domain/attention/facts.ts";
 import type { Between, SearchTerms, SightStore } from "../../ports/sight-store.ts";
 import { laneOf, withLane } from "./columns.ts";
+import { noticeOf } from "./kept-notices.ts";
 import { writeRows } from "./leases.ts";
 import { ask, type Reading, type Run } from "./session/connections.ts";
 import type { DurableRuntime } from "./session/durably.ts";
@@ -20,6 +21,7 @@ import {
   searchReservations,
   searchSigners,
 } from "./statements/find.ts";
+import { listOpenNotices } from "./statements/notice.ts";
 import {
   countTroubles,
   listAwaiting,
@@ -51,13 +53,14 @@ function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" |
       return chainIds.map((chainId) => oldestOpen(rows.find((row) => row.chainId === chainId)));
     },
     async troubles(limit) {
-      const [, [counted], lanes, held, awaiting] = await reading.read((run) =>
+      const [, [counted], lanes, held, awaiting, notices] = await reading.read((run) =>
         Promise.all([
           run(preferOrder, []),
           run(countTroubles, [limit]),
           run(listTroubledLanes, [limit]),
           run(listHeld, [limit]),
           run(listAwaiting, [limit]),
+          run(listOpenNotices, [limit]),
         ]),
       );
       return {
@@ -66,6 +69,7 @@ function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" |
         lanes: lanes.map(troubledLane),
         held: held.map(withLane),
         awaiting: awaiting.map(withLane),
+        notices: notices.map(noticeOf),
       };
     },
     async totals({ signers, chains }) {

@@ -1,5 +1,5 @@
 import { isSpent } from "../../domain/ledger/index.ts";
-import type { Policies } from "../../domain/policy/policy.ts";
+import type { PolicyWords } from "../../domain/policy/parse.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { IntakeStore } from "../../ports/intake-store.ts";
 import type { KeyStore } from "../../ports/key-store.ts";
@@ -7,12 +7,15 @@ import type { KillStore } from "../../ports/kill-store.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { LeftRequestStore } from "../../ports/left-request-store.ts";
+import type { NoticeStore } from "../../ports/notice-store.ts";
+import type { PolicyStore } from "../../ports/policy-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { RetentionStore } from "../../ports/retention-store.ts";
 import type { SightStore } from "../../ports/sight-store.ts";
 import { keysIn } from "./api-keys.ts";
 import { type CommitRuntime, commitWrites } from "./commit/commit.ts";
 import { RememberedLanes } from "./commit/remembered-lanes.ts";
+import { noticesIn } from "./kept-notices.ts";
 import { killsIn } from "./kills.ts";
 import { leasesIn } from "./leases.ts";
 import { leftIntentsIn } from "./left-intents.ts";
@@ -20,6 +23,7 @@ import { leftRequestsIn } from "./left-requests.ts";
 import { loadsFrom } from "./loads.ts";
 import { newestMigration } from "./migrate.ts";
 import { oldRowsIn } from "./old-rows.ts";
+import { PolicyBook } from "./policies.ts";
 import { queriesFrom } from "./queries.ts";
 import { registerInstance } from "./register-instance.ts";
 import { DEFAULT_SCHEMA } from "./schema-name.ts";
@@ -30,6 +34,7 @@ import { KnownHistory } from "./session/known-history.ts";
 import { hasTransactionTimeout, limitsFor } from "./session/limits.ts";
 import { sightsFrom } from "./sights.ts";
 import { inspectServer, type ServerRow } from "./statements/session.ts";
+import { findRequeued } from "./statements/transaction.ts";
 import { Takeovers } from "./takeovers.ts";
 
 /** Named statements, which a transaction pooler may not keep (PgBouncer before 1.21). "auto": not behind any pooler. */
@@ -45,10 +50,11 @@ export interface PostgresStoreOptions {
   /** Connections for reading; writing and the lease have a few of their own. */
   readonly poolSize?: number;
   readonly preparedStatements?: PreparedStatements;
-  readonly policies?: Policies | null;
+  /** Reads addresses and functions in the policy document. Absent: a document that has any cannot be read. */
+  readonly policyWords?: PolicyWords;
 }
 
-/** The server is not one that may be entrusted with nonces. One line, with what to change. */
+/** The server, or what its database holds, is nothing that nonces may be entrusted to. One line, with what to change. */
 export class UnsuitableServer extends Error {
   override readonly name = "UnsuitableServer";
 }
@@ -61,9 +67,18 @@ const LEASING = 3;
 /** Renewals and registrations never queue behind anything else; one to use, one to look up what became of a commit. */
 const RENEWING = 2;
 
+const NO_WORDS: PolicyWords = {
+  parseAddress: () => {
+    throw new Error("cannot be read here");
+  },
+  functions: () => {
+    throw new Error("cannot be read here");
+  },
+};
+
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const { databaseUrl, clock, leaseDurationMs, preparedStatements = "auto", poolSize = READING } = options;
-  const { schema = DEFAULT_SCHEMA, policies = null } = options;
+  const { schema = DEFAULT_SCHEMA, policyWords = NO_WORDS } = options;
   const deadlineMs = Math.max(1_000, Math.floor(leaseDurationMs / 2));
   const pool = (max: number, session: SessionOptions) =>
     new Connections({ databaseUrl, clock, max, deadlineMs, ...session });
@@ -80,9 +95,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const limits = limitsFor(leaseDurationMs, server.version);
   const slots = new CommitSlots(server.storeId);
   const shared = { clock, history, limits, slots, serverVersion: server.version, patienceMs: deadlineMs };
+  const reading = pool(poolSize, session);
+  const policy = new PolicyBook(reading, policyWords);
   return storeOf({
-    reading: pool(poolSize, session),
-    writing: { ...shared, connections: pool(WRITING, session), lanes: new RememberedLanes(), policies },
+    reading,
+    writing: { ...shared, connections: pool(WRITING, session), lanes: new RememberedLanes(), policy },
     leasing: { ...shared, connections: pool(LEASING, session) },
     renewing: { ...shared, connections: pool(RENEWING, session) },
     newestMigration: await newestMigration(),
@@ -102,7 +119,22 @@ async function inspect(connections: Connections): Promise<{ readonly server: Ser
   if (server.encoding !== "UTF8") {
     throw new UnsuitableServer(`the database is encoded in ${server.encoding}: create it with ENCODING 'UTF8'`);
   }
+  await refuseRequeued(connections);
   return { server, pooled: await connections.arePooled() };
+}
+
+const MOST_LISTED = 20;
+
+/** Attempts of two nonces: some of a transaction's payloads could be sent, or decided by, at a nonce that is not its own. */
+async function refuseRequeued(connections: Connections): Promise<void> {
+  const rows = await ask(connections, findRequeued);
+  if (rows.length === 0) return;
+  const named = rows.map(
+    ({ txId, nonce, signer, chainId }) => `${txId} (nonce ${nonce} of ${signer} on chain ${chainId})`,
+  );
+  const list = [...named.slice(0, MOST_LISTED), ...(named.length > MOST_LISTED ? ["…"] : [])].join(", ");
+  const what = `${rows.length} open transactions were moved to a second nonce by an older version`;
+  throw new UnsuitableServer(`${what}: ${list}; end them with that version first (docs/external-use.md)`);
 }
 
 interface Parts {
@@ -119,13 +151,16 @@ export type PostgresStore = LaneStore &
   SightStore &
   KeyStore &
   KillStore &
+  NoticeStore &
   IntakeStore &
   RetentionStore &
-  LeftRequestStore & { close(): Promise<void> };
+  LeftRequestStore &
+  PolicyStore & { close(): Promise<void> };
 
 function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts): PostgresStore {
-  const loads = loadsFrom(reading, writing.policies);
-  const queries = queriesFrom(reading);
+  const { policy } = writing;
+  const loads = loadsFrom(reading, policy);
+  const queries = queriesFrom(reading, policy);
   const takeovers = new Takeovers(leasing);
   /** The highest of the feed that this process has shown a caller: a counter below it has lost commits. */
   let seen = { epoch: 0, seq: 0 };
@@ -136,9 +171,13 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     ...queries,
     ...sightsFrom(reading, leasing),
     ...killsIn(leasing),
+    ...noticesIn(reading, leasing),
     ...leftIntentsIn(reading, leasing),
     ...leftRequestsIn(reading, leasing),
     ...oldRowsIn(reading, leasing),
+    knownPolicy: policy,
+    readPolicy: () => policy.read(),
+    changePolicy: (change) => policy.change(leasing, change),
     commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),
     loadLane: async (fence) => {
       // Not before every earlier commit of this process is over: one that came late would be missing in memory.

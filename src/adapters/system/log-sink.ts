@@ -45,6 +45,11 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "instance.lost": ["error", "this instance is over: its heartbeat came too late; all lanes stop"],
   "instance.lock": [({ state }) => (state === "told" ? "debug" : "warn"), ({ state }) => LOCK_STATES[state]],
   "instance.declaredDead": ["warn", "declared an instance dead"],
+  "chain.adopted": [
+    "warn",
+    ({ chainId }) =>
+      `the RPC endpoint says that it serves chain ${chainId}, and this database takes it for that from now on; set FENCEPOST_CHAIN_ID to name it yourself`,
+  ],
   // A node may take thousands at once, and a newcomer's first lines should not be ten of them: `lanes.taken` tells.
   "lease.acquire": ["debug", (event) => `lease ${event.result}`],
   "lanes.taken": ["info", ({ acquired, takenOver }) => `took ${lanes(acquired + takenOver)}`],

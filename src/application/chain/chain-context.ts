@@ -8,8 +8,10 @@ import {
   NO_MARKET,
   priceFirstAttempt,
   sanityLimit,
+  smaller,
 } from "../../domain/fees.ts";
 import type { Address, Hash, LaneKey } from "../../domain/lane.ts";
+import { type BlockPace, blockSeen, isStalled, NO_BLOCKS, usualBlockMs } from "../../domain/pace/block-pace.ts";
 import { at, isDue, NEVER, type When } from "../../domain/pace/when.ts";
 import type { Chain, SecondOpinion } from "../../ports/chain.ts";
 import type { Ports } from "../../ports/ports.ts";
@@ -61,6 +63,9 @@ export class ChainContext {
   readonly doubts = new Map<LaneKey, string>();
   /** Wall-clock time of the first look that failed since the last that did not. */
   unreachableSince: Date | null = null;
+  /** Wall-clock time at which this node first saw the head that it has; null: it has none. */
+  headSince: Date | null = null;
+  private blocks: BlockPace = NO_BLOCKS;
   /** So many passes failed for a reason of our own. */
   failedPasses = 0;
   /** What this node last stored of the canonical chain; spares it a write where nothing changed. */
@@ -93,6 +98,24 @@ export class ChainContext {
     this.disputes = new Disputes({ ...ports, chainId: chain.chainId, pollIntervalMs: settings.pollIntervalMs });
   }
 
+  /** The head was looked at and may be another one. */
+  noteHead(): void {
+    const { head } = this.follower;
+    if (head === null || head.number === this.blocks.head) return;
+    this.blocks = blockSeen(this.blocks, head.number, this.ports.clock.monotonicMs());
+    this.headSince = this.ports.clock.now();
+  }
+
+  /** What a block usually takes; null: not known. */
+  get usualBlockMs(): number | null {
+    return usualBlockMs(this.blocks);
+  }
+
+  /** The endpoints answer, and no block comes. `waiting`: how many transactions wait for one. */
+  isStalled(waiting: number): boolean {
+    return this.reachable && isStalled(this.blocks, this.ports.clock.monotonicMs(), waiting);
+  }
+
   /** A new head: what was asked of the one before is out of date. */
   forget(): void {
     this.markets.clear();
@@ -119,7 +142,7 @@ export class ChainContext {
   }
 
   priceOn(market: FeeMarket, wishes: FeeWishes, content: Content): Priced {
-    return priceUnder(this.ceilings, content, priceFirstAttempt(market, wishes, this.usualLimit()));
+    return priceUnder(this.ceilings, content, priceFirstAttempt(market, wishes, this.usualLimit(market)));
   }
 
   /** What the caller brought needs no market: such a transaction can be priced while the chain is away. */
@@ -127,17 +150,31 @@ export class ChainContext {
     return isFullyPriced(wishes) ? Promise.resolve(NO_MARKET) : this.feeMarket();
   }
 
-  /** A market is one answer, and its history may be as false as its price: the blocks that were followed bound it, too. */
-  private usualLimit(): bigint | null {
-    const { seenBaseFees } = this.follower;
+  /** Base fees that bear a market out: its own where two endpoints have the header, else of the blocks that were followed. */
+  seenBaseFees({ agreed, baseFees }: FeeMarket): readonly bigint[] {
+    return agreed === true ? baseFees : this.follower.seenBaseFees;
+  }
+
+  /** A market that is one endpoint's word may be false with all its history: the blocks that were followed bound it, too. */
+  private usualLimit(market: FeeMarket): bigint | null {
+    const seenBaseFees = this.seenBaseFees(market);
     if (this.sanity?.of !== seenBaseFees) this.sanity = { of: seenBaseFees, limit: sanityLimit(seenBaseFees) };
     return this.sanity.limit;
   }
 
+  /** What a refusal may go by: of the newest block and of the last market that two endpoints agreed on, the lower base fee. */
+  get leastBaseFee(): bigint | null {
+    const { baseFee } = this.follower;
+    const agreed = this.knownMarket?.agreed === true ? this.knownMarket.baseFees.at(-1) : undefined;
+    return baseFee === null || agreed === undefined ? baseFee : smaller(baseFee, agreed);
+  }
+
   feeMarket(): Promise<FeeMarket> {
     return this.markets.about("market", this.settings.pollIntervalMs, async () => {
-      this.knownMarket = await this.chain.feeMarket();
-      return this.knownMarket;
+      const market = await this.chain.feeMarket();
+      this.disputes.notePrices(market.disputed ?? null);
+      this.knownMarket = market;
+      return market;
     });
   }
 

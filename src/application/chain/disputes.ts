@@ -37,6 +37,7 @@ const PATIENCE_MS = 60_000;
 export class Disputes {
   private readonly ports: DisputesPorts;
   private readonly open = new Map<Hash, Dispute>();
+  private priced: Pick<Dispute, "answers" | "since"> | null = null;
   /** Monotonic: when people were told last, of which. */
   private readonly toldAtMs = new Map<Dispute["code"], number>();
 
@@ -70,6 +71,21 @@ export class Disputes {
     this.keep({ ...this.begun("RPC_BEHIND", block), answers: [detail] });
   }
 
+  /** Contradictions in the newest market; null: there are none, or none any more. The lower price counts meanwhile. */
+  notePrices(answers: readonly string[] | null): void {
+    this.priced = answers && { answers, since: this.priced?.since ?? this.ports.clock.now() };
+    if (answers === null) return;
+    const said = answers.join("; ");
+    this.alert(
+      "RPC_DISAGREES",
+      `what is said of the price of gas on chain ${this.ports.chainId} cannot all be true, and the lower price is offered first: ${said}`,
+    );
+  }
+
+  get prices(): Pick<Dispute, "answers" | "since"> | null {
+    return this.priced;
+  }
+
   end(blockHash: Hash): void {
     this.open.delete(blockHash);
   }
@@ -98,26 +114,31 @@ export class Disputes {
 
   private keep(dispute: Dispute): void {
     this.open.set(dispute.block.hash, dispute);
-    if (this.isOfNote(dispute)) this.alert(dispute);
+    if (this.isOfNote(dispute)) this.alertOf(dispute);
   }
 
   private isOfNote({ code, sinceMs }: Dispute): boolean {
     return code === "RPC_DISAGREES" || this.ports.clock.monotonicMs() - sinceMs >= PATIENCE_MS;
   }
 
-  private alert({ code, block: { number, hash }, answers }: Dispute): void {
+  private alertOf({ code, block: { number, hash }, answers }: Dispute): void {
+    const others = [...this.open.values()].filter((each) => each.code === code).length - 1;
+    const which = `block ${number} ${hash} of chain ${this.ports.chainId}${others > 0 ? ` (and ${others} more blocks)` : ""}`;
+    const said = answers.join("; ");
+    const message =
+      code === "RPC_BEHIND"
+        ? `an endpoint that is up has not said for a minute what ${which} holds, and nothing is decided by it: ${said}`
+        : `what is said of ${which} cannot all be true, and decides nothing: ${said}`;
+    this.alert(code, message);
+  }
+
+  private alert(code: Dispute["code"], message: string): void {
     const { chainId, clock, telemetry } = this.ports;
     const nowMs = clock.monotonicMs();
     const toldAtMs = this.toldAtMs.get(code);
     if (toldAtMs !== undefined && nowMs - toldAtMs < ALERT_INTERVAL_MS) return;
     this.toldAtMs.set(code, nowMs);
-    const others = [...this.open.values()].filter((each) => each.code === code).length - 1;
-    const which = `block ${number} ${hash} of chain ${chainId}${others > 0 ? ` (and ${others} more blocks)` : ""}`;
-    const said = answers.join("; ");
-    const isLate = code === "RPC_BEHIND";
-    const message = isLate
-      ? `an endpoint that is up has not said for a minute what ${which} holds, and nothing is decided by it: ${said}`
-      : `what is said of ${which} cannot all be true, and decides nothing: ${said}`;
-    telemetry.emit({ type: "alert", severity: isLate ? "WARNING" : "ERROR", code, message, chainId });
+    const severity = code === "RPC_BEHIND" ? "WARNING" : "ERROR";
+    telemetry.emit({ type: "alert", severity, code, message, chainId });
   }
 }

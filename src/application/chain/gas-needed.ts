@@ -16,9 +16,14 @@ const SAME_WITHIN = 2n;
 
 /** An estimate where `call.gas` is absent, a trial run under it where it is given; refused where the chain takes less. */
 export async function simulateWithin(context: ChainContext, call: Call): Promise<Simulation> {
-  const simulation = await context.chain.simulate(askingCode(context, withKnownCost(context, call)));
+  const simulation = await context.chain.simulate(asAsked(context, call));
   noteCode(context, call, simulation);
   return withinLimits(context, call, simulation);
+}
+
+/** All that the chain is asked about a call at once. */
+export function asAsked(context: ChainContext, call: Call): Call {
+  return askingCode(context, withKnownCost(context, call));
 }
 
 /** The same for one that has been made already. */

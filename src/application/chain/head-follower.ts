@@ -42,6 +42,7 @@ export class HeadFollower {
   private current = BlockWindow.empty;
   private newest: Block | null = null;
   private baseFees: readonly bigint[] = [];
+  private recomputes = false;
   private broken = false;
   /** How many blocks the last change has brought. */
   private stride = 0;
@@ -63,6 +64,12 @@ export class HeadFollower {
   /** The newest block with its contents; null before the first answer. */
   get head(): Block | null {
     return this.newest;
+  }
+
+  /** Of the newest block; of the one before whose header hashed, where its own does not and others of the chain did. */
+  get baseFee(): bigint | null {
+    const isForged = this.recomputes && this.newest?.headerHolds === false;
+    return (isForged ? this.baseFees.at(-1) : this.newest?.baseFeePerGas) ?? null;
   }
 
   /** Of the last blocks that were followed, oldest first: each was an answer of its own. Another list after each change. */
@@ -200,7 +207,10 @@ export class HeadFollower {
   }
 
   private noteBaseFees(before: readonly bigint[], added: readonly Block[]): void {
-    this.baseFees = [...before, ...added.flatMap(({ baseFeePerGas }) => baseFeePerGas ?? [])].slice(-SANITY_BLOCKS);
+    // Once a header hashed to its hash, those of this chain can be recomputed: one that does not was changed by an endpoint.
+    this.recomputes ||= added.some(({ headerHolds }) => headerHolds === true);
+    const held = this.recomputes ? added.filter(({ headerHolds }) => headerHolds !== false) : added;
+    this.baseFees = [...before, ...held.flatMap(({ baseFeePerGas }) => baseFeePerGas ?? [])].slice(-SANITY_BLOCKS);
   }
 
   private reportHead(head: Block): void {

@@ -6,7 +6,7 @@
  */
 import { type FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
-import { isReachable } from "../../domain/placement.ts";
+import { findsKeyAway, isReachable } from "../../domain/placement.ts";
 import { afterSilence, type Silences, standsBack } from "../../domain/stand-back.ts";
 import type { IntakeStore } from "../../ports/intake-store.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
@@ -14,10 +14,12 @@ import type { HistoryChanged } from "../../ports/lane-store.ts";
 import type { InstanceRecord, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
 import type { LeftRequestStore } from "../../ports/left-request-store.ts";
 import type { Ports } from "../../ports/ports.ts";
+import type { Signer } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { DatabaseClock } from "../database-clock.ts";
 import type { Lanes } from "../lane/lanes.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { KeysAway } from "./keys-away.ts";
 import { KillSwitch } from "./kill-switch.ts";
 import { LeftLying } from "./left-lying.ts";
 import { Membership } from "./membership.ts";
@@ -37,7 +39,7 @@ export interface ClusterPorts
   readonly lease: () => { readonly instanceId: string; historyChanged(error: HistoryChanged): void };
   readonly lanes: () => Lanes;
   readonly mode: "basic" | "worker-queue";
-  readonly signers: readonly Address[];
+  readonly signer: Signer;
   readonly chains: ReadonlyMap<number, ChainContext>;
   /** A chain that was away for so long is no longer announced; a node that was silent for so long is dead. */
   readonly leaseDurationMs: number;
@@ -63,6 +65,7 @@ export class Cluster {
   readonly outbox: Outbox;
   readonly actions: OwnerActions;
   readonly kills: KillSwitch;
+  readonly keys: KeysAway;
   readonly throughIntake: ThroughIntake;
   readonly throughDatabase: ThroughDatabase;
   /** What nodes left for this one's lanes, beside intents. */
@@ -81,7 +84,8 @@ export class Cluster {
 
   constructor(ports: ClusterPorts) {
     this.ports = ports;
-    this.signers = new Set(ports.signers);
+    this.signers = new Set(ports.signer.addresses());
+    this.keys = new KeysAway(ports);
     this.membership = new Membership(ports.store);
     this.lying = new LeftLying(ports);
     this.outbox = new Outbox(ports);
@@ -123,8 +127,8 @@ export class Cluster {
   }
 
   /** What this node can serve, as it is now. */
-  serving(): Pick<InstanceRegistration, "signers" | "chains" | "standsBack"> {
-    return { signers: this.ports.signers, chains: this.reachableChains(), standsBack: this.standsBack };
+  serving(): Pick<InstanceRegistration, "signers" | "chains" | "standsBack" | "keysAway"> {
+    return { signers: [...this.signers], ...this.abilities() };
   }
 
   /** This node lost its lanes because nothing was heard of it: for a while, others have them where they can. */
@@ -188,7 +192,7 @@ export class Cluster {
 
   /** Tells the others what has changed about this node; silent where nothing has. */
   async announce(): Promise<void> {
-    const announcement = { chains: this.reachableChains(), draining: this.draining, standsBack: this.standsBack };
+    const announcement = { ...this.abilities(), draining: this.draining };
     const text = `${this.ports.lease().instanceId} ${JSON.stringify(announcement)}`;
     if (text === this.announced) return;
     await this.ports.store.announce(this.ports.lease().instanceId, announcement);
@@ -248,6 +252,10 @@ export class Cluster {
     }
   }
 
+  private abilities() {
+    return { chains: this.reachableChains(), standsBack: this.standsBack, keysAway: this.keys.list() };
+  }
+
   private async give(lane: OwnedLane): Promise<void> {
     if (!(await this.ports.lanes().handOver(lane, "placed on another node"))) return;
     const taker = this.membership.favourite(lane.lane);
@@ -263,6 +271,8 @@ export class Cluster {
   private isLeftHere(lane: Lane): boolean {
     if (this.isWithTaker(lane, this.ports.leaseDurationMs)) return true;
     const favourite = this.membership.favourite(lane);
+    // Every member finds the key away, or this one alone reaches the chain: the lane would move in vain.
+    if (favourite !== null && findsKeyAway(favourite, lane)) return true;
     return this.standsBack && favourite !== null && this.leftBy.get(laneKey(lane)) === favourite.instanceId;
   }
 

@@ -28,7 +28,7 @@ export interface KillSwitchPorts extends Pick<Ports, "peers" | "clock" | "entrop
 }
 
 /** Until when an order is answered; what is not done by then goes on behind the answer. */
-const ANSWER_WITHIN_MS = 800;
+const ANSWER_WITHIN_MS = 200;
 /** Of one telling: a node that has not answered by then is told again. */
 const TELL_WITHIN_MS = 500;
 const AGAIN_MS = 250;

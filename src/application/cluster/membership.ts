@@ -27,7 +27,9 @@ export class Membership {
   async learn(instances: readonly InstanceRecord[]): Promise<boolean> {
     const alive = instances.filter((instance) => !instance.dead && !instance.expired);
     const fingerprint = alive
-      .map(({ instanceId, chains, draining, standsBack }) => `${instanceId} ${chains} ${draining} ${standsBack}`)
+      .map(({ instanceId, ...each }) =>
+        [instanceId, each.chains, each.draining, each.standsBack, each.keysAway].join(" "),
+      )
       .sort()
       .join();
     if (fingerprint === this.fingerprint) return false;
@@ -70,6 +72,7 @@ export class Membership {
     const { instanceId, nodeId, url, mode, chains, draining, standsBack } = instance;
     const signers = this.signers.get(instanceId) ?? new Set(await this.store.signersOf(instanceId));
     this.signers.set(instanceId, signers);
-    return { instanceId, nodeId, url, mode, chains: new Set(chains), signers, draining, standsBack };
+    const keysAway = instance.keysAway === null ? null : new Set(instance.keysAway);
+    return { instanceId, nodeId, url, mode, chains: new Set(chains), signers, draining, standsBack, keysAway };
   }
 }

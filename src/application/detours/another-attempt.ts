@@ -6,6 +6,7 @@
  * A crash before the commit leaves nothing; after it, a claimed attempt that the next owner claims again and sends. Every
  * older attempt stays tracked: whichever is mined decides.
  */
+import { isPrivate, routed } from "../../domain/attempts.ts";
 import type { Bounded } from "../../domain/ceilings.ts";
 import { defined } from "../../domain/defined.ts";
 import { NO_DOUBT } from "../../domain/doubt.ts";
@@ -71,7 +72,8 @@ export async function signAnother(
     const isOrdered = payload.decision !== undefined && payload.expires !== true;
     if (tx.held && !isOrdered) return "busy";
     const { gas, fees } = payload.unsigned;
-    const attempt = { ...signed, ordinal: tx.attempts.length + 1, kind: payload.kind, gas, fees };
+    const signedAt = { ...signed, ordinal: tx.attempts.length + 1, kind: payload.kind, gas, fees };
+    const attempt = routed(signedAt, isPrivate(tx.attempts));
     const { kind, reason, thenStuck, decision, expires } = payload;
     const decided = defined({ decision, expires });
     const planned = [plan(tx, kind, { attempt, claim: { ordinal: attempt.ordinal }, spends, reason, ...decided })];

@@ -28,7 +28,7 @@ export async function bind(ports: LaneWriterPorts, lane: OwnedLane, binding: Bin
   const { createdAt, requestId } = outcome;
   const { nonce, intent } = binding;
   const tx = new Tracked(
-    { txId: intent.txId, nonce, requestId, createdAt },
+    { txId: intent.txId, nonce, requestId, createdAt, firstSentAt: createdAt },
     boundTransaction(binding),
     paceOf(binding),
   );

@@ -283,7 +283,7 @@ function refuseImpossible(tx: Tracked, kind: AnotherPayload["kind"]): void {
 /** Losing the race is reported as what really happened. */
 export function refuseMined({ txId, receipt, attempts }: Tracked): void {
   if (receipt === null) return;
-  const what = `${minedAs(receipt, attempts)}: ${receipt.txHash} (${receipt.status})`;
+  const what = `${minedAs(receipt, attempts)}: ${receipt.txHash}`;
   throw new FencepostError("CONFLICT", `transaction ${txId} ${what}`, { txId, txHash: receipt.txHash });
 }
 

@@ -52,9 +52,9 @@ interface Ordering extends Pricing {
 
 async function ordered(context: ChainContext, { txId }: Tracked, ordering: Ordering): Promise<Fees> {
   const { standing, first, costs, unattended, wishes } = ordering;
-  const { ceilings, follower } = context;
+  const { ceilings } = context;
   const market = await context.feeMarket();
-  const { seenBaseFees } = follower;
+  const seenBaseFees = context.seenBaseFees(market);
   const relative = repricingLimit(ceilings, costs, first);
   const limits = { relative: relative.most, absolute: feeLimit(ceilings, costs).most };
   const usual = standing ?? priceFirstAttempt(market, {}, null);

@@ -86,13 +86,10 @@ async function expireDue(ports: UnsentPorts, lane: OwnedLane): Promise<void> {
   if (rows.length === most && unsent.length > 0) happened(lane, expiryLookDue);
 }
 
-/**
- * Never signed, as far as the database can know, and nothing above it may have left: what waits above moves down then, or
- * the next transaction takes the nonce. Else it would be a hole below what cannot move.
- */
-function isUnsent(lane: OwnedLane, { txId, nonce, state, attemptCount }: ExpiringRecord): boolean {
-  if (state !== "ALLOCATED" || attemptCount > 0 || nonce < lane.epochFloor || lane.find(txId) !== null) return false;
-  for (const above of [...lane.unmined.keys(), ...lane.mined.keys()]) if (above > nonce) return false;
+/** As the database said, and as nothing contradicts that this node has written since: what waits above moves down then. */
+function isUnsent(lane: OwnedLane, { txId, nonce, mayGiveUp }: ExpiringRecord): boolean {
+  if (!mayGiveUp || lane.find(txId) !== null) return false;
+  if (lane.holders().some((holder) => holder.nonce > nonce && !holder.movable)) return false;
   for (const [above] of lane.ledger.reserved.known(nonce)) if (above > nonce) return false;
   return true;
 }

@@ -27,8 +27,9 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { unstorable } from "../requests/unanswered.ts";
 import { reusedRequestId } from "../stages/1-create/answer-existing.ts";
-import { prepare, type Standing } from "../stages/1-create/prepare.ts";
+import { prepare } from "../stages/1-create/prepare.ts";
 import { allocate } from "../stages/2-allocate/allocate.ts";
+import { confirmRefusal } from "./confirm-refusal.ts";
 
 export interface IntakePorts extends FeedWriterPorts {
   readonly store: Pick<LaneStore, "loadIntake" | "findByRequestIds">;
@@ -90,11 +91,11 @@ export class Intake {
     for (const lane of this.underWay.keys()) this.passedOver.add(lane);
     let open = lanes().filter((lane) => !this.underWay.has(lane));
     while (open.length > 0) {
-      const rows = await this.ports.store.loadIntake(
-        open.map(({ lane }) => lane),
-        AT_ONCE,
-      );
-      if (rows.length > 0) this.lastNewsMs = this.ports.clock.monotonicMs();
+      // What an endpoint refuses, and no other has confirmed, is in nobody's way while it waits for a later block.
+      const resting = open.flatMap((lane) => lane.refusals.restingAt(this.headOf(lane)));
+      const lanesOpen = open.map(({ lane }) => lane);
+      const rows = await this.ports.store.loadIntake(lanesOpen, AT_ONCE, resting);
+      if (rows.length + resting.length > 0) this.noteNews();
       const byLane = grouped(rows, ({ intent }) => laneKey(intent.lane));
       const isFull = rows.length === AT_ONCE;
       for (const lane of open) {
@@ -104,6 +105,10 @@ export class Intake {
       // A full page may hide rows of those that have none on it.
       open = isFull ? open.filter(({ key }) => !byLane.has(key)) : [];
     }
+  }
+
+  private headOf({ lane }: OwnedLane): number {
+    return this.ports.chains.get(lane.chainId)?.follower.head?.number ?? 0;
   }
 
   /** Resolves when everything that was begun has ended. */
@@ -129,8 +134,8 @@ export class Intake {
 
 /**
  * In call order. What the chain cannot prepare now stops the rest of the lane, so that nothing overtakes. Only what waited
- * for approval was overtaken anyway, and where it depends on what is pending, it stops nobody. True where every row was
- * taken.
+ * for approval was overtaken anyway, and where it depends on what is pending, it stops nobody. Nor does what an endpoint
+ * refuses, and no other has confirmed: it would have let the others pass by its end. True where every other row was taken.
  */
 async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly IntakeRow[]): Promise<boolean> {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
@@ -143,8 +148,11 @@ async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly Inta
       fates.push(over);
       continue;
     }
-    const standing = { behindPending: prepared.length > 0 || lane.hasUnmined(), laneKnown: lane.cursor !== null };
-    const result = await lane.term.during(prepareRow(ports, row, standing));
+    // It was refused with nothing before it: those that are sent meanwhile come after it.
+    const isFirst = lane.refusals.of(row.intakeId) !== null;
+    const behindPending = !isFirst && (prepared.length > 0 || lane.hasUnmined());
+    const result = await lane.term.during(prepareRow(ports, lane, row, behindPending));
+    if (result === "unconfirmed") continue;
     if (typeof result === "string") {
       waits = true;
       if (result === "dependsOnPending" && row.approved === true) continue;
@@ -185,13 +193,16 @@ function overFate({ intakeId, intent, expired: unapproved, lapsed: isOver }: Int
 
 async function prepareRow(
   ports: IntakePorts,
+  lane: OwnedLane,
   row: IntakeRow,
-  standing: Standing,
-): Promise<NewTransaction | IntakeFate | "unavailable" | "dependsOnPending"> {
+  behindPending: boolean,
+): Promise<NewTransaction | IntakeFate | "unavailable" | "dependsOnPending" | "unconfirmed"> {
   const { intakeId, intent } = row;
   const context = ports.chains.get(intent.lane.chainId) as ChainContext;
   try {
-    return { intakeId, intent: await prepare(context, intent, standing) };
+    const prepared = await prepare(context, intent, { behindPending, laneKnown: lane.cursor !== null });
+    lane.refusals.forget(intakeId);
+    return { intakeId, intent: prepared };
   } catch (error) {
     if (!(error instanceof FencepostError)) throw error;
     if (error.code === "UNAVAILABLE") return "unavailable";
@@ -199,7 +210,11 @@ async function prepareRow(
     // A sender that waits is told so, and decides itself; whoever was told that it is accepted is not.
     if (depends && row.unanswered !== true) return "dependsOnPending";
     const existing = await existingFate(ports, row);
-    return existing ?? (depends ? { ...refusal(intakeId, error), ifUnanswered: true } : refusal(intakeId, error));
+    if (existing !== null) return existing;
+    // One endpoint's word is enough for a sender that waits: nothing was accepted yet.
+    if (row.unanswered === true) return { ...refusal(intakeId, error), ifUnanswered: true };
+    const isConfirmed = await confirmRefusal(ports, context, lane, { row, reason: error.message });
+    return isConfirmed ? refusal(intakeId, error) : "unconfirmed";
   }
 }
 

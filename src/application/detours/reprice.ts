@@ -9,12 +9,13 @@
  */
 import { attemptToSend, repricedKind, sendableAttempts } from "../../domain/attempts.ts";
 import { type Bounded, bounded, type FeeLimit, feeLimit, limitInWords, repricingLimit } from "../../domain/ceilings.ts";
+import { nextStep, PASSED_OVER } from "../../domain/climbing.ts";
 import { type FeeMarket, type Fees, feeCap } from "../../domain/fees.ts";
 import { withMargin } from "../../domain/gas.ts";
 import type { Address } from "../../domain/lane.ts";
 import { signerAwaited } from "../../domain/pace/lane-pace.ts";
-import { gasJudged, turnedTo } from "../../domain/pace/transaction-pace.ts";
-import { covers, highestOffer, type Repricing, type RepricingView, reprice } from "../../domain/repricing.ts";
+import { gasJudged, isPassedOver, turnedTo } from "../../domain/pace/transaction-pace.ts";
+import { covers, higher, highestOffer, type Repricing, type RepricingView, reprice } from "../../domain/repricing.ts";
 import type { Attempt } from "../../domain/transaction.ts";
 import { unlessSilent } from "../../ports/chain.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
@@ -46,7 +47,7 @@ export async function repriceIfBelow(ports: RepricePorts, work: Work): Promise<R
   if (strategy === null) return "kept";
   // Null: the chain cannot say what blocks take now, so nothing is said about this offer either.
   const market = await work.lane.term.during(unlessSilent(work.context.feeMarket(), null));
-  const view = market && viewOf(work.tx, market);
+  const view = market && viewOf(ports, work, market);
   if (view === null) return "kept";
   const limit = await work.lane.term.during(limitOf(ports, work, view));
   const verdict = reprice(strategy, view, limit.most);
@@ -61,23 +62,31 @@ export async function repriceIfBelow(ports: RepricePorts, work: Work): Promise<R
 }
 
 /** What was taken, or refused for its price, is what a new offer must beat, superseded payloads included: a pool may hold them. */
-function viewOf(tx: Tracked, market: FeeMarket): RepricingView | null {
+function viewOf({ clock }: RepricePorts, { context, tx }: Work, market: FeeMarket): RepricingView | null {
   const ours = tx.attempts.filter(({ kind, foreign }) => kind !== "external" && foreign !== true);
   const refused = tx.pace.answer === "underpriced";
   const through = Math.max(tx.acceptedOrdinal ?? 0, refused ? (tx.pace.sendOrdinal ?? 0) : 0);
   const standing = highestOffer(ours.filter(({ ordinal }) => ordinal <= through));
   const first = ours[0]?.fees;
   if (standing === null || first === undefined) return null;
-  return { first, standing, refused, market, attempts: tx.attempts.length };
+  const isShort = refused || isPassed(context, tx, clock.monotonicMs());
+  const step = isShort ? nextStep(standing, market) : null;
+  return { first, standing, refused, market, attempts: tx.attempts.length, ...(step === null ? {} : { step }) };
+}
+
+/** Blocks came since a node took it, and none of them has it. */
+export function isPassed({ follower }: ChainContext, { pace }: Tracked, ms: number): boolean {
+  return isPassedOver(pace, { block: follower.head?.number ?? 0, ms }, PASSED_OVER);
 }
 
 /** What the payload moves counts only where somebody bounds it: else its bytes need not be read for this. */
-async function limitOf(ports: RepricePorts, { context, tx }: Work, { first }: RepricingView): Promise<FeeLimit> {
+async function limitOf(ports: RepricePorts, { context, tx }: Work, { first, step }: RepricingView): Promise<FeeLimit> {
   const { ceilings } = context;
   const newest = sendableAttempts(tx.attempts).at(-1);
   const standing = ceilings.cost === null ? null : await decodedNewest(ports, tx);
   const content = { gas: newest?.gas ?? 0n, value: standing?.unsigned.value ?? 0n };
-  return repricingLimit(ceilings, content, first);
+  // A first price by an endpoint that lied low bounds nothing: the steps to the other's market do.
+  return repricingLimit(ceilings, content, step === undefined ? first : higher(first, step));
 }
 
 function noteCeiling(ports: RepricePorts, { lane, tx }: Work, verdict: Repricing, limit: FeeLimit): void {

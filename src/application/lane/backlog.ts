@@ -57,8 +57,8 @@ export class Backlog {
   }
 
   /** What the signer is told about its nonce; undefined: this is the first payload there. */
-  declaredFor({ txId, changedTo, attempts = [] }: AllocatedRecord): Declaration | undefined {
-    return changedTo ?? (attempts.length > 0 ? "requeue" : this.declared.get(txId));
+  declaredFor({ txId, changedTo }: AllocatedRecord): Declaration | undefined {
+    return changedTo ?? this.declared.get(txId);
   }
 
   /** Whatever was signed for these nonces was never committed, as the database says. */

@@ -169,13 +169,15 @@ export class Lanes {
     return this.held.get(laneKey(lane)) ?? null;
   }
 
-  /** Lets a lane go so that another node can have it at once: what is in hand ends, nothing new begins. False: it is ours still. */
+  /**
+   * Lets a lane go so that another node can have it at once: nothing begins any more, and writes that are open commit first.
+   * Sends that are out are not waited for: their claims tell the next owner that they may have left. False: it is ours still.
+   */
   async handOver(lane: OwnedLane, reason: string): Promise<boolean> {
     if (lane.term.hasEnded) return false;
     this.leaving.add(lane.key);
     this.drop(lane, reason);
     try {
-      await lane.settled();
       await this.ports.writer.idle(lane.lane);
       if (await this.patiently(() => this.ports.store.releaseLane(lane.fence))) {
         this.ports.telemetry.emit({ type: "lease.released", lane: lane.lane, token: lane.fence.token });
@@ -218,9 +220,9 @@ export class Lanes {
     noteFenced(telemetry, fence, write, "deadline");
   }
 
-  /** The instance is over, and every term with it. */
-  loseAll(reason: string): void {
-    for (const lane of this.all()) this.drop(lane, reason, "lost");
+  /** The instance is over, or about to be, and every term with it. */
+  dropAll(reason: string, how: Ending): void {
+    for (const lane of this.all()) this.drop(lane, reason, how);
     this.wanted.clear();
   }
 

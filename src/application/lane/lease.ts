@@ -26,7 +26,7 @@ export interface LeasePorts extends Pick<Ports, "clock" | "entropy" | "telemetry
   readonly store: LeaseStore;
   readonly peers: Pick<Ports["peers"], "introduce">;
   /** What this node can serve, as it is now. */
-  readonly serving: () => Pick<InstanceRegistration, "signers" | "chains" | "standsBack">;
+  readonly serving: () => Pick<InstanceRegistration, "signers" | "chains" | "standsBack" | "keysAway">;
 }
 
 export interface LeaseEvents extends OtherInstancesEvents {
@@ -95,8 +95,7 @@ export class Lease {
     this.ports = ports;
     this.settings = settings;
     this.events = events;
-    const patienceMs = settings.lease.durationMs + settings.lease.clockSkewMs;
-    this.others = new OtherInstances({ ...ports, patienceMs }, events);
+    this.others = new OtherInstances({ ...ports, clockSkewMs: settings.lease.clockSkewMs }, events);
     ports.sessionLock.hear((held) => this.lockChanged(held));
   }
 

@@ -1,19 +1,31 @@
 import { feeCap } from "../../domain/fees.ts";
-import { foreseen, unapproved } from "../../domain/ledger/index.ts";
+import { type FirstVerdict, foreseen, type PolicyUse, unapproved } from "../../domain/ledger/index.ts";
 import type { Forbidden, Policies } from "../../domain/policy/policy.ts";
 import type { UnsignedTransaction } from "../../domain/transaction.ts";
 import type { Spending } from "../../ports/lane-store.ts";
+import type { PolicyStore } from "../../ports/policy-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { OwnedLane } from "./owned-lane.ts";
 
 export interface Limits {
-  readonly policies: Policies;
+  /** Of the document in force as it is known at this moment. Null: nothing is limited. */
+  readonly policies: Policies | null;
+  /** Reads the document again where another one is in force. */
   readonly use: QueryStore["policyUse"];
 }
 
 export interface LimitPorts {
   /** Absent: nothing is limited. */
-  readonly limits?: Limits | null;
+  readonly limits?: Limits;
+}
+
+export function limitsOf(store: Pick<PolicyStore, "knownPolicy"> & Pick<QueryStore, "policyUse">): Limits {
+  return {
+    get policies() {
+      return store.knownPolicy.current.policies;
+    },
+    use: (lane, of) => store.policyUse(lane, of),
+  };
 }
 
 /**
@@ -21,14 +33,19 @@ export interface LimitPorts {
  * nothing is signed and planned in vain. What binds is the commit's own judgement, behind the lane's lock.
  */
 export async function forbiddenNow(
-  { limits = null }: LimitPorts,
+  { limits }: LimitPorts,
   { lane, term }: OwnedLane,
   { spends, ...of }: { readonly spends: Spending } & Parameters<Limits["use"]>[1],
 ): Promise<Forbidden | null> {
-  if (limits === null) return null;
+  if (!limits?.policies) return null;
   const use = await term.during(limits.use(lane, of));
-  const verdict = unapproved(foreseen(limits.policies, use, spends));
+  const verdict = unapproved(foreseenBy(limits, use, spends));
   return "forbidden" in verdict ? verdict.forbidden : null;
+}
+
+/** By the document in force once `use` has been read: it may be another one than before. */
+export function foreseenBy({ policies }: Limits, use: PolicyUse, spends: Spending): FirstVerdict {
+  return policies === null ? { charges: [] } : foreseen(policies, use, spends);
 }
 
 /** The most that a payload can cost. */

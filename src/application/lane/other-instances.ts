@@ -1,11 +1,12 @@
 /**
  * The other instances: who is there, who has ended, and who must be declared dead. Three kinds of evidence, each seen
- * with our own eyes: the heartbeat is past by the database's clock; the counter stood still for longer than a lease on
- * ours; the session lock was missed twice. A declaration is a compare-and-set on the counter, so that a sign of life in
+ * with our own eyes: the heartbeat is past by the database's clock; the counter stood still on
+ * ours for longer than the lease that its row was renewed for; the session lock was missed twice. A declaration is a compare-and-set on the counter, so that a sign of life in
  * between wins; and a wrong one costs the other its lanes for a moment, never a wrong write: the fence decides.
  *
  * Reads: instances. Writes: their deaths.
  */
+import { isVanished } from "../../domain/notices.ts";
 import {
   goneAtMs,
   isGone,
@@ -22,8 +23,8 @@ import type { Ports } from "../../ports/ports.ts";
 
 export interface OtherInstancesPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly store: Pick<LeaseStore, "instances" | "declareDead">;
-  /** Lease duration and skew: how long a counter must stand still. */
-  readonly patienceMs: number;
+  /** A counter must stand still for so much longer than its own lease. */
+  readonly clockSkewMs: number;
 }
 
 export interface OtherInstancesEvents {
@@ -114,15 +115,24 @@ export class OtherInstances {
     if (!(await this.ports.store.declareDead(instanceId, counter, evidence))) return look.heardMs + LOOKS_APART_MS;
     this.vouched.add(instanceId);
     this.ports.telemetry.emit({ type: "instance.declaredDead", instanceId, evidence });
+    this.reportVanished(instance);
     this.events.onFreed();
     return Number.POSITIVE_INFINITY;
+  }
+
+  /** Its notice was written with the declaration, which only one node makes: so this is said once. */
+  private reportVanished({ nodeId, instanceId, lanes, draining }: InstanceRecord): void {
+    if (!isVanished({ draining, lanes })) return;
+    const message = `node ${nodeId} vanished without draining (instance ${instanceId}, ${lanes} lanes)`;
+    this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "NODE_VANISHED", message });
   }
 
   /** A number: when it can be judged by its lock. */
   private evidence(instance: InstanceRecord, look: Look): DeathEvidence | number | null {
     const { instanceId, counter, lock } = instance;
     const seen = this.watched.get(instanceId);
-    const stoodStill = seen?.counter === counter && look.askedMs - seen.sinceMs >= this.ports.patienceMs;
+    const patienceMs = leaseOf(instance) + this.ports.clockSkewMs;
+    const stoodStill = seen?.counter === counter && look.askedMs - seen.sinceMs >= patienceMs;
     if (seen?.counter !== counter) this.watched.set(instanceId, { counter, sinceMs: look.heardMs });
     if (lock === "held" || (seen !== undefined && seen.counter !== counter)) this.vouched.add(instanceId);
     if (instance.expired) return "expired";
@@ -156,4 +166,13 @@ export class OtherInstances {
     this.ended = new Set(dead);
     if (isNews) this.events.onFreed();
   }
+}
+
+/**
+ * For how long an instance last renewed. Nodes may be configured differently: measured by the observer's own lease, one
+ * with a longer lease would be declared dead between two of its renewals. Both times are of one statement, so that a
+ * database clock that jumps does not change their difference.
+ */
+function leaseOf({ heartbeatAt, expiresAt }: InstanceRecord): number {
+  return expiresAt.getTime() - heartbeatAt.getTime();
 }

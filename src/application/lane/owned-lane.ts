@@ -1,4 +1,4 @@
-import { followedAttempts, hashesOf } from "../../domain/attempts.ts";
+import { hashesOf } from "../../domain/attempts.ts";
 import type { Holder, Hole } from "../../domain/holes.ts";
 import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import {
@@ -7,6 +7,7 @@ import {
   type KeptLedger,
   keptOf,
   type Moved,
+  mayMove,
   stepAcknowledged,
   type TransitionItem,
 } from "../../domain/ledger/index.ts";
@@ -21,6 +22,7 @@ import { Outcomes } from "./outcomes.ts";
 import { QueueShares } from "./queue-shares.ts";
 import type { Ending, Term } from "./term.ts";
 import { happened, isDueAt, resumed, type Tracked } from "./tracked.ts";
+import { UnconfirmedRefusals } from "./unconfirmed-refusals.ts";
 
 export { queued, resumed, type Tracked } from "./tracked.ts";
 
@@ -72,6 +74,7 @@ export class OwnedLane {
   readonly nonces: LaneNonces;
   /** Of keys that may fill a part of its queue only. */
   readonly queueShares = new QueueShares();
+  readonly refusals = new UnconfirmedRefusals();
   /** Null: the node has not set it going yet. */
   activities: LaneActivities | null = null;
   private readonly index: LaneIndex;
@@ -95,6 +98,7 @@ export class OwnedLane {
   fold(changes: readonly Change[]): void {
     this.kept = foldKept(this.kept, changes);
     this.queueShares.fold(changes);
+    this.refusals.fold(changes);
     for (const change of changes) if (change.kind === "moved") this.acknowledge(change);
   }
 
@@ -240,7 +244,7 @@ export class OwnedLane {
   follow(tx: Tracked): void {
     if (this.term.hasEnded) return;
     this.index.onChain.add(this);
-    for (const hash of hashesOf(followedAttempts(tx.attempts))) this.index.hashes.set(hash, { lane: this, tx });
+    for (const hash of hashesOf(tx.attempts)) this.index.hashes.set(hash, { lane: this, tx });
   }
 
   /** It has a receipt now. */
@@ -309,8 +313,9 @@ export class OwnedLane {
     const claimed = [...this.unmined.values(), ...this.mined.values()];
     return [
       ...claimed.map(({ txId, nonce }) => ({ txId, nonce, movable: false })),
-      ...this.backlog.atHand.map(({ txId, nonce, attempts = [], pinned = false }) => {
-        return { txId, nonce, movable: attempts.length === 0 && !pinned };
+      ...this.backlog.atHand.map(({ txId, nonce, pinned = false }) => {
+        const queued = { state: "ALLOCATED", attemptCount: 0, nonce, pinned } as const;
+        return { txId, nonce, movable: mayMove(queued, this.epochFloor) };
       }),
     ];
   }

@@ -12,6 +12,7 @@
  * meanwhile. `TermOver` from a write means that nothing was written.
  */
 import type { Address, Fence } from "../../domain/lane.ts";
+import type { MayLeave } from "../../ports/chain.ts";
 import {
   type LaneWrite,
   type OutcomeOf,
@@ -121,9 +122,9 @@ export class Term {
 
   /**
    * Past the end nothing is sent. What a node said to bytes that left before is noted by the next reading of the lane.
-   * `send` is given the question whether it may still be sent, for where the first endpoint keeps it waiting.
+   * `send` is given the term's part of the question that is asked when bytes are handed to a socket: much may happen before.
    */
-  send<T>(send: (mayStill: () => boolean) => Promise<T>): Promise<T> {
+  send<T>(send: (mayLeave: MayLeave) => Promise<T>): Promise<T> {
     return this.maySend
       ? this.during(
           send(() => this.maySend),

@@ -15,8 +15,9 @@ import type { AllocatedRecord, LaneStore, TrackedRecord } from "../../ports/lane
 
 /** What is known of a transaction when its owner begins to follow it, and does not change while it does. */
 interface Known extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil"> {
-  /** Before this term: when sending it was first claimed, when a node took what is to be sent next, and when sight of it was lost. */
+  /** When sending it was first claimed. */
   readonly firstSentAt?: Date | null;
+  /** Before this term: when a node took what is to be sent next, and when sight of it was lost. */
   readonly takenAt?: Date | null;
   readonly lostSightAt?: Date | undefined;
 }
@@ -29,8 +30,9 @@ export class Tracked {
   readonly createdAt: Date;
   /** Its caller's word; null: it gave none. */
   readonly validUntil: Date | null;
-  /** Before this term; null: not known to have been. */
+  /** When sending it was first claimed, in whichever term; null: not known to have been. */
   readonly firstSentAt: Date | null;
+  /** Before this term; null: not known to have been. */
   readonly takenAt: Date | null;
   readonly lostSightAt: Date | null;
   private row: KeptTransaction;
@@ -152,10 +154,9 @@ export function establish(tx: Tracked, code: FactCode, fact: Fact): boolean {
 }
 
 /** Signed a moment ago. The step that commits it, with the claim to send it, is yet to be planned. */
-export function signed(record: AllocatedRecord, { ordinal, rawTransaction }: SignedAttempt): Tracked {
-  const { attempts = UNSIGNED.attempts, submitAttempts = 0, acceptedOrdinal = null, expired = false } = record;
-  const row = keptTransaction({ ...UNSIGNED, attempts, submitAttempts, acceptedOrdinal, expired });
-  return new Tracked(record, row, signedPace(ordinal, rawTransaction));
+export function signed(record: AllocatedRecord, { ordinal, rawTransaction }: SignedAttempt, now: Date): Tracked {
+  const row = keptTransaction({ ...UNSIGNED, expired: record.expired ?? false });
+  return new Tracked({ ...record, firstSentAt: now }, row, signedPace(ordinal, rawTransaction));
 }
 
 /**

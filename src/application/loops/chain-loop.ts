@@ -149,6 +149,7 @@ export class ChainLoop {
     try {
       const isAwaited = (): boolean => [...this.context.onChain].some((lane) => lane.isOnChain);
       const changed = await this.context.follower.advance(isAwaited);
+      this.context.noteHead();
       if (!this.context.reachable) this.ports.telemetry.emit({ type: "chain.reachable", chainId });
       this.context.reachable = true;
       this.context.unreachableSince = null;

@@ -1,13 +1,16 @@
 /**
  * What is older than the retention leaves, a little at a time: completions from the feed, then the transactions of the lanes
- * that this node holds, each under its lane's fence, then the hashes of request ids where those have an end too.
+ * that this node holds, each under its lane's fence, then those of lanes whose signer no node has any more, which are taken for
+ * that and released, then the hashes of request ids where those have an end too, and notices that somebody acknowledged.
  *
  * Reads: which lanes have something old. Writes: see ports/retention-store.ts. Invariants: I5 (a late repeat is refused), I8
  * (the feed is shortened from its beginning, and says so). It stands back for everything else: one small batch at once, then
  * a pause several times as long; a lane that is busy is left for the next round. A crash leaves a batch undone, or done.
  */
-import { type Fence, laneKey } from "../../domain/lane.ts";
+import { type Fence, type Lane, laneKey } from "../../domain/lane.ts";
 import { StoreUnavailable } from "../../ports/lane-store.ts";
+import type { LeaseStore } from "../../ports/lease-store.ts";
+import type { NoticeStore } from "../../ports/notice-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { RetentionStore } from "../../ports/retention-store.ts";
 import { Activity } from "../lane/activity.ts";
@@ -15,13 +18,14 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 
 /** What is kept, and for how long. */
 export interface Retention {
-  readonly store: RetentionStore;
+  readonly store: RetentionStore & Pick<NoticeStore, "forgetNotices">;
   readonly ageMs: number;
   /** Null: hashes of request ids are kept for ever. */
   readonly requestIdAgeMs: number | null;
 }
 
-export interface HousekeepingPorts extends Pick<Ports, "clock" | "telemetry"> {
+export interface HousekeepingPorts extends Pick<Ports, "clock" | "telemetry" | "wakeUps"> {
+  readonly store: Pick<LeaseStore, "acquireLane" | "releaseLane">;
   /** Absent: nothing leaves. */
   readonly retention?: Retention;
 }
@@ -29,6 +33,7 @@ export interface HousekeepingPorts extends Pick<Ports, "clock" | "telemetry"> {
 /** What a round is about. */
 export interface Household {
   readonly lanes: () => readonly OwnedLane[];
+  readonly instanceId: () => string;
   readonly signal: AbortSignal;
   readonly onFailed: (error: unknown) => void;
 }
@@ -40,6 +45,7 @@ const LANES_AT_ONCE = 200;
 /** Creates of these lanes wait while a batch of them is removed. */
 const LANES_OF_A_BATCH = 8;
 const ROWS_OF_A_BATCH = 100;
+const BATCHES_OF_A_HOLD = 10;
 const SMALL_ROWS_OF_A_BATCH = 500;
 /** After a batch, so many times as long as it took, and no less than this. */
 const PAUSES = 3;
@@ -80,11 +86,12 @@ export class Housekeeping {
       return;
     }
     const { completions, oldestAt } = await this.shortenFeed(retention);
-    const transactions = await this.removeOld(retention);
+    const transactions = (await this.removeOld(retention)) + (await this.removeAbandoned(retention));
     const requestIds =
       requestIdAgeMs === null
         ? 0
         : await this.batches(() => store.forgetRequestIds(requestIdAgeMs, SMALL_ROWS_OF_A_BATCH));
+    await this.batches(() => store.forgetNotices(ageMs, SMALL_ROWS_OF_A_BATCH));
     const oldestAgeMs = oldestAt === null ? null : Math.max(0, clock.now().getTime() - oldestAt.getTime());
     telemetry.emit({ type: "retention.round", keptMs: ageMs, transactions, completions, requestIds, oldestAgeMs });
   }
@@ -116,22 +123,48 @@ export class Housekeeping {
     return removed;
   }
 
-  private removeOn(store: RetentionStore, fences: readonly Fence[], ageMs: number): Promise<number> {
-    return this.batches(async () => {
+  /** No node claims a lane without its key, so without this its rows would stay for ever. */
+  private async removeAbandoned({ store, ageMs }: Retention): Promise<number> {
+    let removed = 0;
+    for (const page of inPages(await store.abandonedLanes(), LANES_AT_ONCE)) {
+      if (this.isOver) break;
+      for (const lane of await store.lanesWithOld(page, ageMs)) {
+        removed += await this.batches(() => this.takeToRemove(store, lane, ageMs));
+      }
+    }
+    return removed;
+  }
+
+  /** For a few batches at a time: a node that comes with the key meanwhile waits for the lane. */
+  private async takeToRemove(store: RetentionStore, lane: Lane, ageMs: number): Promise<number> {
+    const { store: leases, wakeUps } = this.ports;
+    const taken = await leases.acquireLane(lane, this.household.instanceId());
+    if (taken.result === "notLeader") return 0;
+    try {
+      return await this.removeOn(store, [taken.fence], ageMs, BATCHES_OF_A_HOLD);
+    } finally {
+      await leases.releaseLane(taken.fence);
+      wakeUps.tell("lanes");
+    }
+  }
+
+  private removeOn(store: RetentionStore, fences: readonly Fence[], ageMs: number, most?: number): Promise<number> {
+    const remove = async (): Promise<number> => {
       try {
         return await store.removeOld(fences, ageMs, ROWS_OF_A_BATCH);
       } catch (error) {
         if (error instanceof StoreUnavailable && error.busy) return 0;
         throw error;
       }
-    });
+    };
+    return this.batches(remove, most);
   }
 
   /** One after the other with a pause behind each, until nothing leaves any more; how many did with all of them. */
-  private async batches(work: () => Promise<number>): Promise<number> {
+  private async batches(work: () => Promise<number>, most = Number.POSITIVE_INFINITY): Promise<number> {
     const { clock } = this.ports;
     let total = 0;
-    while (!this.isOver) {
+    for (let count = 0; count < most && !this.isOver; count++) {
       const beganMs = clock.monotonicMs();
       const left = await work();
       total += left;

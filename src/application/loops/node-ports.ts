@@ -18,7 +18,7 @@ export interface NodePorts extends Ports {
   readonly tracer?: Tracer;
   /** Absent: everything is kept. */
   readonly retention?: Retention;
-  /** Absent: nothing is limited. */
+  /** Of this node's file or configuration: they seed a database without any, and are compared with the document in force. */
   readonly policies?: Policies | null;
 }
 

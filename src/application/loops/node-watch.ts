@@ -58,6 +58,7 @@ export class NodeWatch {
     this.lookAtBacklog();
     for (const [chainId, context] of chains) {
       this.lookAtChain(context, nowMs);
+      this.lookAtBlocks(context, lanes.onChain(chainId));
       if (context.standing.size === 0) continue;
       const held = new Set(lanes.onChain(chainId).map(({ key }) => key));
       context.standing.leave((key) => held.has(key));
@@ -93,6 +94,16 @@ export class NodeWatch {
       const message = `receipts come faster than they are read: ${grown.from} were owed at best, and ${grown.to} are five minutes later`;
       this.standing.raise({ severity: "ERROR", code, message });
     } else if (stopped) this.standing.resolve({ code }, "the backlog of receipts no longer grows");
+  }
+
+  private lookAtBlocks(context: ChainContext, owned: readonly OwnedLane[]): void {
+    const { chainId } = context.chain;
+    const code = "CHAIN_STALLED";
+    const waiting = owned.reduce((sum, lane) => sum + lane.pendingDepth(), 0);
+    const head = context.follower.head?.number;
+    const message = `chain ${chainId} answers, and no block has come after ${head} for many times as long as one takes`;
+    if (context.isStalled(waiting)) this.standing.raise({ severity: "ERROR", code, message, chainId });
+    else this.standing.resolve({ code, chainId }, `chain ${chainId} has new blocks again, or does not answer at all`);
   }
 
   private lookAtChain({ chain: { chainId }, reachable }: ChainContext, nowMs: number): void {

@@ -23,13 +23,15 @@ import { kickInFlight, kickTenth } from "../lane/kick-due.ts";
 import { laneGauges } from "../lane/lane-gauges.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
+import { limitsOf } from "../lane/limits.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { createCalls } from "../operations/create-calls.ts";
 import { createJsonRpc } from "../operations/json-rpc.ts";
 import { createKeyOperations } from "../operations/keys.ts";
 import { killOperations } from "../operations/kill.ts";
+import { noticeOperations } from "../operations/notices.ts";
 import { createOperations, type OperationPorts } from "../operations/operations.ts";
-import { createPolicyReads, type PolicyPorts, tellPolicies } from "../operations/policies.ts";
+import { createPolicyCalls, type PolicyPorts, seedPolicies } from "../operations/policies.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
 import { Feed } from "../queries/feed.ts";
 import { NodeReports } from "../queries/node-reports.ts";
@@ -43,6 +45,7 @@ import { sign } from "../stages/3-sign/sign.ts";
 import { broadcast } from "../stages/4-broadcast/broadcast.ts";
 import { Committer } from "../writer/committer.ts";
 import { backlogOf, ChainLoop } from "./chain-loop.ts";
+import { followPolicies } from "./follow-policies.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import type { NodeGauges, NodePorts } from "./node-ports.ts";
 import { NodeWatch } from "./node-watch.ts";
@@ -99,6 +102,7 @@ export class FencepostNode {
     this.ports = ports;
     this.settings = settings;
     const { store, clock, telemetry } = ports;
+    followPolicies(ports);
     this.chains = contextsOf(ports);
     this.settlingIn = new SettlingIn(clock, settings.lease);
     this.feed = new Feed({ store, clock });
@@ -115,7 +119,6 @@ export class FencepostNode {
       selfUrl: settings.url,
       lease: () => this.lease,
       lanes: () => this.lanes,
-      signers: ports.signer.addresses(),
       chains: this.chains,
       leaseDurationMs: settings.lease.durationMs,
       onChange: () => this.claiming.kick(),
@@ -144,7 +147,7 @@ export class FencepostNode {
     const tolerant = (error: unknown): void => {
       if (error instanceof HistoryChanged) this.lease.historyChanged(error);
     };
-    const household = { lanes: () => this.lanes.all(), signal: this.stopping.signal, onFailed: tolerant };
+    const household = { lanes: () => this.lanes.all(), instanceId, signal: this.stopping.signal, onFailed: tolerant };
     this.housekeeping = new Housekeeping(ports, household);
     const onTaken = () => this.cluster.tookUp();
     this.intakes = new Intake(createPorts, { onMore: () => this.intake.kick(), onFailed: tolerant, onTaken });
@@ -163,7 +166,7 @@ export class FencepostNode {
     const first = (work: () => Promise<void>) => patiently(() => askAgain(work, this.ports.clock, patience));
     await first(() => this.lease.start());
     await first(async () => this.cluster.learn(await this.ports.store.instances()));
-    await first(() => tellPolicies(this.ports, this.settings.nodeId));
+    await first(() => seedPolicies({ ...this.ports, nodeId: this.settings.nodeId }));
     for (const loop of this.loops) loop.start();
     // What cannot be claimed at this moment is owed, and the beat tries again.
     await this.claiming.now();
@@ -190,19 +193,20 @@ export class FencepostNode {
     if (this.cluster.peers > 0) await this.leaveToOthers(deadlineMs);
     else while (this.reception.underWay > 0 && clock.monotonicMs() < deadlineMs) await clock.sleep(10);
     this.lanes.close(DRAINING);
-    // Each step has its share of what is left: a database or a chain that hangs must not keep the process.
-    await bounded(clock, this.stopWork(), deadlineMs + GRACE_MS);
-    this.lanes.loseAll(DRAINING);
-    await bounded(clock, this.writer.idle(), deadlineMs + 2 * GRACE_MS);
-    await bounded(clock, this.lease.stop(), deadlineMs + 3 * GRACE_MS);
+    this.lanes.dropAll(DRAINING, "putOff");
+    // Each step has its share of what is left: a database or a chain that hangs must not keep the process. Open writes first,
+    // then the lease, so that the lanes are free before anything is waited for that asks the chain.
+    await bounded(clock, this.writer.idle(), deadlineMs + GRACE_MS);
+    await bounded(clock, this.lease.stop(), deadlineMs + 2 * GRACE_MS);
     this.ports.wakeUps.tell("lanes");
+    await bounded(clock, this.stopWork(), deadlineMs + 3 * GRACE_MS);
   }
 
   /** Stops without releasing anything: to the rest of the world this node has crashed. */
   async abandon(): Promise<void> {
     this.reception.draining = true;
     this.lanes.close("abandoned");
-    this.lanes.loseAll("abandoned");
+    this.lanes.dropAll("abandoned", "lost");
     await this.lease.abandon();
     await this.stopWork();
   }
@@ -232,10 +236,10 @@ export class FencepostNode {
   }
 
   private stagePorts() {
-    const { policies = null, store } = this.ports;
     return {
       ...this.ports,
-      limits: policies === null ? null : { policies, use: store.policyUse.bind(store) },
+      signer: this.cluster.keys.signer,
+      limits: limitsOf(this.ports.store),
       chains: this.chains,
       nodeId: this.settings.nodeId,
       feedGrew: () => this.feedGrew(),
@@ -336,7 +340,7 @@ export class FencepostNode {
     return {
       onInstances: (instances) => this.cluster.learn(instances),
       onLost: () => {
-        this.lanes.loseAll("the instance is over");
+        this.lanes.dropAll("the instance is over", "lost");
         this.claiming.kick();
       },
       onSilence: () => this.cluster.wasSilent(),
@@ -367,10 +371,11 @@ export class FencepostNode {
       ...createReads({ ...this.stagePorts(), feed: this.feed, kills: this.kills }),
       ...createSights({ ...this.stagePorts(), kills: this.kills, reports: this.reports }),
       ...killOperations(this.ports.codec, this.kills),
+      ...noticeOperations(this.ports),
       ...createOperations(operationPorts, this.cluster.actions),
-      ...createPolicyReads(operationPorts),
+      ...createPolicyCalls(operationPorts),
       ...createKeyOperations(this.ports),
-      ...createJsonRpc(operationPorts),
+      ...createJsonRpc({ ...operationPorts, isFree: (signer) => this.lease.mayAct() && !this.kills.holds(signer) }),
       ...createCalls(operationPorts, (told) => this.create(told)),
       readiness: (chainId) => {
         const { draining } = this.reception;

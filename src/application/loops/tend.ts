@@ -1,19 +1,20 @@
 /**
  * The loop that keeps a lane alive. What was answered and is not mined a resubmit interval later gets a verdict: sent
  * again as it is, or signed again for more. The head of the line is judged first, because everything behind waits for
- * it; only what the chain could take next is repriced; and a head that is not mined in time is reported as STUCK.
+ * it; only what the chain could take next is repriced; and a head that is not mined in time is reported as STUCK. Where two
+ * endpoints differ about the market, what blocks pass over is judged sooner.
  *
  * Ages are of the database where an owner took over; a lane that was handed on does not begin to wait anew.
  */
 import { isTaken } from "../../domain/answers.ts";
 import { blockReported, type HeadOfLine, headSeen } from "../../domain/pace/lane-pace.ts";
-import { judged, lookWanted } from "../../domain/pace/transaction-pace.ts";
+import { awaitsVerdict, judged, lookWanted } from "../../domain/pace/transaction-pace.ts";
 import { unlessSilent } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { cancelExpired, type ExpiryPorts } from "../detours/expiry.ts";
 import { type HolePorts, tendHoles } from "../detours/holes.ts";
-import { type LowerGasPorts, lowerGas, type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
+import { isPassed, type LowerGasPorts, lowerGas, type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
 import { mayStick, reasonOf, stick } from "../detours/stuck.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
 import { hold } from "../lane/hold.ts";
@@ -29,6 +30,7 @@ export function tendLane(ports: TendLanePorts, context: ChainContext, lane: Owne
   return inTurn(
     () => cancelExpired(ports, context, lane),
     () => tend(ports, context, lane),
+    () => climb(ports, context, lane),
     () => lowerGas(ports, context, lane),
     () => tendHoles(ports, context, lane),
   );
@@ -80,6 +82,36 @@ async function judgeAll(
     const fate = executable.has(tx.nonce) ? await repriceIfBelow(ports, { context, lane, tx }) : "kept";
     // Judged: the same bytes are due at once, under a claim of their own.
     if (fate !== "signed" && !tx.pace.inHand) happened(tx, judged);
+  }
+  lane.broadcasting?.kick();
+}
+
+/**
+ * What blocks passed over does not wait for the resubmit interval while two endpoints differ about the market: the lower one
+ * was offered, and may be the lie. Where they do not differ, nothing is signed or sent.
+ */
+function climb(ports: TendPorts, context: ChainContext, lane: OwnedLane): Working {
+  if (context.chain.endpoints < 2 || context.settings.repricing === null || lane.held) return null;
+  const nowMs = ports.clock.monotonicMs();
+  const passed = [...lane.unmined.values()].filter((tx) => mayClimb(tx) && isPassed(context, tx, nowMs));
+  return passed.length === 0 ? null : climbEach(ports, context, lane, passed);
+}
+
+function mayClimb({ receipt, held, pace }: Tracked): boolean {
+  return receipt === null && !held && !pace.inHand && pace.look.kind !== "owed" && awaitsVerdict(pace);
+}
+
+async function climbEach(
+  ports: TendPorts,
+  context: ChainContext,
+  lane: OwnedLane,
+  passed: readonly Tracked[],
+): Promise<void> {
+  const market = await lane.term.during(unlessSilent(context.feeMarket(), null));
+  if (market?.dearer === undefined) return;
+  const executable = await lane.term.during(unlessSilent(executableOf(context, lane), NONE));
+  for (const tx of passed) {
+    if (executable.has(tx.nonce) && mayClimb(tx)) await repriceIfBelow(ports, { context, lane, tx });
   }
   lane.broadcasting?.kick();
 }

@@ -6,7 +6,6 @@
  * Reads: the transaction. Writes: who holds it or lets it go, and why; durable on its row. A crash leaves it held or not, as
  * the database says, and every owner keeps to that. Twice is the same as once.
  */
-import { bounded } from "../../ports/clock.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import { noteTime } from "../lane/keep-time.ts";
 import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
@@ -26,9 +25,6 @@ interface Task {
   readonly instruction: Instruction;
 }
 
-/** A send that is out is waited for this long before the answer says that nothing is sent any more. */
-const LAST_SEND_MS = 5_000;
-
 /** The transaction has a nonce. */
 export async function holdTransaction(ports: HoldPorts, task: Task): Promise<"done"> {
   const { lane, record, tx } = task;
@@ -44,21 +40,13 @@ async function holdTracked(
   { action, reason, decision }: Instruction,
 ): Promise<"done"> {
   const isSuspended = action === "suspend";
+  // Planned, it is held in memory: from here on nothing of it begins on the wire, and a commit that fails has the lane read again.
   await commitPlanned(ports, lane, [plan(tx, isSuspended ? "hold" : "unhold", { reason, decision })]);
-  if (isSuspended) await lastSend(ports, lane, tx);
-  else {
-    // What was due meanwhile is due now.
-    noteTime(lane, tx, ports.clock);
-    lane.kick();
-  }
+  if (isSuspended) return "done";
+  // What was due meanwhile is due now.
+  noteTime(lane, tx, ports.clock);
+  lane.kick();
   return "done";
-}
-
-/** From the moment it was planned nothing more of it is begun; what was out by then is waited for. */
-function lastSend({ clock }: HoldPorts, { broadcasting, tending }: OwnedLane, { pace }: Tracked): Promise<void> {
-  if (!pace.inHand) return Promise.resolve();
-  const ends = Promise.all([broadcasting?.settled(), tending?.settled()]);
-  return bounded(clock, ends, clock.monotonicMs() + LAST_SEND_MS);
 }
 
 /** Nothing is signed before it is durable, and then the lane is read again: a page of it may be on its way here. */

@@ -1,5 +1,6 @@
 /** What Ethereum's JSON-RPC asks for beside the API: a hash soon, a transaction's bytes, and the chain itself. */
 import { unavailable } from "../../domain/errors.ts";
+import type { Address } from "../../domain/lane.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
@@ -11,6 +12,8 @@ import { FirstHashes } from "../queries/first-hashes.ts";
 export interface JsonRpcPorts extends Pick<Ports, "clock" | "codec" | "entropy"> {
   readonly store: Pick<QueryStore, "firstHashes" | "transactions"> & Pick<LaneStore, "loadRawTransactions">;
   readonly chains: ReadonlyMap<number, ChainContext>;
+  /** No order to stop concerns this signer, and this node would know of one: a peer or the database reaches it. */
+  readonly isFree: (signer: Address) => boolean;
 }
 
 export function createJsonRpc(ports: JsonRpcPorts): Pick<FencepostApi, Exclude<JsonRpcApi, "createNamed">> {
@@ -20,13 +23,24 @@ export function createJsonRpc(ports: JsonRpcPorts): Pick<FencepostApi, Exclude<J
     firstHash: (txId, within) => firstHashes.of(txId, within),
     signedAs: (chainId, txHash) => signedAs(ports, chainId, txHash),
     askChain: async (chainId, method, params) => {
-      return askedFor(ports.chains, chainId)
-        .chain.passOn(method, params)
-        .catch((error: unknown) => {
-          throw error instanceof ChainUnavailable ? unavailable("the chain does not answer", error) : error;
-        });
+      return answered(askedFor(ports.chains, chainId).chain.passOn(method, params));
+    },
+    passSigned: async (chainId, rawTransaction) => {
+      const { chain } = askedFor(ports.chains, chainId);
+      const { signer } = await ports.codec.decodeTransaction(rawTransaction);
+      const answer = await answered(chain.passSigned(rawTransaction, () => ports.isFree(signer)));
+      if ("kind" in answer) return answer;
+      throw unavailable("everything, or this signer, is stopped, or this node cannot tell; nothing was sent");
     },
   };
+}
+
+async function answered<T>(asking: Promise<T>): Promise<T> {
+  try {
+    return await asking;
+  } catch (error) {
+    throw error instanceof ChainUnavailable ? unavailable("the chain does not answer", error) : error;
+  }
 }
 
 /** Also of an attempt that another has replaced: who waits for its hash learns its nonce, and finds the other by that. */

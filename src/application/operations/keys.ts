@@ -3,7 +3,7 @@
  * may have two, so that callers move from one to the other without a gap.
  */
 import { FencepostError, invalid } from "../../domain/errors.ts";
-import { isQueueShare, KEY_NAME, MOST_CREATES_PER_SECOND, SCOPES, USUAL_SCOPES } from "../../domain/principal.ts";
+import { isQueueShare, KEY_NAME, MOST_PER_SECOND, SCOPES, USUAL_SCOPES } from "../../domain/principal.ts";
 import type { KeySecret, KeyTerms } from "../../ports/key-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { FencepostApi, KeyView } from "../api.ts";
@@ -55,7 +55,11 @@ function refuseNoName(name: unknown): asserts name is string {
 
 function parseTerms(codec: KeyPorts["codec"], request: unknown): KeyTerms {
   const body = asObject(request, "");
-  refuseUnknownKeys(body, ["name", "scopes", "signers", "chains", "createsPerSecond", "queueShare"], "");
+  refuseUnknownKeys(
+    body,
+    ["name", "scopes", "signers", "chains", "createsPerSecond", "readsPerSecond", "queueShare"],
+    "",
+  );
   const { name, scopes = USUAL_SCOPES } = body;
   refuseNoName(name);
   const given = parseList(scopes, "scopes", (value) => SCOPES.find((scope) => scope === value) ?? null);
@@ -69,16 +73,19 @@ function parseTerms(codec: KeyPorts["codec"], request: unknown): KeyTerms {
       Number.isSafeInteger(value) && Number(value) > 0 ? Number(value) : null,
     ),
     createsPerSecond: parseQuota(body.createsPerSecond, isRate, "createsPerSecond"),
+    readsPerSecond: parseQuota(body.readsPerSecond, isRate, "readsPerSecond"),
     queueShare: parseQuota(body.queueShare, isQueueShare, "queueShare"),
   };
 }
 
 function isRate(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= MOST_CREATES_PER_SECOND;
+  return Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= MOST_PER_SECOND;
 }
 
+const RATE_FORM = `must be a whole number from 1 to ${MOST_PER_SECOND}`;
 const QUOTA_FORMS = {
-  createsPerSecond: `must be a whole number from 1 to ${MOST_CREATES_PER_SECOND}`,
+  createsPerSecond: RATE_FORM,
+  readsPerSecond: RATE_FORM,
   queueShare: "must be above 0 and at most 1, with four decimals at most",
 };
 

@@ -3,7 +3,6 @@ import { NO_DOUBT } from "../../domain/doubt.ts";
 import { FencepostError, outcomeUnknown, unavailable } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
-import { bounded, type Clock } from "../../ports/clock.ts";
 import type { LaneDecision } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { LaneOrder, SignerView } from "../api.ts";
@@ -23,9 +22,6 @@ export type LaneActionPorts = SignerQueryPorts & OrderKeyPorts & Pick<Ports, "cl
 interface Asked extends Pick<LaneOrder, "action" | "actor">, Omit<LaneInstruction, "chainId"> {
   readonly lane: Lane;
 }
-
-/** A send that is out is waited for this long before the answer says that nothing is sent any more. */
-const LAST_SENDS_MS = 5_000;
 
 const ACTIONS = { suspend: setSuspended, resume: setSuspended, realign } as const;
 
@@ -54,7 +50,7 @@ export const actOnLane: Operation<LaneActionPorts, LaneOrder, Asked, void, reado
 async function setSuspended(ports: LaneActionPorts, lane: OwnedLane, asked: Asked): Promise<void> {
   const { action } = asked;
   const suspended = action === "suspend";
-  // Stops at once what would start meanwhile; starts nothing before it is durable.
+  // Stops at once whatever has not begun on the wire; a resume starts nothing before it is durable.
   if (suspended) lane.count("suspending", 1);
   try {
     await lane.term.write({ kind: "suspend", suspended, decision: decisionOf(asked) });
@@ -68,18 +64,12 @@ async function setSuspended(ports: LaneActionPorts, lane: OwnedLane, asked: Aske
   }
   const { reason, actor } = asked;
   ports.telemetry.emit({ type: "lane.suspended", lane: lane.lane, token: lane.fence.token, suspended, reason, actor });
-  if (suspended) await lastSends(ports.clock, lane);
   lane.signing?.kick();
   lane.broadcasting?.kick();
 }
 
 function decisionOf({ action, actor, reason, order }: Asked): LaneDecision {
   return { action, actor, reason, ...(order === undefined ? {} : { order }) };
-}
-
-function lastSends(clock: Clock, { signing, broadcasting }: OwnedLane): Promise<void> {
-  const sends = Promise.all([signing?.settled(), broadcasting?.settled()]);
-  return bounded(clock, sends, clock.monotonicMs() + LAST_SENDS_MS);
 }
 
 /** How often an endpoint that lags is asked, a poll interval apart. */

@@ -1,56 +1,96 @@
-/** What policies would say, what is in force, and what is used. Nothing here decides: that is done where nonces are given. */
-import { FencepostError, orDatabaseSilent } from "../../domain/errors.ts";
-import { foreseen } from "../../domain/ledger/index.ts";
+/** The policy document in force: read, changed, asked, and what is used of it. It is judged by where nonces are given. */
+import { FencepostError, invalid, orDatabaseSilent } from "../../domain/errors.ts";
+import type { PolicyInForce } from "../../domain/policy/in-force.ts";
+import { parsePolicies } from "../../domain/policy/parse.ts";
 import { type Policies, type Policy, policyFor } from "../../domain/policy/policy.ts";
 import { type Use, within } from "../../domain/policy/use.ts";
 import type { Limits } from "../../domain/principal.ts";
-import type { LeaseStore } from "../../ports/lease-store.ts";
+import type { PolicyChange, PolicyChanged, PolicyStore } from "../../ports/policy-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
-import type { FencepostApi, PolicyApi, PolicyUsageView, UsedView } from "../api.ts";
+import type { FencepostApi, PoliciesView, PolicyApi, PolicyUsageView, UsedView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import type { LimitPorts } from "../lane/limits.ts";
+import { foreseenBy, type LimitPorts } from "../lane/limits.ts";
+import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
 import { type NormalisePorts, normalise, parseSigner } from "../requests/normalise.ts";
+import { parseReason } from "../requests/order.ts";
 import { prepare } from "../stages/1-create/prepare.ts";
 
-export interface PolicyPorts extends LimitPorts {
-  readonly store: Pick<QueryStore, "policyUsage">;
+export interface PolicyPorts extends Required<LimitPorts>, Pick<Ports, "telemetry"> {
+  readonly store: Pick<QueryStore, "policyUsage"> & PolicyStore;
+  readonly nodeId: string;
   readonly intents: NormalisePorts;
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
 
-export function createPolicyReads(ports: PolicyPorts): Pick<FencepostApi, PolicyApi> {
+export function createPolicyCalls(ports: PolicyPorts): Pick<FencepostApi, PolicyApi> {
   const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);
   return {
     checkPolicy: (request, key, limits) => reading(check(ports, request, key ?? null, limits)),
-    policies: async () => ({
-      hash: ports.limits?.policies.hash ?? null,
-      policies: ports.limits?.policies.document ?? null,
-    }),
+    policies: async () => viewOf(await reading(ports.store.readPolicy())),
+    applyPolicies: (request, actor) => reading(applied(ports, request, actor)),
     policyUsage: (query = {}) => reading(usage(ports, query)),
   };
 }
 
-/** Which policies are in force is part of what happened: a change of them is kept, and said aloud. */
-export async function tellPolicies(
-  {
-    store,
-    telemetry,
-    policies = null,
-  }: Pick<Ports, "telemetry"> & {
-    readonly store: Pick<LeaseStore, "notePolicies">;
-    readonly policies?: Policies | null;
-  },
-  nodeId: string,
+function viewOf({ version, changedAt, changedBy, reason, policies }: PolicyInForce): PoliciesView {
+  const document = { hash: policies?.hash ?? null, policies: policies?.document ?? null };
+  return { version, ...document, changedAt, changedBy, reason };
+}
+
+async function applied(ports: PolicyPorts, request: unknown, actor: string): Promise<PoliciesView> {
+  const { policies: document, reason, expectedVersion } = parseApply(request);
+  const parsed = parsePolicies(document, ports.intents.codec);
+  if ("mistakes" in parsed) throw invalid("policies", parsed.mistakes.join("; "));
+  const changed = await change(ports, { policies: parsed.policies, actor, reason, expectedVersion });
+  if (changed.outcome !== "conflict") return viewOf(changed.inForce);
+  const { version } = changed.inForce;
+  throw new FencepostError("CONFLICT", `version ${version} of the policies is in force, not ${expectedVersion}`);
+}
+
+function parseApply(request: unknown) {
+  const body = asObject(request, "");
+  refuseUnknownKeys(body, ["policies", "reason", "expectedVersion"], "");
+  const { policies, reason, expectedVersion = null } = body;
+  const isVersion =
+    typeof expectedVersion === "number" && Number.isSafeInteger(expectedVersion) && expectedVersion >= 0;
+  if (expectedVersion !== null && !isVersion) throw invalid("expectedVersion", "must be the number of a version");
+  return { policies, reason: parseReason(reason), expectedVersion: isVersion ? expectedVersion : null };
+}
+
+type ChangePorts = Pick<Ports, "telemetry"> & {
+  readonly store: Pick<PolicyStore, "changePolicy">;
+  readonly nodeId: string;
+};
+
+/** A change of what may be spent is kept with who made it and why, and said aloud by the node that was asked. */
+async function change(
+  { store, telemetry, nodeId }: ChangePorts,
+  wanted: Omit<PolicyChange, "nodeId">,
+): Promise<PolicyChanged> {
+  const changed = await store.changePolicy({ ...wanted, nodeId });
+  if (changed.outcome === "changed") {
+    const { version } = changed.inForce;
+    const message = `version ${version} of the policies is in force, by ${wanted.actor}: ${wanted.reason}`;
+    telemetry.emit({ type: "alert", severity: "WARNING", code: "POLICIES_CHANGED", message });
+  }
+  return changed;
+}
+
+/** A node's own file, or configuration, seeds a database that has no document yet. Of several nodes the first does. */
+export async function seedPolicies(
+  ports: ChangePorts & { readonly store: PolicyStore; readonly policies?: Policies | null },
 ): Promise<void> {
-  if (!(await store.notePolicies(nodeId, policies))) return;
-  const message = `${nodeId} works by other policies than were in force before: ${policies?.hash ?? "none"}`;
-  telemetry.emit({ type: "alert", severity: "WARNING", code: "POLICIES_CHANGED", message });
+  const { store, nodeId, policies: own = null } = ports;
+  const { version } = await store.readPolicy();
+  if (version > 0 || own === null) return;
+  const reason = "the database had no policies; this node brought its own";
+  await change(ports, { policies: own, actor: `node:${nodeId}`, reason, expectedVersion: 0 });
 }
 
 /** Prepared as a create is, so that what it costs is what would be counted; then judged by what is used now. */
 const check = async (
-  { limits = null, intents, chains }: PolicyPorts,
+  { limits, intents, chains }: PolicyPorts,
   request: Parameters<FencepostApi["checkPolicy"]>[0],
   owner: string | null,
   caller?: Limits,
@@ -64,9 +104,8 @@ const check = async (
   const { gasCost } = await prepare(context, intent, { behindPending: payload.gas !== undefined, laneKnown: true });
   const { to, data, value } = payload;
   const costs = { value, cost: value + gasCost };
-  if (limits === null) return { allowed: true, ...costs };
   const use = await limits.use(lane, owner === null ? {} : { owner });
-  const verdict = foreseen(limits.policies, use, { to, data, value, gasCost, about: "payload" });
+  const verdict = foreseenBy(limits, use, { to, data, value, gasCost, about: "payload" });
   if ("forbidden" in verdict) return { allowed: false, ...costs, ...verdict.forbidden };
   if (!("awaited" in verdict)) return { allowed: true, ...costs };
   const { rule, detail } = verdict.awaited;
@@ -78,7 +117,7 @@ async function usage(
   { key, signer }: NonNullable<Parameters<FencepostApi["policyUsage"]>[0]>,
 ): Promise<PolicyUsageView> {
   const wanted = signer === undefined ? null : parseSigner(intents.codec, signer, "signer");
-  const { at, signers, keys } = await store.policyUsage();
+  const [{ at, signers, keys }] = await Promise.all([store.policyUsage(), store.readPolicy()]);
   const of = (policies: ReadonlyMap<string, Policy> | undefined, name: string, use: Use): UsedView => {
     const policy = policies === undefined ? null : policyFor(policies, name);
     const { hour, day, hourMs } = within(use, at);
@@ -93,9 +132,9 @@ async function usage(
     at,
     signers: signers
       .filter(({ lane }) => isAsked || lane.signer === wanted)
-      .map(({ lane, use }) => ({ lane, ...of(limits?.policies.signers, lane.signer, use) })),
+      .map(({ lane, use }) => ({ lane, ...of(limits.policies?.signers, lane.signer, use) })),
     keys: keys
       .filter(({ owner }) => isAsked || owner === key)
-      .map(({ chainId, owner, use }) => ({ chainId, key: owner, ...of(limits?.policies.keys, owner, use) })),
+      .map(({ chainId, owner, use }) => ({ chainId, key: owner, ...of(limits.policies?.keys, owner, use) })),
   };
 }

@@ -3,6 +3,7 @@
  * nonce free; one that expires is a hole, and gets a placeholder (detours/expired-reservations.ts). Until then its caller
  * may still say what became of it. To use it, a caller hands in what it signed, or names the hash of what it sent.
  */
+import { routed } from "../../domain/attempts.ts";
 import { bounded } from "../../domain/ceilings.ts";
 import { DatabaseSilent, FencepostError, forbiddenBy, outcomeUnknown, unavailable } from "../../domain/errors.ts";
 import { feeCap } from "../../domain/fees.ts";
@@ -27,7 +28,7 @@ import { happened } from "../lane/tracked.ts";
 import type { NormalisePorts } from "../requests/normalise.ts";
 import { type HandedIn, parseReserve, parseSubmission, parseUsed, type ReserveOrder } from "../requests/reservation.ts";
 import type { ChainSettings } from "../settings.ts";
-import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
+import { refuseImpossible } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
 
@@ -170,11 +171,12 @@ export const submitReserved: Operation<ReservationPorts, Used, Submission, Creat
   perform(ports, lane, { handedIn, ...reservation }) {
     const payload = payloadOf(handedIn);
     const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-    refuseImpossibleGas(context, payload);
+    refuseImpossible(context, payload);
     const { txHash, rawTransaction } = handedIn;
     const blobs = blobCost(handedIn);
     const { gas, fees } = bounded(context.ceilings, handedIn.unsigned, blobs);
-    const attempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction } as const;
+    const first: SignedAttempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction };
+    const attempt = routed(first, context.chain.privateEndpoints.length > 0);
     const intent = intentOf(ports, reservation, { payload, gas, gasCost: gas * feeCap(fees) + blobs });
     return settle(ports, lane, { reservation, intent, attempt, becomes: "SUBMITTED" });
   },

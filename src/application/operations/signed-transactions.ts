@@ -3,6 +3,7 @@
  * where it is the lane's next nonce, or one that the same key has reserved, and refused everywhere else. From then on it is a
  * tracked transaction like any other.
  */
+import { routed } from "../../domain/attempts.ts";
 import { bounded } from "../../domain/ceilings.ts";
 import { FencepostError, forbiddenBy, otherNonce, unavailable } from "../../domain/errors.ts";
 import { feeCap } from "../../domain/fees.ts";
@@ -16,7 +17,7 @@ import { blobCost } from "../detours/change-payload.ts";
 import { asObject, parseHex, refuseUnknownKeys } from "../requests/fields.ts";
 import { parseChainId } from "../requests/normalise.ts";
 import { decodeGiven, type HandedIn, rejected } from "../requests/reservation.ts";
-import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
+import { refuseImpossible } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import type { Operation } from "./operation.ts";
 import { bindOn, intentOf, payloadOf, type ReservationPorts } from "./reservations.ts";
@@ -54,10 +55,11 @@ export const submitSigned: Operation<SignedPorts, SignedRequest, Signed, Created
     const known = await heldAt(ports, lane, handedIn, owner);
     if (known !== null) return known;
     const payload = payloadOf(handedIn);
-    refuseImpossibleGas(context, payload);
+    refuseImpossible(context, payload);
     const blobs = blobCost(handedIn);
     const { gas, fees } = bounded(context.ceilings, unsigned, blobs);
-    const attempt: SignedAttempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction };
+    const first: SignedAttempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction };
+    const attempt = routed(first, context.chain.privateEndpoints.length > 0);
     const intent = intentOf(
       ports,
       { lane, requestId: null, owner },

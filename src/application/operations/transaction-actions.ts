@@ -1,3 +1,4 @@
+import { isPrivate } from "../../domain/attempts.ts";
 import { FencepostError, invalid, outcomeUnknown } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { sendOrdered, sentAfresh } from "../../domain/pace/transaction-pace.ts";
@@ -184,9 +185,10 @@ async function resubmit(ports: ActionPorts, { lane, tx, record, instruction }: T
   refuseMined(tx);
   if (tx.pace.sendOrdinal === null) throw conflict(record.txId, "was not signed here: there are no bytes to send");
   if (tx.pace.inHand) return "movedOn";
-  const { reason, decision } = instruction;
+  const { reason, decision, disclose } = instruction;
   const event = tx.status.state === "STUCK" ? "unstick" : "decide";
-  await commitPlanned(ports, lane, [plan(tx, event, { reason, decision })]);
+  const disclosed = disclose && isPrivate(tx.attempts) ? { disclosed: true as const } : {};
+  await commitPlanned(ports, lane, [plan(tx, event, { reason, decision, ...disclosed })]);
   if (tx.receipt === null) happened(tx, sentAfresh);
   happened(tx, sendOrdered);
   lane.broadcasting?.kick();

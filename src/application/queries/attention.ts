@@ -3,6 +3,7 @@
  * transactions the sentence and the actions are those of their explanation, drawn from what the loops were last told.
  */
 import { ofAwaiting, ofHeld, ofKill, ofLane, ofNode } from "../../domain/attention/from-database.ts";
+import { ofNotice } from "../../domain/attention/from-notices.ts";
 import { revisionOf } from "../../domain/attention/revision.ts";
 import { behind, once, type Trouble } from "../../domain/attention/troubles.ts";
 import type { Explanation } from "../../domain/explain/situation.ts";
@@ -81,6 +82,7 @@ export class AttentionDesk {
       ...known.lanes.flatMap((lane) => ofLane(lane, known.at)),
       ...known.held.map(ofHeld),
       ...known.awaiting.map(ofAwaiting),
+      ...known.notices.map(ofNotice),
       ...findings,
     ]);
     await this.explainSome(found);
@@ -153,5 +155,5 @@ function pastOf({ id, since }: Trouble) {
 
 /** What makes it another list. Sentences tell ages, which change by themselves. */
 function unchanging({ id, severity, code, waiting, actions }: Trouble) {
-  return [id, severity, code, waiting, actions.map(({ action }) => action)];
+  return [id, severity, code, waiting, actions.map(({ action, body }) => [action, body])];
 }

@@ -8,7 +8,6 @@ import type { ExplainedChain, ExplainedTransaction, Explanation, Situation } fro
 import { feeCap } from "../../domain/fees.ts";
 import { depthNeeded } from "../../domain/finality.ts";
 import { laneKey } from "../../domain/lane.ts";
-import { foreseen } from "../../domain/ledger/index.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import { range } from "../../domain/range.ts";
 import { isSettled } from "../../domain/transitions.ts";
@@ -17,7 +16,7 @@ import type { Spending } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { HistoryRecord, TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import type { LimitPorts } from "../lane/limits.ts";
+import { foreseenBy, type LimitPorts } from "../lane/limits.ts";
 import { heldBetween, type LaneFactPorts, laneFacts } from "./explained-lane.ts";
 import { silent } from "./silent.ts";
 import { type KeepsFor, notFound } from "./transactions.ts";
@@ -76,31 +75,34 @@ async function situationOf(ports: ExplainPorts, record: TransactionRecord): Prom
     laneFacts(ports, record, { minedCount: chain.minedCount, settings: context?.settings ?? null }),
   ]);
   const [forbidden, forbiddenCancel] = await forbiddenNext(ports, record);
-  const transaction = { ...transactionFacts(record, history), forbidden, forbiddenCancel };
+  const owned = ports.lanesOf(record.lane.chainId).find(({ key }) => key === laneKey(record.lane));
+  const refusal = owned?.refusals.ofTransaction(record.txId) ?? null;
+  const transaction = { ...transactionFacts(record, history), forbidden, forbiddenCancel, refusal };
   return { now: ports.clock.now(), transaction, lane, chain };
 }
 
 /** Which rules of policies are against more for what stands, and against a cancel. */
 async function forbiddenNext(
-  { limits = null }: LimitPorts,
+  { limits }: LimitPorts,
   record: TransactionRecord,
 ): Promise<readonly [more: Forbidden | null, cancel: Forbidden | null]> {
   const { lane, txId, payload, attempts, receipt } = record;
   const attempt = attempts.findLast((each) => each.foreign !== true);
-  if (limits === null || attempt === undefined || receipt !== null || isSettled(record.state)) return [null, null];
+  const isOver = attempt === undefined || receipt !== null || isSettled(record.state);
+  if (!limits?.policies || isOver) return [null, null];
   const isEmpty = attempt.kind === "cancel" || attempt.kind === "placeholder";
   const use = await limits.use(lane, { txId });
   const judge = (gas: bigint, value: bigint, about: Spending["about"]): Forbidden | null => {
     // A tenth more is the least that a node takes for a replacement.
     const gasCost = (gas * feeCap(attempt.fees) * 11n) / 10n;
-    const verdict = foreseen(limits.policies, use, { to: null, data: "0x", value, gasCost, about });
+    const verdict = foreseenBy(limits, use, { to: null, data: "0x", value, gasCost, about });
     return "forbidden" in verdict ? verdict.forbidden : null;
   };
   const more = judge(attempt.gas, isEmpty ? 0n : payload.value, attempt.kind === "placeholder" ? attempt.kind : "cost");
   return [more, judge(GAS_OF_NOTHING, 0n, "cost")];
 }
 
-type Facts = Omit<ExplainedTransaction, "forbidden" | "forbiddenCancel">;
+type Facts = Omit<ExplainedTransaction, "forbidden" | "forbiddenCancel" | "refusal">;
 
 function transactionFacts(record: TransactionRecord, history: readonly HistoryRecord[]): Facts {
   const { payload, awaiting, validUntil = null, expiredAt = null, ...rest } = record;
@@ -157,6 +159,7 @@ async function chainFacts(context: ChainContext | undefined, record: Transaction
     ceilings: context.ceilings,
     doubted: context.doubts.get(laneKey(record.lane)) ?? null,
     disputed,
+    privateEndpoints: context.chain.privateEndpoints,
   };
 }
 
@@ -168,7 +171,8 @@ function dearSince(blocks: readonly (Block | null)[], cap: bigint): number | nul
 
 /** The lane's owner has asked already; any other node asks where the receipt is deep enough to have decided by now. */
 async function disputeOver(context: ChainContext, { receipt }: TransactionRecord): Promise<ExplainedChain["disputed"]> {
-  if (receipt === null) return null;
+  const { prices } = context.disputes;
+  if (receipt === null) return prices && { code: "RPC_DISAGREES", ...prices };
   const { blockNumber: number, blockHash: hash, txHash } = receipt;
   const known = context.disputes.about(hash);
   if (known !== null) return known;
@@ -196,6 +200,7 @@ function unknownChain(chainId: number): ExplainedChain {
     ceilings: null,
     doubted: null,
     disputed: null,
+    privateEndpoints: [],
   } as const;
   return { chainId, known: false, reachable: false, unreachableSince: null, ...nothing, ...unset };
 }

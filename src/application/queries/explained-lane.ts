@@ -6,12 +6,11 @@ import { feeCap } from "../../domain/fees.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { Kill } from "../../domain/kills.ts";
 import type { Address, Lane } from "../../domain/lane.ts";
-import { foreseen } from "../../domain/ledger/index.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { LaneRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
-import type { LimitPorts } from "../lane/limits.ts";
+import { foreseenBy, type LimitPorts } from "../lane/limits.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { ChainSettings } from "../settings.ts";
 import { signerAwayOf } from "./signers.ts";
@@ -153,16 +152,16 @@ function fillingOf(hole: Hole, above: TransactionRecord, settings: OnChain["sett
 }
 
 async function forbiddenFilling(
-  { limits = null }: LaneFactPorts,
+  { limits }: LaneFactPorts,
   hole: Hole | undefined,
   { lane, attempts }: TransactionRecord,
 ): Promise<Forbidden | null> {
   const price = attempts.findLast((each) => each.foreign !== true)?.fees;
-  if (limits === null || price === undefined) return null;
+  if (!limits?.policies || price === undefined) return null;
   const owner = hole?.expired?.owner ?? null;
   const use = await limits.use(lane, owner === null ? {} : { owner });
   const gasCost = GAS_OF_NOTHING * feeCap(price);
   const spends = { to: lane.signer, data: "0x", value: 0n, gasCost, about: "placeholder" } as const;
-  const verdict = foreseen(limits.policies, use, spends);
+  const verdict = foreseenBy(limits, use, spends);
   return "forbidden" in verdict ? verdict.forbidden : null;
 }

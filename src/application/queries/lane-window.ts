@@ -20,7 +20,6 @@ function limitOf(lane: OwnedLane, { configured, open }: Sizes, nowMs: number): L
   const [first] = backlog.atHand;
   if (first === undefined) return null;
   if (first.held === true) return "HELD";
-  if (first.txId === pace.unsignable?.txId) return "NOT_SIGNED";
   if (lane.toSign(open, 1).length > 0) return null;
   return open < configured ? "NO_FUTURE_NONCES" : "FULL";
 }

@@ -9,6 +9,9 @@ import {
   ofDoubt,
   ofDrift,
   ofEndpoint,
+  ofPriceDispute,
+  ofRefused,
+  ofStalled,
   ofUnreachable,
   ofWatch,
 } from "../../domain/attention/from-node.ts";
@@ -54,10 +57,17 @@ function ofChain(context: ChainContext, lanes: readonly OwnedLane[]): readonly T
   const { chainId } = context.chain;
   const waiting = lanes.reduce((sum, lane) => sum + lane.pendingDepth(), 0);
   const away = context.reachable ? [] : [ofUnreachable(chainId, context.unreachableSince, waiting)];
+  const stalled = context.isStalled(waiting) ? [ofStalled(stallOf(context, waiting))] : [];
   const endpoints = (context.chain.health?.() ?? []).flatMap(({ url, status, behind }, index) =>
     status === "up" || status === "unknown" ? [] : [ofEndpoint({ chainId, index, url, status, behind })],
   );
-  return [...away, ...endpoints, ...ofDisputes(chainId, context.disputes.ofNote())];
+  const { prices } = context.disputes;
+  const priced = prices === null ? [] : [ofPriceDispute(chainId, prices)];
+  return [...away, ...stalled, ...endpoints, ...ofDisputes(chainId, context.disputes.ofNote()), ...priced];
+}
+
+function stallOf({ chain: { chainId }, follower, headSince, usualBlockMs }: ChainContext, waiting: number) {
+  return { chainId, head: follower.head?.number ?? 0, since: headSince, usualMs: usualBlockMs, waiting };
 }
 
 function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
@@ -77,8 +87,7 @@ function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
   }
   const drift = driftOf(context, lane);
   if (drift !== null) found.push(drift);
-  const unsigned = ofUnsigned(lane);
-  if (unsigned !== null) found.push(unsigned);
+  found.push(...ofRefused(lane.lane, lane.refusals.all));
   return [...found, ...[...lane.unmined.values()].flatMap((tx) => ofUnmined(lane, tx))];
 }
 
@@ -86,15 +95,6 @@ function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
 function driftOf({ counts }: ChainContext, { lane, cursor }: OwnedLane): Trouble | null {
   const { unproved } = counts.of(lane.signer);
   return unproved === null || cursor === null ? null : ofDrift(lane, unproved, cursor);
-}
-
-/** What was signed at another nonce before, and cannot be signed at the one it has now. */
-function ofUnsigned({ lane, pace: { unsignable }, backlog }: OwnedLane): Trouble | null {
-  const record = unsignable && backlog.atHand.find(({ txId }) => txId === unsignable.txId);
-  if (!unsignable || !record) return null;
-  const { txId, nonce } = record;
-  const waiting = backlog.atHand.filter((each) => each.nonce > nonce).length;
-  return ofBlocked({ ...unsignable, lane, txId, nonce, waiting });
 }
 
 /** In the words of an explanation; null: it is told of in another place, or by a state. */

@@ -121,12 +121,16 @@ function oldestOf({ lane, txId, nonce, createdAt }: TransactionRecord): OldestPe
   return { lane, txId, nonce, createdAt };
 }
 
-function chainView({ chain, reachable, follower, settings, knownMarket }: ChainContext): ChainView {
+function chainView(context: ChainContext): ChainView {
+  const { chain, reachable, follower, settings, knownMarket, headSince, usualBlockMs } = context;
   return {
     chainId: chain.chainId,
     reachable: reachable && follower.head !== null,
     head: follower.head?.number ?? null,
-    baseFee: follower.head?.baseFeePerGas ?? null,
+    headSince,
+    blockSeconds: usualBlockMs === null ? null : Number((usualBlockMs / 1_000).toPrecision(2)),
+    stalled: context.isStalled(0),
+    baseFee: follower.baseFee,
     tip: knownMarket && tipTaken(knownMarket),
     endpoints: chain.health?.() ?? [],
     explorer: explorerOf(chain.chainId, settings.explorerUrl),

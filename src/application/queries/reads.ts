@@ -26,6 +26,7 @@ export function createReads(
   | "readiness"
   | "kill"
   | "endKill"
+  | "acknowledge"
   | KeyOperation
   | OperationName
   | PolicyApi

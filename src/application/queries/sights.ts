@@ -1,11 +1,13 @@
 /** Everything at once, for people. Any node answers; none of it asks a chain anything. */
 import { orDatabaseSilent } from "../../domain/errors.ts";
-import { isWithin } from "../../domain/principal.ts";
+import { isLimited, isWithin } from "../../domain/principal.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
+import type { NoticeStore } from "../../ports/notice-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { SightStore } from "../../ports/sight-store.ts";
 import { asLastTold } from "../chain/as-last-told.ts";
+import { parseSigner } from "../requests/normalise.ts";
 import type { SightApi } from "../sight-api.ts";
 import { AttentionDesk } from "./attention.ts";
 import { type ExplainPorts, explainTransaction } from "./explain.ts";
@@ -15,7 +17,11 @@ import { type NonceRulerPorts, nonceRuler } from "./nonce-ruler.ts";
 import { OverviewBoard } from "./overview.ts";
 
 export interface SightPorts extends Omit<ExplainPorts, "codec">, NonceRulerPorts {
-  readonly store: QueryStore & SightStore & Pick<KillStore, "kills"> & Pick<LeaseStore, "instances">;
+  readonly store: QueryStore &
+    SightStore &
+    Pick<NoticeStore, "notices"> &
+    Pick<KillStore, "kills"> &
+    Pick<LeaseStore, "instances">;
   readonly reports: Pick<NodeReports, "all">;
 }
 
@@ -33,6 +39,12 @@ export function createSights(ports: SightPorts): SightApi {
     overview: (query, limits) => reading(board.view(query, limits)),
     search: (query, limits) => reading(findAnything(ports, query, limits)),
     nonceRuler: (signer, query) => reading(nonceRuler(ports, signer, query)),
+    notices: async ({ limit = DEFAULT_LIMIT, signer, ...query } = {}, limits) => {
+      const asked = { ...query, ...(signer !== undefined && { signer: parseSigner(ports.codec, signer, "signer") }) };
+      const found = await reading(store.notices({ ...asked, limit }));
+      if (limits === undefined || !isLimited(limits)) return found;
+      return found.filter(({ lane }) => lane !== null && isWithin(limits, lane));
+    },
     clusterHistory: async ({ limit = DEFAULT_LIMIT } = {}, limits) => {
       const past = await reading(store.past(limit));
       if (limits === undefined) return past;

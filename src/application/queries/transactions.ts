@@ -1,3 +1,4 @@
+import { worstCost } from "../../domain/ceilings.ts";
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { isSpent } from "../../domain/ledger/index.ts";
@@ -111,7 +112,13 @@ async function detailed(
 
 function view(ports: TransactionQueryPorts, record: TransactionRecord): TransactionView {
   const txHash = record.receipt?.txHash ?? record.attempts.at(-1)?.txHash ?? null;
-  return { ...record, txHash, nextResubmitAt: nextResubmitAt(ports, record) };
+  return { ...record, txHash, nextResubmitAt: nextResubmitAt(ports, record), ...costOf(ports, record) };
+}
+
+/** For whoever approves it: by the ceilings alone, so that no list asks the chain anything. */
+function costOf({ chains }: TransactionQueryPorts, { awaiting, lane, payload }: TransactionRecord) {
+  const ceilings = awaiting && chains.get(lane.chainId)?.ceilings;
+  return ceilings === undefined ? {} : { worstCost: worstCost(ceilings, payload) };
 }
 
 /** When the stored bytes would be sent again if nothing happens before. */

@@ -31,6 +31,8 @@ export interface Instruction {
   readonly payload?: Payload;
   /** With `payload`: its receiver need not have code. */
   readonly allowNoCode: boolean;
+  /** With `resubmit`: public endpoints may be given it. */
+  readonly disclose: boolean;
   /** With `resolve`: what is to be done instead of asking the hook. */
   readonly verdict?: Verdict;
 }
@@ -57,7 +59,7 @@ const KEYS: Readonly<Record<TransactionAction, readonly string[]>> = {
   reject: COMMON,
   suspend: COMMON,
   resume: COMMON,
-  resubmit: COMMON,
+  resubmit: [...COMMON, "disclose"],
   reprice: [...COMMON, ...FEES],
   cancel: [...COMMON, ...FEES],
   replace: [...COMMON, "payload", "allowNoCode"],
@@ -75,13 +77,19 @@ export function parseOrder(codec: Codec, order: TransactionOrder, decisionId: st
   if (order.action === "resolve" && verdict === undefined) refuseUnknownKeys(fields, COMMON, "");
   const payload = order.action === "replace" ? normalisePayload(codec, fields.payload) : undefined;
   const allowNoCode = parseAllowNoCode(fields.allowNoCode);
+  const disclose = parseDisclose(fields.disclose);
   const fees = payload === undefined ? parseFees(order.action === "resolve" ? {} : fields, "") : feesIn(payload);
   const audit = { ...parseMetadata(fields.audit, "audit"), action: verdict?.action ?? order.action, decisionId };
   const { txId, action, request } = order;
   const named = parseOrderKey(order.idempotencyKey, { subject: txId.toLowerCase(), action, request });
   const kept = named === undefined ? audit : { ...audit, idempotencyKey: named.key };
   const decision = defined({ actor: order.actor, audit: kept, order: named });
-  return defined({ action: order.action, reason, decision, decisionId, fees, payload, allowNoCode, verdict });
+  return defined({ action: order.action, reason, decision, decisionId, fees, payload, allowNoCode, disclose, verdict });
+}
+
+function parseDisclose(value: unknown): boolean {
+  if (value === undefined || typeof value === "boolean") return value ?? false;
+  throw invalid("disclose", "must be true or false");
 }
 
 export interface LaneInstruction {

@@ -1,8 +1,9 @@
 /** Troubles that only a node knows of: its endpoints, its signers, and what the loops of its lanes have met. */
 import type { AlertCode } from "../alerts.ts";
-import type { CauseCode } from "../explain/situation.ts";
+import type { CauseCode, Disputed } from "../explain/situation.ts";
 import { ether } from "../explain/words.ts";
 import { type Lane, laneKey } from "../lane.ts";
+import type { UnconfirmedRefusal } from "../unconfirmed-refusal.ts";
 import { behind, NOWHERE, type Severity, type Trouble } from "./troubles.ts";
 
 /** An endpoint that is not used as it should be. */
@@ -35,6 +36,26 @@ export function ofUnreachable(chainId: number, since: Date | null, waiting: numb
   return { ...NOWHERE, id, severity: "CRITICAL", code: "CHAIN_UNREACHABLE", sentence, since, chainId, waiting };
 }
 
+export interface StalledChain {
+  readonly chainId: number;
+  readonly head: number;
+  readonly since: Date | null;
+  readonly usualMs: number | null;
+  readonly waiting: number;
+}
+
+/** Its age is told by `since` alone: a sentence that changes by itself would be written to the database again and again. */
+export function ofStalled({ chainId, head, since, usualMs, waiting }: StalledChain): Trouble {
+  const usual = usualMs === null ? "" : `, where one usually comes every ${seconds(usualMs)}`;
+  const sentence = `Chain ${chainId} stands still: its endpoints answer, and no block has come after ${head}${usual}. What is sent there is not mined, and nothing is decided.${behind(waiting)}`;
+  const id = `stalled:${chainId}`;
+  return { ...NOWHERE, id, severity: "ERROR", code: "CHAIN_STALLED", sentence, since, chainId, waiting };
+}
+
+function seconds(ms: number): string {
+  return `${Number((ms / 1_000).toPrecision(2))} s`;
+}
+
 export function ofDoubt(lane: Lane, why: string, waiting: number): Trouble {
   const sentence = `The chain that answers is not the one that this lane knows, and nothing is decided by it: ${why}.${behind(waiting)}`;
   const id = `doubt:${laneKey(lane)}`;
@@ -64,6 +85,23 @@ export function ofDisputes(chainId: number, disputes: readonly DisputedBlock[]):
       { ...NOWHERE, id: `dispute:${chainId}:${code}`, severity, code, sentence: what, since: first.since, chainId },
     ];
   });
+}
+
+export function ofPriceDispute(chainId: number, { answers, since }: Pick<Disputed, "answers" | "since">): Trouble {
+  const sentence = `What the endpoints of chain ${chainId} say of the price of gas cannot all be true, and the lower price is offered first: ${answers.join("; ")}.`;
+  const id = `dispute:${chainId}:price`;
+  return { ...NOWHERE, id, severity: "ERROR", code: "RPC_DISAGREES", sentence, since, chainId };
+}
+
+/** One trouble for the lane: an endpoint that lies about one transaction lies about many. */
+export function ofRefused(lane: Lane, refusals: readonly UnconfirmedRefusal[]): readonly Trouble[] {
+  const [first, ...others] = refusals.filter(({ waitsFor }) => waitsFor === "agreement");
+  if (first === undefined) return [];
+  const more = others.length === 0 ? "" : ` So it is of ${others.length} more.`;
+  const sentence = `An endpoint refuses a transaction that was accepted, and another does not: it waits until they agree (${first.reason}).${more}`;
+  const { txId, since } = first;
+  const id = `refused:${laneKey(lane)}`;
+  return [{ ...NOWHERE, ...lane, id, severity: "ERROR", code: "RPC_DISAGREES", sentence, since, txId }];
 }
 
 export interface AwaySigner {

@@ -45,6 +45,19 @@ export function fillHole(headTxId: string, nonce: number): OfferedAction {
   return post("resolve", "Fill it with an empty transaction", `/tx/${headTxId}/resolve`, body);
 }
 
+export function suspendLane({ chainId, signer }: Lane): OfferedAction {
+  return post("suspendLane", "Suspend the lane", `/signers/${signer}/suspend`, { chainId });
+}
+
+export function stopSigner(signer: Address): OfferedAction {
+  return post("killSigner", "Stop this signer", `/signers/${signer}/kill`);
+}
+
+/** With how often it was seen: what happens between the look and the word is not acknowledged by it. */
+export function acknowledge(noticeId: string, times: number): OfferedAction {
+  return post("acknowledge", "Acknowledge", `/notices/${noticeId}/acknowledge`, { times });
+}
+
 export function endKill(signer: Address | null): OfferedAction {
   const path = signer === null ? `${API}/kill` : `${API}/signers/${signer}/kill`;
   return { action: "endKill", label: "End the order to stop", method: "DELETE", path, body: {} };

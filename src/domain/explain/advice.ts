@@ -31,6 +31,7 @@ const WORDS: Readonly<Record<HelpCode, (it: string, situation: Situation) => str
   APPROVE: (it) => `have ${it} approved or rejected by a key with \`approve\` that did not make it`,
   RAISE_LIMIT: () => "raise the limit that is named in the policies; one by the hour or the day also ends with it",
   RESUBMIT: (it) => `send ${it} again now`,
+  DISCLOSE: (it) => `give ${it} to the public endpoints too; it cannot be made private again`,
   CANCEL: (it) => `give ${it} up safely: the nonce is used without effect`,
   REPLACE: (it, { transaction }) => `replace what ${it} does (POST /api/v1/tx/${transaction.txId}/replace)`,
   FILL_HOLE: (_, { lane: { hole } }) =>
@@ -48,7 +49,9 @@ export function inWords({ code, about, isBlocker }: Step): string {
   return WORDS[code](isBlocker && nonce !== null ? `nonce ${nonce}` : "it", about);
 }
 
-type Request = Omit<OfferedAction, "code" | "body"> & { readonly body?: Readonly<Record<string, string | number>> };
+type Request = Omit<OfferedAction, "code" | "body"> & {
+  readonly body?: Readonly<Record<string, string | number | boolean>>;
+};
 
 /** Nothing is offered here that needs more than a reason: another payload, say, is for its caller to write. */
 const REQUESTS: Partial<Readonly<Record<HelpCode, (situation: Situation, it: string) => readonly Request[]>>> = {
@@ -66,6 +69,9 @@ const REQUESTS: Partial<Readonly<Record<HelpCode, (situation: Situation, it: str
   RESUME_TRANSACTION: (situation, it) => [order(situation, "resume", `Let ${it} go on`)],
   REPRICE: (situation, it) => [order(situation, "reprice", `Offer more for ${it}`)],
   RESUBMIT: (situation, it) => [order(situation, "resubmit", `Send ${it} again`)],
+  DISCLOSE: (situation, it) => [
+    { ...order(situation, "resubmit", `Send ${it} to public endpoints too`), body: { disclose: true } },
+  ],
   CANCEL: (situation, it) => [order(situation, "cancel", `Cancel ${it}`)],
   APPROVE: (situation, it) => [
     { ...order(situation, "approve", `Approve ${it}`), scope: "approve" },

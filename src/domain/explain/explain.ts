@@ -15,6 +15,7 @@ import {
   OWN_RULES,
   PROGRESS_RULES,
   type Rule,
+  sentPrivately,
   waitingBehind,
   waitingForWindow,
 } from "./obstacles.ts";
@@ -63,7 +64,11 @@ function find(situation: Situation, before: Finding | null): Finding {
     return { causes: [...inTheWay, mined], steps: helpOf(situation, [...inTheWay, mined]) };
   }
   const unmined = findUnmined(situation, before, { lane, hold });
-  return { ...unmined, causes: [...unmined.causes, ...ahead] };
+  const place = said(situation, [sentPrivately]);
+  // To disclose it is a last resort: offered only where something is wrong, or no endpoint is left that may be given it.
+  const isWrong = unmined.steps.length > 0 || situation.chain.privateEndpoints.length === 0;
+  const steps = isWrong ? [...unmined.steps, ...helpOf(situation, place)] : unmined.steps;
+  return { causes: [...unmined.causes, ...place, ...ahead], steps };
 }
 
 /** What is mined needs nothing sent. */
@@ -92,7 +97,7 @@ function findUnmined(
 }
 
 function ownCauses(situation: Situation, isBehind: boolean): readonly Cause[] {
-  const own = said(situation, OWN_RULES);
+  const own = said(situation, [...OWN_RULES, disputedCause]);
   // The chain is past its nonce: whatever is mined there is mined, and nothing about it matters any more.
   const past = own.find(({ code }) => code === "NONCE_CONSUMED");
   return past === undefined ? own.filter(({ code }) => !isBehind || !LATER.has(code)) : [past];

@@ -3,10 +3,11 @@
  * order of the list is the order of the answer, most telling first.
  */
 import type { SubmitAnswer } from "../answers.ts";
-import { isHashAlone, isSendable } from "../attempts.ts";
+import { isHashAlone, isPrivate, isSendable } from "../attempts.ts";
 import { feeLimit, repricingLimit, sourceInWords } from "../ceilings.ts";
 import { feeCap } from "../fees.ts";
 import type { Attempt } from "../transaction.ts";
+import type { RefusalWait } from "../unconfirmed-refusal.ts";
 import type { Cause, CauseCode, Situation } from "./situation.ts";
 import { agoInWords, ether, gwei, spanInWords, untilInWords } from "./words.ts";
 
@@ -50,6 +51,17 @@ export const expires: Rule = ({ transaction: { validUntil }, now }) => {
   const at = validUntil.toISOString();
   const text = `it expires at ${at}, ${untilInWords(validUntil, now)}: not mined by then, it is cancelled`;
   return { code: "EXPIRES", text, data: { validUntil: at } };
+};
+
+/** Only private endpoints were given it: no other node shows it, and none sends it on. */
+export const sentPrivately: Rule = ({ transaction: { attempts, receipt }, chain: { privateEndpoints: names } }) => {
+  if (!isPrivate(attempts) || receipt !== null) return null;
+  const place = `${names.length === 1 ? "the private endpoint" : "the private endpoints"} ${names.join(", ")}`;
+  const text =
+    names.length > 0
+      ? `only ${place} ${names.length === 1 ? "was" : "were"} given it; no public endpoint was`
+      : "only private endpoints were given it, and none is configured any more: it is not sent again until it is disclosed";
+  return { code: "SENT_PRIVATELY", text, data: { endpoints: names.join(", ") } };
 };
 
 /** Whatever the transaction: nothing of its lane moves. */
@@ -121,8 +133,21 @@ export const waitingForWindow: Rule = ({ transaction: { state, nonce }, chain: {
   return { code: "WAITING_FOR_WINDOW", text, data: { nonce, minedCount } };
 };
 
+const AWAITED: Readonly<Record<RefusalWait, string>> = {
+  laterBlock: "the endpoint, the only one that is up, says so again at a later block",
+  agreement: "another endpoint, which would accept it, says the same",
+  behind: "another endpoint, which is behind, has come to that block",
+  silent: "every endpoint that is up has answered",
+};
+
 /** What is wrong with the transaction itself, what decides first: a price does not help where the funds are short. */
 export const OWN_RULES: readonly Rule[] = [
+  ({ transaction: { refusal, state } }) => {
+    if (refusal === null || state !== "CREATED") return null;
+    const { reason, firstBlock, waitsFor, since } = refusal;
+    const text = `an endpoint refuses it since block ${firstBlock} (${reason}), which ends nothing that was accepted: it waits until ${AWAITED[waitsFor]}`;
+    return { code: "REFUSAL_UNCONFIRMED", text, since, data: { firstBlock, waitsFor } };
+  },
   ({ transaction, chain: { minedCount } }) => {
     const { nonce } = transaction;
     if (nonce === null || minedCount === null || minedCount <= nonce || attempted(transaction) === null) return null;

@@ -48,10 +48,14 @@ export function minedCause({ transaction, chain }: Situation): Cause | null {
   };
 }
 
-/** Null: nothing keeps its receipt from deciding. */
+/** Null: nothing keeps its receipt from deciding, or, before it is mined, makes its price doubtful. */
 export function disputedCause({ transaction: { receipt }, chain: { disputed } }: Situation): Cause | null {
-  if (receipt === null || disputed === null) return null;
+  if (disputed === null) return null;
   const { code, answers, since } = disputed;
+  if (receipt === null) {
+    const text = `what the chain's endpoints say of the price of gas cannot all be true, so the lower price is offered first and raised while blocks pass it over: ${answers.join("; ")}`;
+    return { code, text, ...(since === null ? {} : { since }) };
+  }
   const block = `block ${receipt.blockNumber}`;
   const why =
     code === "RPC_BEHIND"

@@ -43,8 +43,11 @@ const RULES: Partial<Readonly<Record<HelpCode, (situation: Situation) => boolean
   RAISE_LIMIT: ({ transaction, lane: { hole } }) =>
     hole === null || hole.forbidden !== null || transaction.forbidden !== null,
   // An endpoint that answers has nothing to do with a hash that its caller never sent.
-  CHECK_RPC: ({ transaction: { state, attempts }, chain }) =>
-    state !== "STUCK" || !isHashAlone(attempts) || !chain.reachable || chain.doubted !== null,
+  CHECK_RPC: ({ transaction: { state, attempts, refusal }, chain }) =>
+    (state !== "STUCK" && refusal?.waitsFor !== "laterBlock") ||
+    (refusal === null && !isHashAlone(attempts)) ||
+    !chain.reachable ||
+    chain.doubted !== null,
   CHECK_SIGNER: ({ lane }) => lane.signerAway !== null,
 };
 

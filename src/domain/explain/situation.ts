@@ -6,6 +6,7 @@ import type { Approval, LedgerTransaction, TransactionDetails } from "../ledger/
 import type { Forbidden } from "../policy/policy.ts";
 import type { Scope } from "../principal.ts";
 import type { Attempt, LaneTransaction } from "../transaction.ts";
+import type { UnconfirmedRefusal } from "../unconfirmed-refusal.ts";
 
 /** Everything an explanation is drawn from: facts of one moment, each null where it is unknown. */
 export interface Situation {
@@ -38,6 +39,8 @@ export interface ExplainedTransaction
   readonly expiredAt: Date | null;
   /** Who holds it back, and why; null: nobody does. */
   readonly held: Held | null;
+  /** An endpoint refuses it, and that is not confirmed yet, as far as the node that was asked knows. */
+  readonly refusal: Pick<UnconfirmedRefusal, "reason" | "firstBlock" | "waitsFor" | "since"> | null;
 }
 
 export interface Held {
@@ -98,8 +101,10 @@ export interface ExplainedChain {
   readonly stuckAfterResubmits: number;
   /** The most that may be offered there; null where the chain is not configured. */
   readonly ceilings: Ceilings | null;
-  /** What its endpoints say of the block of its receipt cannot all be true, or one has not said it: it decides nothing. */
+  /** What its endpoints say of the block of its receipt cannot all be true, or one has not said it: it decides nothing. Without a receipt: of the price of gas. */
   readonly disputed: Disputed | null;
+  /** Endpoints that alone are given what is private. */
+  readonly privateEndpoints: readonly string[];
   /** The chain behind the URL is not the one the lane knows: nothing is decided. */
   readonly doubted: string | null;
 }
@@ -144,7 +149,7 @@ export interface OfferedAction {
   readonly label: string;
   readonly method: "POST" | "DELETE";
   readonly path: string;
-  readonly body: Readonly<Record<string, string | number>> & { readonly reason: string };
+  readonly body: Readonly<Record<string, string | number | boolean>> & { readonly reason: string };
   /** What the API key needs; the one that made a transaction may cancel it with `submit`. */
   readonly scope: Scope;
 }
@@ -172,6 +177,7 @@ export const HELP_CODES = [
   "APPROVE",
   "RAISE_LIMIT",
   "RESUBMIT",
+  "DISCLOSE",
   "CANCEL",
   "REPLACE",
   "FILL_HOLE",
@@ -196,6 +202,7 @@ export const HELPS = {
   HELD: ["RESUME_TRANSACTION", "CANCEL"],
   EXPIRES: [],
   EXPIRING: [],
+  REFUSAL_UNCONFIRMED: ["CHECK_RPC"],
   WAITING_FOR_ALLOCATION: [],
   WAITING_FOR_WINDOW: [],
   WAITING_FOR_SIGNATURE: [],
@@ -224,6 +231,7 @@ export const HELPS = {
   NODE_REFUSED: ["REPLACE", "CANCEL"],
   NODE_WANTS_LOWER_NONCE: [],
   NODE_DID_NOT_ANSWER: ["CHECK_RPC"],
+  SENT_PRIVATELY: ["DISCLOSE"],
   NOT_IN_POOL: ["RESUBMIT"],
   NONCE_CONSUMED: [],
   NONCE_USED_BY_OTHERS: ["PROTECT_KEY"],

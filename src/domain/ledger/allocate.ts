@@ -7,7 +7,15 @@ import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
 import { Giver } from "./give-nonce.ts";
 import { judgeFirst, unapproved } from "./guard.ts";
-import { existingOf, isHeld, isSpent, type Ledger, type LedgerTransaction, type WaitingIntent } from "./ledger.ts";
+import {
+  existingOf,
+  givesNoNonce,
+  isHeld,
+  isSpent,
+  type Ledger,
+  type LedgerTransaction,
+  type WaitingIntent,
+} from "./ledger.ts";
 import type { AllocateFate, AllocateWrite, LedgerOutcome, NewTransaction, RequestOwner } from "./writes.ts";
 
 export function allocate(draft: Draft, write: AllocateWrite): LedgerOutcome {
@@ -24,6 +32,7 @@ function fateOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateFate 
     return { fate: "duplicate", existing, samePayload: existing.fingerprint === intent.fingerprint };
   }
   if (isHeld(draft.ledger)) return { fate: "held" };
+  if (givesNoNonce(draft.ledger)) return { fate: "held", unreadable: true };
   const intake = waiting(draft.ledger, item);
   if (intake?.held === true) return { fate: "held" };
   if (isOver(intent.validUntil, draft.at)) return { fate: "expired" };

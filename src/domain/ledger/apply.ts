@@ -2,6 +2,7 @@ import { allocate } from "./allocate.ts";
 import { bind } from "./bind.ts";
 import type { Change } from "./changes.ts";
 import { Draft, type Moment } from "./draft.ts";
+import { notePassedOver } from "./foreign-use.ts";
 import type { Ledger } from "./ledger.ts";
 import { move } from "./move.ts";
 import { closeHoles, findSkipped } from "./nonce-gaps.ts";
@@ -29,6 +30,7 @@ export function apply(ledger: Ledger, write: LedgerWrite, at: Date | Moment): Ap
   const draft = new Draft(ledger, at instanceof Date ? { at, past: at } : at);
   const judge = JUDGES[write.kind] as Judge<typeof write.kind>;
   const outcome = judge(draft, write);
+  notePassedOver(draft, write, ledger.cursor);
   return { ledger: draft.ledger, outcome, changes: draft.changes };
 }
 

@@ -4,7 +4,7 @@ import type { Charged } from "./changes.ts";
 import type { Draft } from "./draft.ts";
 import { nextNonce } from "./give-nonce.ts";
 import { judgeFirst, unapproved, type Verdict } from "./guard.ts";
-import { isHeld } from "./ledger.ts";
+import { givesNoNonce } from "./ledger.ts";
 import { move } from "./move.ts";
 import type { BindWrite, NonceOutcome, SettleFate } from "./nonce-writes.ts";
 import { isCarriedOut } from "./order-keys.ts";
@@ -20,7 +20,7 @@ export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   const at = { createdAt: draft.at, requestId };
   if (isCarriedOut(draft, write.decision?.order)) return { status: "bound", fate: "conflict", ...at };
   if ("forbidden" in verdict) return { status: "bound", fate: "forbidden", ...at, forbidden: verdict.forbidden };
-  const fate = isHeld(draft.ledger) ? "held" : takeNonce(draft, write);
+  const fate = givesNoNonce(draft.ledger) ? "held" : takeNonce(draft, write);
   const { chosen } = write;
   if (fate === "conflict" && chosen !== undefined) {
     return { status: "bound", fate, ...at, next: nextNonce(draft.ledger, chosen.floor) };

@@ -1,4 +1,5 @@
 import type { Hole } from "../holes.ts";
+import type { ForeignUse } from "../notices.ts";
 import type { Charge } from "../policy/charges.ts";
 import type { Problem } from "../refusal.ts";
 import type { Reservation } from "../reservations.ts";
@@ -46,6 +47,8 @@ export type Change =
   | { readonly kind: "reservationSettled"; readonly reservation: Reservation; readonly from: Reservation["state"] }
   /** The lane put a placeholder at the nonce of an expired reservation by itself. */
   | { readonly kind: "repaired"; readonly txId: string; readonly at: Date }
+  /** The key was used by a transaction that was not sent from here. */
+  | ({ readonly kind: "usedElsewhere"; readonly at: Date } & ForeignUse)
   | { readonly kind: "completed"; readonly completion: Completion; readonly at: Date }
   | Charged;
 

@@ -19,6 +19,7 @@ export function allocatedTransaction({ intent, nonce, intake, at }: Allocated): 
     lastEvent: "allocate",
     steps: intake === null ? 1 : stepsOf(intake) + 1,
     attemptCount: 0,
+    pinned: intent.exactNonce !== undefined,
     acceptedOrdinal: null,
     validUntil: intent.validUntil ?? null,
     heldSince: null,
@@ -49,7 +50,7 @@ export function refusedTransaction({ intake, fate }: Refused): LedgerTransaction
       lastEvent: fate.event,
       steps: stepsOf(intake) + 1,
     },
-    ...{ attemptCount: 0, acceptedOrdinal: null, validUntil, heldSince: null, expiredAt: null },
+    ...{ attemptCount: 0, pinned: false, acceptedOrdinal: null, validUntil, heldSince: null, expiredAt: null },
     ...{ minedIn: null, fingerprint, attempts: NO_ATTEMPTS },
     details: unsent(acceptedAt, fate.reason),
   };
@@ -61,7 +62,7 @@ export function awaitingTransaction({ intent, intake, approval, at }: Awaits): L
   return {
     ...{ txId, requestId, owner, nonce: null, live: false, ...TRANSITIONS.await.to, lastEvent: "await" },
     ...{ steps: stepsOf({ ...intake, approval }), attemptCount: 0, acceptedOrdinal: null, minedIn: null },
-    ...{ validUntil, heldSince: null, expiredAt: null },
+    ...{ pinned: false, validUntil, heldSince: null, expiredAt: null },
     ...{ fingerprint, attempts: NO_ATTEMPTS, details: unsent(intake?.acceptedAt ?? at, null) },
   };
 }
@@ -133,13 +134,18 @@ export function toldBy(before: Told, { claim, receipt, lastError }: TransitionIt
 /** `keep`: how a new one is kept, less its bytes: these stay with the change, and in memory only until they are sent. */
 export function steppedAttempts<A extends Attempt>(
   before: readonly A[],
-  { attempt, identified }: TransitionItem,
+  { attempt, identified, disclosed }: TransitionItem,
   keep: (attempt: Attempt) => A,
 ): readonly A[] {
-  const all = attempt === undefined ? before : [...before, keep(withoutBytes(attempt))];
+  const stored = attempt === undefined ? before : [...before, keep(withoutBytes(attempt))];
+  const all = disclosed === true ? stored.map(publicly) : stored;
   if (identified === undefined) return all;
   const { ordinal, txHash } = identified;
   return all.map((each) => (each.ordinal === ordinal ? { ...each, txHash } : each));
+}
+
+function publicly<A extends Attempt>({ private: _, ...attempt }: A): A {
+  return attempt as A;
 }
 
 function withoutBytes({ rawTransaction: _, ...attempt }: SignedAttempt): Attempt {

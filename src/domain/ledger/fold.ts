@@ -14,6 +14,7 @@ import {
   type WaitingIntent,
   watchedIn,
 } from "./ledger.ts";
+import { refixed } from "./may-move.ts";
 import { orderKeyOf } from "./order-keys.ts";
 import type { Part } from "./part.ts";
 import type { ExistingTransaction, RequestOwner } from "./writes.ts";
@@ -85,6 +86,7 @@ function foldAllocated(ledger: OwnLedger, change: Allocated): void {
   foldBegun(ledger, tx);
   ledger.nonces = ledger.nonces.add(nonce, tx.txId);
   ledger.live = ledger.live.add(nonce, tx.txId);
+  ledger.fixed = refixed(ledger.fixed, null, tx);
 }
 
 function foldBegun(ledger: OwnLedger, tx: LedgerTransaction): void {
@@ -129,6 +131,7 @@ function foldMoved(ledger: OwnLedger, change: Moved): void {
     ledger.nonces = rekeyed(ledger.nonces, before, tx.nonce);
     ledger.live = rekeyed(ledger.live, before, tx.nonce);
   }
+  ledger.fixed = refixed(ledger.fixed, before, tx);
   ledger.watched = rewatched(ledger.watched, before, tx);
   if (tx.state !== before.state || tx.nonce !== before.nonce) ledger.requests = renamed(ledger.requests, tx);
 }
@@ -188,6 +191,7 @@ function foldUnwatched(ledger: OwnLedger, { txId, nonce, block }: Extract<Change
   if (before) ledger.transactions = transactions.retire(txId, { ...before, live: false });
   ledger.nonces = ledger.nonces.retire(nonce, txId);
   ledger.live = ledger.live.delete(nonce);
+  if (ledger.fixed.cover.kind !== "named") ledger.fixed = ledger.fixed.delete(nonce);
   ledger.watched = letGo(ledger.watched, block, txId);
 }
 

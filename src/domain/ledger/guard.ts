@@ -52,6 +52,7 @@ export type Verdict = { readonly forbidden: Forbidden } | { readonly charges: re
 export type FirstVerdict = Verdict | { readonly awaited: Awaited };
 
 const UNLIMITED: Verdict = { charges: [] };
+const UNREADABLE = { rule: "policy.unreadable", detail: "the policy document in force cannot be read by this version" };
 
 /** A transaction that begins. To be asked before anything of it is recorded. */
 export function judgeFirst(
@@ -76,6 +77,7 @@ export function unapproved(verdict: FirstVerdict): Verdict {
 
 /** A step of one that has begun: another payload, its outcome, or the end of that. */
 export function judgeStep({ ledger, at }: Draft, tx: LedgerTransaction, item: TransitionItem): Verdict {
+  if (item.spends !== undefined && ledger.guard?.policies.unreadable.length) return { forbidden: UNREADABLE };
   const guard = guardOf(ledger, tx);
   if (guard === null || !concernsLimits(item)) return UNLIMITED;
   const charges = guard.charges.get(tx.txId) ?? [];
@@ -101,6 +103,7 @@ export interface PolicyUse {
 /** As it would be judged at that moment. */
 export function foreseen(policies: Policies, use: PolicyUse, spends: Spending): FirstVerdict {
   const { lane, at, owner, signer, key, charges } = use;
+  if (policies.unreadable.length > 0) return { forbidden: UNREADABLE };
   const guard = { ...nothingUsed(policies), use: signer };
   const keyUse = owner === null ? guard.keyUse : guard.keyUse.set(owner, key);
   const holder = { txId: "", owner };

@@ -25,6 +25,7 @@ export type * from "./kept-transaction.ts";
 export { boundTransaction, keptTransaction, stepAcknowledged, stepPlanned, UNSIGNED } from "./kept-transaction.ts";
 export type * from "./ledger.ts";
 export { bareLedger, isSpent, newLedger, reservationAt, stepsOf } from "./ledger.ts";
+export { mayGiveUp, mayMove } from "./may-move.ts";
 export type * from "./nonce-writes.ts";
 export { inOrder } from "./order.ts";
 export { orderKeyOf } from "./order-keys.ts";

@@ -21,6 +21,8 @@ export interface Ledger {
   readonly mayHaveLost: boolean | undefined;
   /** The highest nonce whose reservation ended without being released; null: none did. Undefined: not loaded. */
   readonly endedThrough: number | null | undefined;
+  /** Lower nonces were given out before the database last lost, or may have lost, commits. Undefined: not loaded. */
+  readonly epochFloor: number | undefined;
   /** When the lane put placeholders at nonces of expired reservations by itself, in the last hour at least. Undefined: not loaded. */
   readonly repairs: readonly Date[] | undefined;
   readonly transactions: Part<string, LedgerTransaction>;
@@ -28,6 +30,8 @@ export interface Ledger {
   readonly nonces: Part<number, string>;
   /** Those of them that are still followed: open, or settled and watched. */
   readonly live: Part<number, string>;
+  /** Those of them that may not move (may-move.ts), by nonce. */
+  readonly fixed: Part<number, string>;
   /** Settled and watched, by the number of the block that mined them. */
   readonly watched: Part<number, readonly Watched[]>;
   /** Who owns a request id. */
@@ -59,6 +63,8 @@ export interface LedgerTransaction extends Status {
   /** How many rows its history has. */
   readonly steps: number;
   readonly attemptCount: number;
+  /** Its caller named its nonce. */
+  readonly pinned: boolean;
   /** The highest attempt that a node took; null: none that we know of. */
   readonly acceptedOrdinal: number | null;
   /** Its caller's word; null: it gave none. */
@@ -141,6 +147,7 @@ export function newLedger(lane: Lane): Ledger {
     ...empty(lane, ALL),
     mayHaveLost: false,
     endedThrough: null,
+    epochFloor: 0,
     repairs: [],
     intake: Part.of("intake row", NAMED),
     pooled: Part.of("pool's request id", NAMED),
@@ -159,11 +166,12 @@ function empty({ chainId, signer }: Lane, cover: Extract<Cover<string>, { kind: 
   return {
     lane: { chainId, signer },
     ...{ cursor: null, suspendedBy: null, departedBelow: null, reconciled: true },
-    ...{ mayHaveLost: undefined, endedThrough: undefined },
+    ...{ mayHaveLost: undefined, endedThrough: undefined, epochFloor: undefined },
     repairs: undefined,
     transactions: Part.of("transaction", cover),
     nonces: Part.of("transaction at nonce", cover),
     live: Part.of("live transaction at nonce", cover),
+    fixed: Part.of("transaction that may not move at nonce", cover),
     watched: Part.of("watched block", cover),
     requests: Part.of("request id", cover),
     pooled: Part.of("pool's request id", cover),
@@ -183,6 +191,11 @@ const NOTHING_LOADED = empty({ chainId: 0, signer: "0x" }, NAMED);
 /** The lane allocates nothing and sends nothing: it is to be reconciled first, or an operator has to look at it. */
 export function isHeld({ reconciled, suspendedBy }: Ledger): boolean {
   return !reconciled || suspendedBy === "HISTORY";
+}
+
+/** The lane is held, or what the policy document forbids is not known to this version. */
+export function givesNoNonce(ledger: Ledger): boolean {
+  return isHeld(ledger) || (ledger.guard?.policies.unreadable.length ?? 0) > 0;
 }
 
 export function existingOf({ lane }: Ledger, tx: LedgerTransaction): ExistingTransaction {

@@ -5,8 +5,10 @@ import { isOver } from "./allocate.ts";
 import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
 import { highestAccepted } from "./fold-transaction.ts";
+import { noteForeign } from "./foreign-use.ts";
 import { judgeStep } from "./guard.ts";
 import { isHeld, type Ledger, type LedgerTransaction } from "./ledger.ts";
+import { mayGiveUp, mayMove } from "./may-move.ts";
 import { isCarriedOut, keepOrderKey } from "./order-keys.ts";
 import { loaded } from "./part.ts";
 import type { MoveFate, TransitionItem } from "./writes.ts";
@@ -32,6 +34,7 @@ export function move(draft: Draft, item: TransitionItem): MoveFate {
   const acceptedOrdinal = highestAccepted(tx.acceptedOrdinal, item);
   const from = { nonce: way.nonce, live: way.nonce !== null, attemptCount, acceptedOrdinal };
   draft.record({ kind: "moved", item, ...from, step, repeats, at: draft.at });
+  noteForeign(draft, item);
   keepOrderKey(draft, item.decision?.order);
   for (const charge of verdict.charges) draft.record(charge);
   if (way.leaves !== null) draft.record({ kind: "holeLeft", hole: { ...way.leaves, since: draft.at } });
@@ -41,13 +44,15 @@ export function move(draft: Draft, item: TransitionItem): MoveFate {
 
 /**
  * A lane that is held gives no permission to send, and up no nonce: what was sent may have been forgotten. A transaction that
- * is held back is sent only by somebody's decision. And it expires by the database's clock alone.
+ * is held back is sent only by somebody's decision. It expires by the database's clock alone, and gives its nonce up only
+ * where no hole would stay; else it is cancelled there.
  */
 function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: TransitionItem): boolean {
   const { claim, decision, ordered, expires, event } = item;
   const isExpiry = event === "expire" || expires === true;
   if ((claim !== undefined || event === "expire") && isHeld(ledger)) return false;
   if (isExpiry && (tx.heldSince !== null || !isOver(tx.validUntil, at))) return false;
+  if (event === "expire" && tx.attemptCount === 0 && !mayGiveUp(ledger, tx)) return false;
   return claim === undefined || tx.heldSince === null || decision !== undefined || ordered === true;
 }
 
@@ -104,12 +109,11 @@ interface Way {
 }
 
 /**
- * Down into a hole that is free, or given up: either way the nonce it had is a hole from now on. Requeued, it gets the
- * lane's next, and what it had is used up by somebody else. Null: there is no such hole.
+ * Down into a hole that is free, or given up: either way the nonce it had is a hole from now on. Null: there is no such
+ * hole.
  */
 function wayOf(ledger: Ledger, tx: LedgerTransaction, item: TransitionItem): Way | null {
   const { nonce, txId } = tx;
-  if (item.event === "requeue") return { nonce: nextOf(ledger), fills: null, leaves: null };
   const isGivenUp = item.event === "giveUp" || item.event === "expire";
   if (nonce === null || (item.nonce === undefined && !isGivenUp)) {
     return { nonce, fills: null, leaves: null };
@@ -120,22 +124,20 @@ function wayOf(ledger: Ledger, tx: LedgerTransaction, item: TransitionItem): Way
     const detail = `${txId} gave it up: ${item.reason ?? ""}`;
     return { nonce: null, fills: null, leaves: { ...left, why: "givenUp", detail } };
   }
+  if (!mayMove(tx, loaded(ledger.epochFloor, "the floor of the epoch")))
+    throw new BatchRefused(`transaction ${txId} may not leave nonce ${nonce}`);
   const hole = item.nonce < nonce ? ledger.holes.get(item.nonce) : null;
   if (hole === null || !isFree(hole)) return null;
   const detail = `${txId} moved down to ${item.nonce}`;
   return { nonce: item.nonce, fills: item.nonce, leaves: { ...left, why: "shiftedDown", detail } };
 }
 
-function nextOf({ cursor }: Ledger): number {
-  if (cursor === null) throw new Error("a lane with a transaction has a cursor");
-  return cursor;
-}
-
-/** An event that changes nothing but repeats the last one is counted on the last one's row. Another payload is no repeat. */
+/** An event that changes nothing but repeats the last one is counted on the last one's row. Another payload is no repeat, nor is a disclosure. */
 function isRepeat(tx: LedgerTransaction, item: TransitionItem): boolean {
   return (
     item.decision === undefined &&
     item.attempt === undefined &&
+    item.disclosed === undefined &&
     tx.lastEvent === item.event &&
     item.from === item.to &&
     tx.subState === item.subState

@@ -1,12 +1,15 @@
 /** Nonces below the cursor that nothing of ours holds: somebody else used them, or the cursor went over them wrongly. */
 import { skippedHole } from "../holes.ts";
 import type { Draft } from "./draft.ts";
+import { noteHoleUsed } from "./foreign-use.ts";
 import type { CloseHolesWrite, FindSkippedWrite, NonceOutcome } from "./nonce-writes.ts";
 import type { LedgerOutcome } from "./writes.ts";
 
 export function closeHoles(draft: Draft, { nonces }: CloseHolesWrite): LedgerOutcome {
   for (const nonce of nonces) {
-    if (draft.ledger.holes.get(nonce) !== null) draft.record({ kind: "holeClosed", nonce });
+    if (draft.ledger.holes.get(nonce) === null) continue;
+    noteHoleUsed(draft, nonce);
+    draft.record({ kind: "holeClosed", nonce });
   }
   return { status: "done" };
 }

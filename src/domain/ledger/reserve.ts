@@ -3,7 +3,7 @@ import type { Hole } from "../holes.ts";
 import type { Reservation } from "../reservations.ts";
 import type { Draft } from "./draft.ts";
 import { Giver } from "./give-nonce.ts";
-import { isHeld, isSpent, type Ledger, reservationAt } from "./ledger.ts";
+import { givesNoNonce, isSpent, type Ledger, reservationAt } from "./ledger.ts";
 import type { NonceOutcome, ReleaseWrite, ReserveFate, ReserveWrite } from "./nonce-writes.ts";
 
 export function reserve(draft: Draft, write: ReserveWrite): NonceOutcome {
@@ -24,7 +24,7 @@ function known({ ledger, past }: Draft, requestId: string | null): ReserveFate |
 
 function keep(draft: Draft, write: ReserveWrite): ReserveFate {
   if (keptFromOthers(draft, write.owner) >= write.most) return { fate: "tooMany" };
-  const given = isHeld(draft.ledger) ? null : new Giver(draft.ledger, write).next(draft);
+  const given = givesNoNonce(draft.ledger) ? null : new Giver(draft.ledger, write).next(draft);
   if (given === null) return { fate: "noCursor" };
   const { reservationId, requestId, owner, ttlMs } = write;
   const expiresAt = new Date(draft.at.getTime() + ttlMs);

@@ -135,6 +135,8 @@ export interface TransitionItem {
   readonly identified?: { readonly ordinal: number; readonly txHash: Hash };
   /** Permission to send this attempt's bytes under this term: counts a submission and its time. A held lane gets none: `conflict`. A held transaction only for what somebody decided. */
   readonly claim?: { readonly ordinal: number };
+  /** With a claim, or a decision: public endpoints may be given every payload of it from now on. */
+  readonly disclosed?: true;
   /** A node took this attempt; the row keeps the highest. */
   readonly accepted?: { readonly ordinal: number };
   /** A receipt found on the canonical chain, or null: withdrawn, its block left that chain. */
@@ -240,8 +242,11 @@ export type AllocateFate =
   | { readonly fate: "otherNonce"; readonly next: number }
   /** The lane has no cursor and no floor was given: nothing consumed. */
   | { readonly fate: "noCursor" }
-  /** The lane is not reconciled since the database's history changed, or waits for an operator: nothing consumed. */
-  | { readonly fate: "held" }
+  /**
+   * The lane is not reconciled since the database's history changed, or waits for an operator; `unreadable`: this version
+   * cannot read the policy document in force. Nothing consumed.
+   */
+  | { readonly fate: "held"; readonly unreadable?: true }
   /** Its `validUntil` is over: nothing consumed. */
   | { readonly fate: "expired" }
   /** A policy does not allow it: nothing consumed. */

@@ -25,8 +25,6 @@ export interface LanePace {
   /** Since when the signer has not been able to pay; null: it can, as far as a node has said. */
   readonly unpaidSince: Date | null;
   readonly signer: SignerPace;
-  /** The transaction that cannot be signed at its nonce and may not be given up, once that was said. */
-  readonly unsignable: Unsignable | null;
   /** The chain's count has passed everything below: what is a hole there was used by somebody else, or will prove not to be. */
   readonly usedBelow: number;
   /** The chain may have passed a hole since its count was last looked at. So it may for a new owner. */
@@ -86,13 +84,6 @@ export type SignerPace =
       readonly lies: boolean;
     };
 
-export interface Unsignable {
-  readonly txId: string;
-  readonly code: "FEE_CEILING_REACHED" | "CANNOT_RESIGN";
-  readonly text: string;
-  readonly since: Date;
-}
-
 export interface BlockingHole {
   readonly nonce: number;
   /** Monotonic: since when it has held the lane up, by the first count of this term that had not passed it. */
@@ -115,7 +106,6 @@ export const NEW_LANE_PACE: LanePace = {
   window: OPEN,
   unpaidSince: null,
   signer: THERE,
-  unsignable: null,
   usedBelow: 0,
   holeLookOwed: true,
   blocking: null,
@@ -237,9 +227,6 @@ export const signerAnswered = (pace: LanePace): LanePace =>
 export function signerAwaited({ signer }: LanePace, nowMs: number): string | null {
   return signer.kind === "away" && nowMs < signer.untilMs ? signer.reason : null;
 }
-
-/** It was said that this transaction cannot be signed. */
-export const unsignableReported = (pace: LanePace, unsignable: Unsignable): LanePace => ({ ...pace, unsignable });
 
 /** Something was mined above a hole: whatever lies below was used, by whomever. A reorg may be on its way, so it is asked. */
 export const holeLookDue = (pace: LanePace): LanePace => (pace.holeLookOwed ? pace : { ...pace, holeLookOwed: true });

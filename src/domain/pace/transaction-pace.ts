@@ -19,6 +19,8 @@ export interface TransactionPace {
   readonly inHand: boolean;
   /** What a node last said to `sendOrdinal`; null: it is to be sent, or no node has answered under this term. */
   readonly answer: SubmitAnswer | null;
+  /** When a node first took `sendOrdinal` under this term, and at which block; null: none has. */
+  readonly takenAt: TakenAt | null;
   /** Unanswered or refused submissions in a row. */
   readonly failures: number;
   /** How often in a row `sendOrdinal` was called impossible. */
@@ -30,10 +32,14 @@ export interface TransactionPace {
   readonly lookFailedMs: number | null;
   /** While a node may have sent it under a hash that is not known here; null: not begun. */
   readonly search: Search | null;
-  /** Its nonce went to another program: whether it may get another one. Null: not looked into. */
-  readonly mayMove: boolean | null;
   /** An operator ordered its next send, which is made also where the transaction is held back. */
   readonly ordered: boolean;
+}
+
+/** `ms` is monotonic. */
+export interface TakenAt {
+  readonly block: number;
+  readonly ms: number;
 }
 
 /** The look for a receipt by hash. */
@@ -64,13 +70,13 @@ const UNTRIED: TransactionPace = {
   send: NEVER,
   inHand: false,
   answer: null,
+  takenAt: null,
   failures: 0,
   rejections: 0,
   gasJudgedAt: null,
   look: LOOK_DUE,
   lookFailedMs: null,
   search: null,
-  mayMove: null,
   ordered: false,
 };
 
@@ -107,8 +113,8 @@ export const bytesRead = (pace: Pace, rawTransaction: Hex | null): Pace => ({ ..
 export const spent = (pace: Pace): Pace => ({ ...pace, claimed: false, ordered: false });
 
 /** A node holds the bytes. */
-export function taken(pace: Pace, answer: TakenAnswer, send: When): Pace {
-  const told = { answer, failures: 0, rejections: 0, ordered: false };
+export function taken(pace: Pace, answer: TakenAnswer, send: When, at: TakenAt): Pace {
+  const told = { answer, takenAt: pace.takenAt ?? at, failures: 0, rejections: 0, ordered: false };
   return { ...pace, claimed: false, rawTransaction: null, send, ...told };
 }
 
@@ -135,7 +141,7 @@ export function refused(pace: Pace, answer: Refusal, { nowMs, random }: { nowMs:
 
 /** Other bytes of the same transaction are to be sent. */
 export function turnedTo(pace: Pace, sendOrdinal: number): Pace {
-  return pace.sendOrdinal === sendOrdinal ? pace : { ...pace, sendOrdinal, rawTransaction: null };
+  return pace.sendOrdinal === sendOrdinal ? pace : { ...pace, sendOrdinal, rawTransaction: null, takenAt: null };
 }
 
 /** When it is sent, where nothing else changes. */
@@ -157,7 +163,7 @@ export function signedAnew(
   isMined: boolean,
 ): Pace {
   const send = isMined ? NEVER : AT_ONCE;
-  const untried = { answer: null, failures: 0, rejections: 0, gasJudgedAt: null };
+  const untried = { answer: null, takenAt: null, failures: 0, rejections: 0, gasJudgedAt: null };
   return { ...pace, sendOrdinal: ordinal, rawTransaction, claimed: true, send, ...untried };
 }
 
@@ -170,9 +176,9 @@ export function predecessorMined(pace: Pace): Pace {
   return pace.answer === "nonceTooHigh" ? { ...pace, send: AT_ONCE } : pace;
 }
 
-/** Its receipt does not count any more. What is known of who took its nonce goes with it: another may take it next. */
+/** Its receipt does not count any more. */
 export function withdrawn(pace: Pace, sendOrdinal: number | null, nowMs: number): Pace {
-  const unsent = { rawTransaction: null, claimed: false, answer: null, failures: 0, mayMove: null };
+  const unsent = { rawTransaction: null, claimed: false, answer: null, takenAt: null, failures: 0 };
   return { ...pace, ...unsent, sendOrdinal, send: AT_ONCE, look: lookedAt(nowMs) };
 }
 
@@ -205,8 +211,6 @@ export function sightRegained(pace: Pace): Pace {
 /** Not found for the whole timeout: sent once more at the same nonce. */
 export const sightGivenUp = (pace: Pace): Pace => ({ ...pace, answer: "unknown", send: AT_ONCE, search: null });
 
-export const moveJudged = (pace: Pace, mayMove: boolean): Pace => ({ ...pace, mayMove });
-
 /** Due to be sent, or judged. What owes a look for its receipt waits for that. */
 export function isSendDue(pace: Pace, nowMs: number): boolean {
   return !pace.inHand && pace.sendOrdinal !== null && pace.look.kind !== "owed" && isDue(pace.send, nowMs);
@@ -215,6 +219,11 @@ export function isSendDue(pace: Pace, nowMs: number): boolean {
 /** Taken or underpriced: sending the same again is one way on, another price the other. */
 export function awaitsVerdict({ answer }: Pace): boolean {
   return answer !== null && (isTaken(answer) || answer === "underpriced");
+}
+
+/** So many blocks, over at least so long, have come since a node took it. */
+export function isPassedOver({ takenAt }: Pace, now: TakenAt, least: { blocks: number; ms: number }): boolean {
+  return takenAt !== null && now.block - takenAt.block >= least.blocks && now.ms - takenAt.ms >= least.ms;
 }
 
 export function isLookDue({ look }: Pace, nowMs: number, everyMs: number): boolean {

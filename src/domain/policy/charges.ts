@@ -31,8 +31,10 @@ export function difference(charges: readonly Charge[], worst: Amounts): Amounts 
 export interface Paid {
   /** The attempt that was mined; null: none of ours, so nothing was paid for it. */
   readonly ordinal: number | null;
-  /** Gas used × price. */
+  /** Gas used × price, with what was paid beside that: blobs, a rollup's data. */
   readonly gasCost: bigint;
+  /** It may have been more: no less is counted than the worst case. */
+  readonly unsure?: true;
   /** It did not revert: its value is gone, too. */
   readonly succeeded: boolean;
 }
@@ -64,11 +66,14 @@ export function unsettledCharges(charges: readonly Charge[]): readonly Charge[] 
   });
 }
 
-function actual(charges: readonly Charge[], { ordinal, gasCost, succeeded }: Paid): Amounts {
+function actual(charges: readonly Charge[], { ordinal, gasCost, succeeded, unsure }: Paid): Amounts {
   if (ordinal === null) return NOTHING;
   const own = charges.findLast((charge) => !charge.settles && charge.ordinal <= ordinal);
   const value = succeeded ? (own?.moves ?? 0n) : 0n;
-  return { value, cost: value + gasCost };
+  const paid = { value, cost: value + gasCost };
+  if (unsure !== true) return paid;
+  const counted = standing(charges);
+  return { value, cost: most(paid, { value, cost: counted.cost - counted.value + value }).cost };
 }
 
 function byHour(charges: readonly Charge[]): ReadonlyMap<number, Amounts> {

@@ -26,10 +26,31 @@ export function parsePolicies(document: unknown, words: PolicyWords): ParsedPoli
   reader.abis = reader.object(all.abis ?? {}, "abis");
   const signers = reader.policies(all.signers ?? {}, "signers", (name) => reader.address(name, `signers.${name}`));
   const keys = reader.policies(all.keys ?? {}, "keys", (name) => name);
+  if (!isStorable(all)) reader.refuse("", "has characters that no database keeps (NUL, or half of a surrogate pair)");
   if (reader.mistakes.length > 0) return { mistakes: reader.mistakes };
-  const text = JSON.stringify(document);
   const asksApproval = [...signers.values(), ...keys.values()].some((policy) => policy.requireApproval !== null);
-  return { policies: { signers, keys, asksApproval, hash: `0x${hash("sha256", text, "hex")}`, document: all } };
+  return { policies: { signers, keys, asksApproval, unreadable: [], hash: hashOf(all), document: all } };
+}
+
+/** PostgreSQL's `jsonb` takes neither, in names or in texts. */
+function isStorable(each: unknown): boolean {
+  if (typeof each === "string") return !/[\p{Cs}\0]/u.test(each);
+  return typeof each !== "object" || each === null || Object.entries(each).flat().every(isStorable);
+}
+
+/** A document that has mistakes for this version, or says what it does not know. */
+export function unreadablePolicies(document: Document, mistakes: readonly string[]): Policies {
+  const none = { signers: new Map(), keys: new Map(), asksApproval: false };
+  return { ...none, unreadable: mistakes, hash: hashOf(document), document };
+}
+
+/** Of its members by name: `jsonb` keeps no order of them, and none of it matters. */
+function hashOf(document: Document): Hex {
+  const sorted = (_: string, each: unknown) =>
+    typeof each === "object" && each !== null && !Array.isArray(each)
+      ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : each;
+  return `0x${hash("sha256", JSON.stringify(document, sorted), "hex")}`;
 }
 
 const FIELDS = ["chains", "to", "selectors", "calls", "hours", "maxValue", "maxCost", "requireApproval"];
@@ -208,7 +229,7 @@ class Reader {
     }
   }
 
-  private refuse(path: string, why: string): void {
+  refuse(path: string, why: string): void {
     this.mistakes.push(`${path === "" ? "the document" : path} ${why}`);
   }
 }

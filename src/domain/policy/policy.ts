@@ -48,6 +48,8 @@ export interface Policies {
   readonly keys: ReadonlyMap<string, Policy>;
   /** One of them has `requireApproval`: transactions without a nonce may own request ids. */
   readonly asksApproval: boolean;
+  /** The mistakes that this version finds in the document. Any: what it forbids is not known, and no nonce is given. */
+  readonly unreadable: readonly string[];
   /** SHA-256 of the document that they were read from: tells one set of them from another. */
   readonly hash: Hex;
   /** As it was written. */

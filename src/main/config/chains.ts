@@ -1,6 +1,6 @@
-import { rpcUrl } from "./credentials.ts";
+import { rpcUrls } from "./credentials.ts";
 import { secretsOfRpcUrls } from "./masking.ts";
-import { integer, list } from "./parsers.ts";
+import { integer } from "./parsers.ts";
 import type { ChainSettingKey, ChainValues, SettingKey, Values } from "./schema.ts";
 import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, SETTINGS } from "./schema.ts";
 import type { Setting } from "./setting.ts";
@@ -26,7 +26,7 @@ export interface ForAllChains {
 }
 
 const CHAIN_ID = { parse: integer(1, Number.MAX_SAFE_INTEGER) };
-const CHAIN_RPC = { parse: list(rpcUrl), secrets: secretsOfRpcUrls };
+const CHAIN_RPC = { parse: rpcUrls, secrets: secretsOfRpcUrls };
 const CHAIN_KEYS = ["id", "rpc", ...CHAIN_SETTING_KEYS];
 
 /** One chain from `rpcUrl`, or those of `chains`; none where none is configured. */
@@ -38,14 +38,16 @@ export function resolveChains(common: ForAllChains, file: ConfigFile): readonly 
     mistakes.add(`${name}: chains`, `must be a list of at least one { id, rpc }, not ${quote(entries)}`);
     return [];
   }
-  const rpcOverride = overridingEndpoints(common, name, entries.length);
+  const rpcOverride = overriding("rpcUrl", common, { name, count: entries.length });
+  const idOverride = overriding("chainId", common, { name, count: entries.length });
   const chains = entries.flatMap((content: unknown, index) => {
     const entry = `chains[${index}]`;
     const place = `${name}: ${entry}`;
     const own = ownEntry(place, content, mistakes);
     if (own === null) return [];
     const rpcUrls = rpcOverride ?? ownEndpoints(place, own.rpc, mistakes);
-    return { name: place, entry, rpcUrls, ...ownSettings(common, place, own) };
+    const { id, ...settings } = ownSettings(common, place, own);
+    return { name: place, entry, rpcUrls, id: idOverride ?? id, ...settings };
   });
   refuseTwins(chains, mistakes);
   return chains;
@@ -53,18 +55,26 @@ export function resolveChains(common: ForAllChains, file: ConfigFile): readonly 
 
 function chainOfVariable({ values, origins }: ForAllChains): readonly ResolvedChain[] {
   if (values.rpcUrl === null) return [];
-  return [{ name: SETTINGS.rpcUrl.variable, entry: null, id: null, rpcUrls: values.rpcUrl, values, origins }];
+  const { rpcUrl: rpcUrls, chainId: id } = values;
+  return [{ name: SETTINGS.rpcUrl.variable, entry: null, id, rpcUrls, values, origins }];
 }
 
-/** The variable may replace the endpoints of the only chain; of several it is not clear which. */
-function overridingEndpoints({ values, origins, mistakes }: ForAllChains, name: string, count: number) {
-  if (origins.rpcUrl === "default") return null;
-  if (origins.rpcUrl === "file") {
-    mistakes.add(`${name}: rpcUrl`, "cannot stand beside chains; move it into the chain's rpc");
+const OF_AN_ENTRY = { rpcUrl: "rpc", chainId: "id" } as const;
+
+/** A variable may replace what the only chain has; of several it is not clear which. */
+function overriding<K extends keyof typeof OF_AN_ENTRY>(
+  key: K,
+  { values, origins, mistakes }: ForAllChains,
+  { name, count }: { readonly name: string; readonly count: number },
+): Values[K] | null {
+  const own = OF_AN_ENTRY[key];
+  if (origins[key] === "default") return null;
+  if (origins[key] === "file") {
+    mistakes.add(`${name}: ${key}`, `cannot stand beside chains; move it into the chain's ${own}`);
     return null;
   }
-  if (count === 1) return values.rpcUrl;
-  mistakes.refuse("rpcUrl", `cannot override the ${count} chains of ${name}; change their rpc there`);
+  if (count === 1) return values[key];
+  mistakes.refuse(key, `cannot override the ${count} chains of ${name}; change their ${own} there`);
   return null;
 }
 

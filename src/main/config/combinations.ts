@@ -117,33 +117,60 @@ function refuseIdleConfirmations(chain: ResolvedChain, mistakes: Mistakes): void
 }
 
 export function refuseMissing(command: Command, resolution: Resolution): void {
-  const { origins, chains, mistakes, values } = resolution;
-  // By origin, not by value: what was given and is wrong has its own line already.
-  const isMissing = (...keys: readonly SettingKey[]) => keys.every((key) => origins[key] === "default");
-  if (command !== "start" && command !== "migrate") return;
-  if (isMissing("databaseUrl")) {
-    const hint = "postgres://user:password@host:5432/database; `fencepost dev` brings its own";
-    mistakes.refuse("databaseUrl", `is required by ${command} (${hint})`);
-  }
-  if (command === "migrate") return;
-  if (chains.length === 0 && isMissing("rpcUrl")) {
+  if (command === "start" || command === "migrate") refuseWithoutDatabase(command, resolution);
+  if (command === "start") refuseWithoutChainOrSigner(resolution);
+  if (command === "start" || command === "dev") refuseOpenNode(command, resolution);
+}
+
+/** By origin, not by value: what was given and is wrong has its own line already. */
+function isMissing({ origins }: Resolution, ...keys: readonly SettingKey[]): boolean {
+  return keys.every((key) => origins[key] === "default");
+}
+
+function refuseWithoutDatabase(command: Command, resolution: Resolution): void {
+  if (!isMissing(resolution, "databaseUrl")) return;
+  const hint = "postgres://user:password@host:5432/database; `fencepost dev` brings its own";
+  resolution.mistakes.refuse("databaseUrl", `is required by ${command} (${hint})`);
+}
+
+function hasNoChain(resolution: Resolution): boolean {
+  return resolution.chains.length === 0 && isMissing(resolution, "rpcUrl");
+}
+
+function refuseWithoutChainOrSigner(resolution: Resolution): void {
+  const { mistakes } = resolution;
+  if (hasNoChain(resolution)) {
     mistakes.refuse("rpcUrl", "is required by start (an http(s) URL, or `chains` in the file)");
   }
-  if (isMissing(...SIGNER_KEYS)) {
+  if (isMissing(resolution, ...SIGNER_KEYS)) {
     const others = SIGNER_KEYS.slice(1).map((key) => SETTINGS[key].variable);
     mistakes.refuse("privateKeys", `a signer is required by start (set this, or ${others.join(", ")})`);
   }
-  const reachable = (["host", "adminHost"] as const).find((key) => !isLoopback(values[key] ?? "localhost"));
-  if (values.auth === "none" && reachable !== undefined) {
-    const reach = `${SETTINGS[reachable].variable} lets others reach it`;
-    mistakes.refuse("auth", `"none" is for this machine alone, and ${reach}: use 127.0.0.1, or set API keys`);
-  }
-  if (isMissing("apiKeys", "auth")) {
-    const open = `${SETTINGS.auth.variable}=none to run open`;
-    mistakes.refuse("apiKeys", `is required by start (name:secret, comma-separated; or ${open})`);
-  }
 }
 
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
+/**
+ * A node without API keys signs for everybody who reaches its port. So keys are required, or `auth` must say "none", which only
+ * a loopback address may have. `dev` needs neither while nobody but this machine reaches it, and all it could spend is worthless:
+ * its own chain, and test accounts whose keys are public.
+ */
+function refuseOpenNode(command: "start" | "dev", resolution: Resolution): void {
+  const { values, mistakes } = resolution;
+  const reachable = (["host", "adminHost"] as const).find((key) => !isLoopback(values[key] ?? "localhost"));
+  const reach = reachable && `${SETTINGS[reachable].variable} lets others reach it`;
+  if (values.auth === "none" && reach !== undefined) {
+    mistakes.refuse("auth", `"none" is for this machine alone, and ${reach}: use 127.0.0.1, or set API keys`);
+  }
+  if (!isMissing(resolution, "apiKeys", "auth")) return;
+  const isPlayground = command === "dev" && hasNoChain(resolution) && isMissing(resolution, ...SIGNER_KEYS);
+  if (isPlayground && reachable === undefined) return;
+  const own = command === "dev" ? " on a chain or with keys of your own" : "";
+  const why = isPlayground ? `, because ${reach}` : own;
+  const open = `${SETTINGS.auth.variable}=none to run open on this machine`;
+  const other = isPlayground && reachable !== undefined ? `${SETTINGS[reachable].variable}=127.0.0.1` : open;
+  mistakes.refuse("apiKeys", `is required by ${command}${why} (name:secret, comma-separated; or ${other})`);
+}
+
+/** Of a host, or of a URL's host name. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || /^\[?::1\]?$/.test(host) || /^127(?:\.\d{1,3}){3}$/.test(host);
 }

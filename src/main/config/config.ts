@@ -69,7 +69,7 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     allowedHosts: values.allowedHosts,
     allowedOrigins: values.allowedOrigins ?? [],
     /** Ethereum's JSON-RPC. */
-    rpc: { foreignRaw: values.rpcForeignRaw, keyInPath: values.rpcKeyInPath },
+    rpc: rpcOf(values),
     policies: { file: values.policyFile, document: values.policies },
     pools: values.pools ?? new Map(),
     mode: values.mode,
@@ -103,8 +103,13 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
   } as const;
 }
 
-function quotasOf({ keyRate, keyQueueShare }: Values) {
-  return { createsPerSecond: keyRate, queueShare: keyQueueShare } as const;
+function rpcOf({ rpcForeignRaw, rpcKeyInPath, rpcMethods, rpcLogsRange }: Values) {
+  const methods = rpcMethods ?? [];
+  return { foreignRaw: rpcForeignRaw, keyInPath: rpcKeyInPath, methods, logsRange: rpcLogsRange } as const;
+}
+
+function quotasOf({ keyRate, keyReadRate, keyQueueShare }: Values) {
+  return { createsPerSecond: keyRate, readsPerSecond: keyReadRate, queueShare: keyQueueShare } as const;
 }
 
 function chainConfig({ id, rpcUrls, values }: ResolvedChain) {
@@ -125,8 +130,10 @@ type InCode = {
 
 function chainSettings(values: ChainValues): ChainSettings {
   const named = CHAIN_SETTING_KEYS.map((key) => ["unit" in CHAIN_SETTINGS[key] ? `${key}Ms` : key, values[key]]);
-  const { reprice, maxFeeGwei, maxTransactionGas, gasOracle, gasOracleFields, gasOracleUnit, wsUrl, ...same } =
-    Object.fromEntries(named) as InCode;
+  const { gasOracle, gasOracleFields, gasOracleUnit, wsUrl, externalUsePolicy, ...used } = Object.fromEntries(
+    named,
+  ) as InCode;
+  const { reprice, maxFeeGwei, maxTransactionGas, ...same } = used;
   return {
     ...same,
     repricing: reprice === "off" ? null : REPRICING_STRATEGIES[reprice],

@@ -1,4 +1,11 @@
 /** Parsers of what is secret, or may carry a secret. None of their phrases repeats any part of the value. */
+import {
+  SEND_RULES,
+  type SendRule,
+  sendRuleOf,
+  withoutSendRule,
+  withSendRule,
+} from "../../adapters/evm/rpc/send-rule.ts";
 import { isNetwork } from "../../adapters/webhooks/networks.ts";
 import type { Address } from "../../domain/lane.ts";
 import { KEY_NAME, type Quotas, SCOPES, type Scope } from "../../domain/principal.ts";
@@ -64,9 +71,8 @@ const LEAST_SECRET = 22;
 
 export const apiKey: Parser<ApiKey, string | SaidKey> = (raw) => {
   const said = typeof raw === "object" && raw !== null ? raw : splitKey(asText(raw) ?? "");
-  const { name, secret, scopes, signers, chains, createsPerSecond, queueShare, ...unknown } = said as Readonly<
-    Record<string, unknown>
-  >;
+  const { name, secret, scopes, signers, chains, ...more } = said as Readonly<Record<string, unknown>>;
+  const { createsPerSecond, readsPerSecond, queueShare, ...unknown } = more;
   if (Object.keys(unknown).length > 0 || typeof name !== "string" || typeof secret !== "string") {
     return { mistake: KEY_FORM };
   }
@@ -79,6 +85,7 @@ export const apiKey: Parser<ApiKey, string | SaidKey> = (raw) => {
     limitOf("signers", signers, address),
     limitOf("chains", chains, integer(1, Number.MAX_SAFE_INTEGER)),
     quotaOf("createsPerSecond", createsPerSecond, rate),
+    quotaOf("readsPerSecond", readsPerSecond, rate),
     quotaOf("queueShare", queueShare, share),
   ];
   const wrong = limits.find((limit) => typeof limit === "string");
@@ -135,11 +142,37 @@ export const databaseUrl = urlOf(/^postgres(ql)?:$/, POSTGRES_RULE);
 
 export const endpointUrl = urlOf(/^https?:$/, "an endpoint begins with http:// or https://");
 
-export const rpcUrl: Parser<string, string> = (raw) => {
-  const isSocket = /^wss?:$/.test(parseUrl(asText(raw) ?? "")?.protocol ?? "");
-  return isSocket
-    ? { mistake: "is a WebSocket: name it in FENCEPOST_WS_URL, beside an http(s) URL" }
-    : endpointUrl(raw);
+/** An endpoint in a file: its URL, and how sends use it. */
+export interface EndpointEntry {
+  readonly url: string;
+  readonly send?: SendRule;
+}
+
+/** A URL, with `#send=only` or `#send=never` behind it, or `{ url, send }`, which becomes that. */
+export const rpcUrl: Parser<string, string | EndpointEntry> = (raw) => {
+  const entry = typeof raw === "object" && raw !== null ? (raw as Partial<EndpointEntry>) : null;
+  const unknown = Object.keys(entry ?? {}).find((key) => key !== "url" && key !== "send");
+  if (unknown !== undefined) return { mistake: `an endpoint has no ${unknown} (use url and send)` };
+  const given = entry === null ? raw : entry.url;
+  if (/^wss?:$/.test(parseUrl(asText(given) ?? "")?.protocol ?? "")) {
+    return { mistake: "is a WebSocket: name it in FENCEPOST_WS_URL, beside an http(s) URL" };
+  }
+  const url = endpointUrl(given);
+  if ("mistake" in url) return url;
+  const send = entry?.send ?? sendRuleOf(url.value);
+  if (send === null || !SEND_RULES.includes(send)) {
+    return { mistake: "send is one of yes, only and never (in a URL: #send=only behind it)" };
+  }
+  return { value: withSendRule(url.value, send) };
+};
+
+const everyRpcUrl = list(rpcUrl, withoutSendRule);
+
+/** The endpoints of one chain: at least one of them takes transactions. */
+export const rpcUrls: typeof everyRpcUrl = (raw) => {
+  const urls = everyRpcUrl(raw);
+  if ("mistake" in urls || urls.value.some((url) => sendRuleOf(url) !== "never")) return urls;
+  return { mistake: "says send: never of every endpoint: no transaction could leave" };
 };
 
 export const socketUrl = urlOf(/^wss?:$/, "is not a ws:// or wss:// URL");

@@ -2,6 +2,7 @@
  * What a configuration file may say. Imported by the files of users (`import { defineConfig } from "fencepost/config"`),
  * so it loads nothing. Every key has an environment variable that overrides it; docs/configuration.md lists both.
  */
+import type { EndpointEntry } from "./credentials.ts";
 import type { CHAIN_SETTINGS, SETTINGS } from "./schema.ts";
 
 /** A number and a unit: `250ms`, `10s`, `5m`, `1h`. */
@@ -15,8 +16,8 @@ type Options<S extends Readonly<Record<string, { readonly parse: { readonly said
 export interface ChainEntry extends Options<typeof CHAIN_SETTINGS> {
   /** Checked against what the endpoints say; without it, theirs is taken. */
   readonly id?: number;
-  /** One URL, or several to fail over between. */
-  readonly rpc: string | readonly string[];
+  /** One URL, or several to fail over between; `{ url, send }` for one that is private (`only`) or only read (`never`). */
+  readonly rpc: string | readonly (string | EndpointEntry)[];
 }
 
 export interface FencepostConfig extends Options<typeof SETTINGS> {

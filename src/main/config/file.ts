@@ -8,16 +8,34 @@ import type { ConfigFile } from "./sources.ts";
 export const CONFIG_FILES = ["fencepost.config.ts", "fencepost.config.js", "fencepost.config.json"] as const;
 
 /** The file named, else the one in the directory, else null. */
-export async function readConfigFile(directory: string, named: string | undefined): Promise<ConfigFile | null> {
+export async function readConfigFile(
+  directory: string,
+  named: string | undefined,
+): Promise<Required<ConfigFile> | null> {
   const path = named === undefined ? findIn(directory) : resolve(directory, named);
   if (path === null) return null;
   const name = named ?? basename(path);
   if (!existsSync(path)) throw new ConfigurationError([`${name}: there is no such file`]);
   try {
-    return { name, content: extname(path) === ".json" ? await readJson(path) : await importModule(path) };
+    return { name, path, content: extname(path) === ".json" ? await readJson(path) : await importModule(path) };
   } catch (error) {
     throw new ConfigurationError([`${name}: cannot be read: ${firstLine(error)}`]);
   }
+}
+
+/**
+ * Throws where other users of the machine can read keys in the file's text, as for key files; returns what is to be said where this
+ * process could not change that. A file that computes its keys (from the environment, from a secret's file) has none in its text.
+ */
+export async function refuseOpenKeys(path: string, keys: readonly string[]): Promise<readonly string[]> {
+  const text = (await readFile(path, "utf8")).toLowerCase();
+  if (!keys.some((key) => text.includes(key.toLowerCase()))) return [];
+  const { readSecretFile } = await import("../../adapters/evm/signers/secret-file.ts");
+  const warnings: string[] = [];
+  await readSecretFile(path, "configuration file with keys", (line) => warnings.push(line)).catch((error: unknown) => {
+    throw new ConfigurationError([firstLine(error)]);
+  });
+  return warnings;
 }
 
 function findIn(directory: string): string | null {

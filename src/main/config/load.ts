@@ -1,8 +1,9 @@
 import { refuseImpossible, refuseMissing } from "./combinations.ts";
 import { buildConfig, type Command, type Config, type ConfigFor, ConfigurationError } from "./config.ts";
-import { readConfigFile } from "./file.ts";
+import { readConfigFile, refuseOpenKeys } from "./file.ts";
 import { outsideSecrets } from "./outside-secrets.ts";
-import { resolve } from "./resolve.ts";
+import { type Resolution, resolve } from "./resolve.ts";
+import { unmaskedSecrets } from "./secrets.ts";
 import type { Flags, Sources } from "./sources.ts";
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -24,7 +25,24 @@ export async function loadConfig<C extends Command>(request: ConfigRequest<C>) {
   const { command, variables, flags = {}, nodeId } = request;
   const loaded = configFrom({ command, variables, flags, file }, nodeId);
   const signing = loaded.config.signing ?? (command === "start" ? "process" : "thread");
-  return { ...loaded, config: await withOutsideSecrets({ ...loaded.config, signing }, variables) };
+  const isServed = command === "start" || command === "dev";
+  const { resolution } = loaded;
+  const warnings = isServed && file !== null ? await refuseOpenKeys(file.path, keysOf(resolution)) : [];
+  return {
+    ...loaded,
+    config: await withOutsideSecrets({ ...loaded.config, signing }, variables),
+    warnings: [...warnings, ...unmaskedSecrets(resolution)],
+  };
+}
+
+/** Keys of signers and callers, as a file would spell them. */
+function keysOf({ values }: Resolution): readonly string[] {
+  const { privateKeys, mnemonic, apiKeys } = values;
+  return [
+    ...(privateKeys ?? []).map((key) => key.slice(2)),
+    ...(mnemonic === null ? [] : [mnemonic]),
+    ...(apiKeys ?? []).map(({ secret }) => secret),
+  ];
 }
 
 /** Files that only the signing process reads are its own secrets: this process does not know them, and cannot tell them. */

@@ -1,4 +1,5 @@
 /** What people may see of a URL, and what must be kept out of every log line because of it. */
+import { sendRuleOf } from "../../adapters/evm/rpc/send-rule.ts";
 import { MASK } from "../../domain/mask.ts";
 import { parseUrl } from "./credentials.ts";
 
@@ -21,7 +22,8 @@ export function maskRpcUrl(value: string): string {
   if (url === null) return MASK;
   const user = url.username === "" && url.password === "" ? "" : `${MASK}@`;
   const path = url.pathname.split("/").map(maskToken).join("/");
-  return `${url.protocol}//${user}${url.host}${path}${query(url, () => true)}`;
+  const rule = sendRuleOf(value) === null ? "" : url.hash;
+  return `${url.protocol}//${user}${url.host}${path}${query(url, () => true)}${rule}`;
 }
 
 /** A module's path is no secret. */

@@ -1,4 +1,5 @@
-import { isQueueShare, MOST_CREATES_PER_SECOND } from "../../domain/principal.ts";
+import { isQueueShare, MOST_PER_SECOND } from "../../domain/principal.ts";
+import { actingWordIn, METHOD_NAME } from "../../domain/rpc-methods.ts";
 
 /**
  * A parser takes what an environment variable (always text) or a file (any value) says. A mistake is a phrase that
@@ -42,6 +43,15 @@ export function choice<const T extends string>(...values: readonly T[]): Parser<
   };
 }
 
+/** A second nonce for one transaction made it possible to pay twice, so the policy that gave one is refused by name. */
+export const onlyFail: Parser<"fail", "fail"> = (raw) => {
+  const value = asText(raw);
+  if (value === "fail") return { value };
+  const instead = "a transaction that loses its nonce ends as FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY";
+  const mistake = `is no longer there: ${instead}, and its caller decides about sending anew (docs/external-use.md)`;
+  return { mistake: value === "requeue" ? mistake : "is not fail, the only value" };
+};
+
 export const flag: Parser<boolean, boolean> = (raw) => {
   const value = asText(raw);
   if (value === "true") return { value: true };
@@ -65,8 +75,20 @@ export const share: Parser<number, number> = (raw) => {
   return isQueueShare(value) ? { value } : { mistake: "is not a part of one (use 0.1, or 1; four decimals at most)" };
 };
 
-/** Of creates in a second. */
-export const rate = integer(1, MOST_CREATES_PER_SECOND);
+/** Of creates, or reads, in a second. */
+export const rate = integer(1, MOST_PER_SECOND);
+
+/** A subscription needs a connection that stays: an endpoint asked over HTTP has none. */
+const SUBSCRIPTIONS = ["eth_subscribe", "eth_unsubscribe"];
+
+/** Of JSON-RPC, that only reads. */
+export const rpcMethod: Parser<string, string> = (raw) => {
+  const value = asText(raw) ?? "";
+  if (!METHOD_NAME.test(value)) return { mistake: "is not the name of a method (use zks_getL1BatchDetails)" };
+  if (SUBSCRIPTIONS.includes(value)) return { mistake: "is answered over WebSockets, and never passed on" };
+  const word = actingWordIn(value);
+  return word === null ? { value } : { mistake: `is a method that can ${word}: /rpc passes on reads alone` };
+};
 
 const NOT_A_DURATION = { mistake: "is not a duration (use 10s, 250ms, 5m)" };
 

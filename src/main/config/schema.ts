@@ -9,6 +9,7 @@ import { ALERT_FORMATS } from "../../adapters/webhooks/alert-formats.ts";
 import { MASK } from "../../domain/mask.ts";
 import { LONGEST_TTL_MS } from "../../domain/reservations.ts";
 import { SHORTEST_RETENTION_MS } from "../../domain/retention.ts";
+import { USUAL_LOGS_RANGE } from "../../domain/rpc-methods.ts";
 import { ageOr } from "./ages.ts";
 import * as credentials from "./credentials.ts";
 import type { Duration } from "./define.ts";
@@ -30,7 +31,9 @@ import {
   integer,
   list,
   matching,
+  onlyFail,
   rate,
+  rpcMethod,
   share,
   text,
   wei,
@@ -60,6 +63,8 @@ export const CHAIN_SETTINGS = settings({
   broadcastToAll: { parse: flag, fallback: false, show: String },
   /** After how long without a receipt stored bytes are sent again. */
   resubmitInterval: timeOrOff(60_000, 100),
+  /** After how long a transaction that private endpoints alone were given is sent to the others too. */
+  publicAfter: timeOrOff(null, 1_000),
   /** Payloads signed for one transaction without an operator; 0 is no limit. It is tracked and sent all the same. */
   maxAttempts: whole(0, [0, MAX_COUNT]),
   /** How long a transaction may hold up its lane before it is reported as STUCK. */
@@ -102,8 +107,8 @@ export const CHAIN_SETTINGS = settings({
   grayZoneInterval: timeOrOff(60_000, 100),
   /** Blocks that are read one by one where the node has pruned older state. */
   grayZoneLookback: whole(100, [1, 100_000]),
-  /** A nonce that another program used: the transaction fails, or gets another nonce where that is safe. */
-  externalUsePolicy: oneOf("fail", "requeue"),
+  /** Kept for configurations that name it: a transaction whose nonce another program used always ends. */
+  externalUsePolicy: { parse: onlyFail, fallback: "fail", show: String },
   /** A nonce that nothing can use: closed by what may move down, else said aloud; or taken by a placeholder or a cancel. */
   holePolicy: oneOf("move", "heal"),
   /** How long a reserved nonce is kept where its caller does not say; at most ten minutes. */
@@ -145,10 +150,12 @@ export const SETTINGS = {
     preparedStatements: oneOf("auto", "on", "off"),
     /** One chain. For several, use `chains`. */
     rpcUrl: optional({
-      parse: list(credentials.rpcUrl),
+      parse: credentials.rpcUrls,
       secrets: secretsOfRpcUrls,
       show: (urls: readonly string[]) => urls.map(maskRpcUrl).join(", "),
     }),
+    /** Of the chain behind `rpcUrl`. Not set: what its endpoints say, where the database has served that before. */
+    chainId: optional({ parse: integer(1, Number.MAX_SAFE_INTEGER) }),
     privateKeys: optional({
       parse: list(credentials.privateKey),
       secrets: (keys: readonly string[]) => keys.map((key) => key.slice(2)),
@@ -227,14 +234,19 @@ export const SETTINGS = {
     rpcForeignRaw: oneOf("refuse", "pass"),
     /** Whether an API key may stand in the path of `/rpc`. */
     rpcKeyInPath: { parse: flag, fallback: false, show: String },
+    /** Reads that `/rpc` passes on to the chain's endpoints beside the usual ones. */
+    rpcMethods: optional({ parse: list(rpcMethod), show: (names: readonly string[]) => names.join(", ") }),
+    /** Blocks that one filter of logs may reach over there. */
+    rpcLogsRange: whole(USUAL_LOGS_RANGE, [1, 1_000_000_000]),
     /** Each as `name:secret:scope+scope`, or as an object in a file. */
     apiKeys: optional({
       parse: list(credentials.apiKey, (key) => key.secret),
       secrets: (keys: readonly credentials.ApiKey[]) => keys.map((key) => key.secret),
       show: (keys: readonly credentials.ApiKey[]) => keys.map((key) => `${key.name}:${MASK}`).join(", "),
     }),
-    /** Of keys that name none of their own: creates a second on each node, and the part of a lane's queue that one may fill. */
+    /** Of keys that name none of their own: creates and reads of a chain a second on each node, and the part of a lane's queue that one may fill. */
     keyRate: optional({ parse: rate }),
+    keyReadRate: optional({ parse: rate }),
     keyQueueShare: optional({ parse: share }),
     auth: optional({ parse: choice("keys", "none") }),
     /** What signers and API keys may do, and up to how much: a file of JSON. */

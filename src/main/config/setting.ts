@@ -60,7 +60,7 @@ export function time(fallback: number, leastMs: number, mostMs?: number): Rule<n
 }
 
 /** As `time`, and `off` is null. */
-export function timeOrOff(fallback: number, leastMs: number): Rule<number | null, Duration | "off"> & Timed {
+export function timeOrOff(fallback: number | null, leastMs: number): Rule<number | null, Duration | "off"> & Timed {
   const show = (value: number | null): string => (value === null ? "off" : formatDuration(value));
   return { parse: durationOrOff(leastMs), fallback, show, unit: "Ms" };
 }

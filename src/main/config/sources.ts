@@ -15,6 +15,8 @@ export interface Sources {
 export interface ConfigFile {
   /** As a message calls it. */
   readonly name: string;
+  /** Absent: it is no file of its own, as with the library. */
+  readonly path?: string;
   readonly content: unknown;
 }
 

@@ -131,12 +131,18 @@ class Serving {
 }
 
 /** What the process of the node is told beside the configuration: where the database and the chain are that we started. */
-function given(config: Config, databaseUrl: string, chain: DevChain | null): Readonly<Record<string, string>> {
+export function given(config: Config, databaseUrl: string, chain: DevChain | null): Readonly<Record<string, string>> {
   const keys = (chain?.accounts ?? []).map(({ privateKey }) => privateKey).join(",");
   return {
     ...(config.databaseUrl === null && { FENCEPOST_DATABASE_URL: databaseUrl }),
-    ...(chain !== null && { FENCEPOST_RPC_URL: chain.url, ...ON_EMBEDDED_CHAIN }),
+    ...(chain !== null && {
+      FENCEPOST_RPC_URL: chain.url,
+      FENCEPOST_CHAIN_ID: `${chain.chainId}`,
+      ...ON_EMBEDDED_CHAIN,
+    }),
     ...(chain !== null && !hasOwnKeys(config) && { FENCEPOST_PRIVATE_KEYS: keys }),
+    // The configuration was allowed to run open here; in the child, our chain and accounts look like the user's own.
+    ...(config.apiKeys === "none" && { FENCEPOST_AUTH: "none" }),
   };
 }
 

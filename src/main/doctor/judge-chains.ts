@@ -9,11 +9,12 @@ const USUAL_LAG_BLOCKS = 5;
 const OLDEST_HEAD_MS = 5 * 60_000;
 const FURTHEST_AHEAD_MS = 60_000;
 
-export function judgeChains({ chains }: Facts): readonly Finding[] {
-  return chains.flatMap(judgeChain);
+export function judgeChains({ chains, database }: Facts): readonly Finding[] {
+  const served = database?.kind === "open" ? database.servedChains : [];
+  return chains.flatMap((chain) => judgeChain(chain, served));
 }
 
-function judgeChain(chain: ChainFacts): readonly Finding[] {
+function judgeChain(chain: ChainFacts, served: readonly number[]): readonly Finding[] {
   const { endpoints } = chain;
   const answering = endpoints.filter(isAnswering);
   const silent = endpoints.flatMap((endpoint) => (endpoint.kind === "silent" ? [endpoint] : []));
@@ -23,7 +24,7 @@ function judgeChain(chain: ChainFacts): readonly Finding[] {
     return answering.length === 0 ? mistake("RPC_UNREACHABLE", text, fix) : warning("RPC_UNREACHABLE", text, fix);
   });
   if (answering.length === 0) return silence;
-  const ids = judgeIds(chain, answering);
+  const ids = [...judgeIds(chain, answering), ...judgeUnnamed(chain, answering, served)];
   if (ids.some(({ sign }) => sign === "mistake")) return [...silence, ...ids];
   const single = endpoints.length === 1 ? [judgeLoneliness(answering)] : [];
   return [
@@ -67,6 +68,18 @@ function judgeIds({ chainId }: ChainFacts, answering: readonly AnsweringEndpoint
       `chain ${said} answers at ${counted(answering.length, "endpoint")}, head ${Math.max(...answering.map(({ head }) => head))}`,
     ),
   ];
+}
+
+/** What an endpoint alone names has to be known to the database, unless that is fresh. */
+function judgeUnnamed(
+  { chainId }: ChainFacts,
+  [endpoint]: readonly AnsweringEndpoint[],
+  served: readonly number[],
+): readonly Finding[] {
+  const said = endpoint?.chainId;
+  if (chainId !== null || said === undefined || served.length === 0 || served.includes(said)) return [];
+  const text = `the endpoint says that it serves chain ${said}, and this database has served ${served.join(", ")} alone: start refuses it`;
+  return [mistake("CHAIN_ID", text, `set FENCEPOST_CHAIN_ID=${said}, or the id in \`chains\`, where that is right`)];
 }
 
 /** A chain on this machine is one's own. */

@@ -1,6 +1,7 @@
 import type { Finding } from "../../adapters/cli/diagnose.ts";
 import type { OpenDatabase, RefusedDatabase } from "../../adapters/postgres/examine.ts";
 import { ageInWords } from "../../domain/retention.ts";
+import { isLoopback } from "../config/combinations.ts";
 import type { Facts } from "./facts.ts";
 import { counted, fine, mistake, warning } from "./findings.ts";
 
@@ -156,14 +157,13 @@ function judgeNodes({ nodes }: OpenDatabase, { version, face }: Facts): readonly
           `${old.nodeId} runs version ${old.version}, this is ${version}`,
           "upgrade all nodes, one after the other: one release apart is the most that works",
         );
-  const remote = nodes.find(({ url }) => url !== "" && !isLoopback(url));
-  if (remote === undefined || !isLoopback(face.advertisedUrl)) return [versions];
+  const remote = nodes.find(({ url }) => url !== "" && !isLocal(url));
+  if (remote === undefined || !isLocal(face.advertisedUrl)) return [versions];
   const text = `${remote.nodeId} is at ${remote.url}, and would look for this node at ${face.advertisedUrl}: its own machine`;
   const fix = "set FENCEPOST_HOST or FENCEPOST_ADVERTISE_URL to an address that other nodes reach";
   return [versions, mistake("ADVERTISED_URL", text, fix)];
 }
 
-export function isLoopback(url: string): boolean {
-  const { hostname } = new URL(url);
-  return hostname === "localhost" || hostname === "[::1]" || /^127\./.test(hostname);
+function isLocal(url: string): boolean {
+  return isLoopback(new URL(url).hostname);
 }

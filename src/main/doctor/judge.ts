@@ -1,9 +1,10 @@
 /** From facts to findings. Nothing here asks anybody: what is judged was gathered before. */
 import type { Finding } from "../../adapters/cli/diagnose.ts";
+import { isLoopback } from "../config/combinations.ts";
 import type { Facts, Listening } from "./facts.ts";
 import { fine, mistake, warning } from "./findings.ts";
 import { judgeChains } from "./judge-chains.ts";
-import { isLoopback, judgeDatabase } from "./judge-database.ts";
+import { judgeDatabase } from "./judge-database.ts";
 import { judgeKeys } from "./judge-keys.ts";
 
 export function judge(facts: Facts): readonly Finding[] {
@@ -44,7 +45,7 @@ const LISTENING: Readonly<Record<Exclude<Listening, "free" | "fencepost">, reado
 function judgeFace({ face }: Facts): readonly Finding[] {
   const { host, port, listening, asksForKeys } = face;
   const place = `${host}:${port}`;
-  const open = !asksForKeys && !isLoopback(`http://${host.includes(":") ? `[${host}]` : host}`);
+  const open = !asksForKeys && !isLoopback(host);
   const unguarded = open
     ? [
         warning(

@@ -1,9 +1,11 @@
+import { noticeView } from "../../adapters/http/sight-views.ts";
 import * as views from "../../adapters/http/views.ts";
 import type { CallOptions, OrderOptions } from "../../client/deadline.ts";
 import type { FencepostFace, KillWish } from "../../client/face.ts";
 import type { LaneAction, TransactionAction } from "../../contract/actions.ts";
 import { NewKey } from "../../contract/keys.ts";
-import { PolicyVerdict } from "../../contract/policies.ts";
+import { Notice } from "../../contract/notice.ts";
+import { PoliciesInForce, PolicyVerdict } from "../../contract/policies.ts";
 import { SignerLanes } from "../../contract/signers.ts";
 import { Transaction } from "../../contract/transactions.ts";
 import { ACTOR, type Asking, type Inside } from "./asking.ts";
@@ -36,10 +38,19 @@ export function actingCalls(inside: Inside, asking: Asking) {
     resume: onLane("resume"),
     realign: onLane("realign"),
     ...stoppingCalls(inside, asking),
+    acknowledge: (noticeId, request, options) =>
+      asking.ask(options, async () => {
+        const notice = await api.acknowledge({ noticeId, request, actor: ACTOR, ...keyOf(options) });
+        return shaped(Notice, noticeView(notice, checksum));
+      }),
     ...keyCalls(inside, asking),
     checkPolicy: ({ key, ...request }, options) =>
       asking.ask(options, async () =>
         shaped(PolicyVerdict, views.policyVerdictView(await api.checkPolicy(request, key ?? null))),
+      ),
+    applyPolicies: (request, options) =>
+      asking.ask(options, async () =>
+        shaped(PoliciesInForce, views.policiesView(await api.applyPolicies(request, ACTOR))),
       ),
   } satisfies Partial<FencepostFace>;
 }

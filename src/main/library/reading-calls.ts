@@ -94,7 +94,8 @@ function clusterReads({ api, checksum, clock }: Inside, asking: Asking) {
         const lanes = await api.signer(address, { fresh: options?.fresh === true });
         return shaped(SignerLanes, views.signersView(lanes, checksum, clock.now())).items;
       }),
-    policies: (options) => asking.read(options, async () => shaped(PoliciesInForce, await api.policies())),
+    policies: (options) =>
+      asking.read(options, async () => shaped(PoliciesInForce, views.policiesView(await api.policies()))),
     policyUsage: (query = {}, options) =>
       asking.read(options, async () =>
         views.policyUsageView(await api.policyUsage(readUsage(asParameters(query))), checksum),

@@ -4,6 +4,7 @@ import type { FencepostFace } from "../../client/face.ts";
 import { Attention, AttentionQuery } from "../../contract/attention.ts";
 import { ClusterHistory, ClusterHistoryQuery } from "../../contract/cluster-history.ts";
 import { NonceRuler, NonceRulerQuery } from "../../contract/nonce-ruler.ts";
+import { Notice, NoticesQuery } from "../../contract/notice.ts";
 import { Overview, OverviewQuery } from "../../contract/overview.ts";
 import { SearchQuery, SearchResults } from "../../contract/search.ts";
 import { type Asking, asParameters, type Inside } from "./asking.ts";
@@ -13,6 +14,7 @@ const readAttention = queryReader(AttentionQuery);
 const readOverview = queryReader(OverviewQuery);
 const readSearch = queryReader(SearchQuery);
 const readRuler = queryReader(NonceRulerQuery);
+const readNotices = queryReader(NoticesQuery);
 const readHistory = queryReader(ClusterHistoryQuery);
 
 export function sightCalls({ api, checksum }: Inside, asking: Asking) {
@@ -42,6 +44,12 @@ export function sightCalls({ api, checksum }: Inside, asking: Asking) {
       asking.read(options, async () => {
         const ruler = await api.nonceRuler(signer, readRuler(asParameters(query)));
         return shaped(NonceRuler, views.nonceRulerView(ruler, checksum));
+      }),
+    notices: ({ open, ...query } = {}, options) =>
+      asking.read(options, async () => {
+        const { open: _, ...asked } = readNotices(asParameters(query));
+        const found = await api.notices({ ...asked, open: open === true });
+        return found.map((notice) => shaped(Notice, views.noticeView(notice, checksum)));
       }),
     clusterHistory: (query = {}, options) =>
       asking.read(options, async () => {

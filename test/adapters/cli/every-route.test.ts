@@ -43,11 +43,14 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   revokeKey: ["keys", "api", "revoke", "checkout"],
   checkPolicy: ["policy", "check", "--signer", SIGNER, ...payload],
   getPolicies: ["policy", "show"],
+  applyPolicies: ["policy", "apply", "policies.json", "--reason", "r"],
   getPolicyUsage: ["policy", "usage"],
   getAttention: ["attention"],
   getOverview: ["overview"],
   search: ["search", "order-42"],
   getNonceRuler: ["ruler", SIGNER],
+  listNotices: ["notices"],
+  acknowledgeNotice: ["acknowledge", "5c1f9a70-1e6f-4a58-9d43-0c2b7f2f6a11", "--reason", "why"],
   getClusterHistory: ["history"],
   listNodes: ["nodes"],
   listLeases: ["leases"],
@@ -63,6 +66,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const files = {
+  "policies.json": "{}",
   "many.json": JSON.stringify([
     { signer: SIGNER, payload: {} },
     { signer: SIGNER, payload: {} },

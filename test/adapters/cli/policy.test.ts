@@ -6,10 +6,17 @@ const signer = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 const window = { value: "5", cost: "9", maxValue: "10", maxCost: null };
 const used = { chainId: 1, since: "2026-11-17T10:00:00.000Z", hour: window, day: window };
 
+const change = { version: 3, changedAt: used.since, changedBy: "operator:alice", reason: "less" };
+const files = { "policies.json": '{"signers":{}}', "broken.json": "{" };
+
 async function run(argv: readonly string[], verdict: Partial<PolicyVerdict> = {}, hash: string | null = "0xab") {
   const asked: unknown[] = [];
   const client: Partial<FencepostClient> = {
-    policies: async () => ({ hash, policies: hash === null ? null : { keys: {} } }),
+    policies: async () => ({ ...change, hash, policies: hash === null ? null : { keys: {} } }),
+    applyPolicies: async (request) => {
+      asked.push(request);
+      return { ...change, version: 4, hash, policies: request.policies };
+    },
     checkPolicy: async (check) => {
       asked.push(check);
       return { allowed: true, value: "1", cost: "2", ...verdict };
@@ -20,14 +27,27 @@ async function run(argv: readonly string[], verdict: Partial<PolicyVerdict> = {}
     },
   };
   const connect = async () => client as FencepostClient;
-  const { code, stdout, stderr } = await runCommand(argv, { actions: { connect } });
+  const { code, stdout, stderr } = await runCommand(argv, { actions: { connect }, files });
   return { code, text: stdout + stderr, asked };
 }
 
 describe("fencepost policy", () => {
   it("shows what is in force, or that nothing is", async () => {
-    expect((await run(["policy", "show"])).text).toContain('0xab\n{\n  "keys": {}');
+    const { text } = await run(["policy", "show"]);
+    expect(text).toContain("version 3, 2026-11-17T10:00:00.000Z, by operator:alice: less\n");
+    expect(text).toContain('0xab\n{\n  "keys": {}');
     expect((await run(["policy", "show"], {}, null)).text).toContain("nothing is limited");
+  });
+
+  it("applies a document from a file, with its reason and the version that was read before", async () => {
+    const apply = ["policy", "apply", "policies.json", "--reason", "less"];
+    const { asked, text } = await run([...apply, "--expected-version", "3"]);
+    expect(asked).toEqual([{ policies: { signers: {} }, reason: "less", expectedVersion: 3 }]);
+    expect(text).toMatch(/^version 4, /);
+    expect((await run(apply)).asked).toEqual([{ policies: { signers: {} }, reason: "less" }]);
+    expect(await run(["policy", "apply", "policies.json"])).toMatchObject({ code: 2, asked: [] });
+    const broken = await run(["policy", "apply", "broken.json", "--reason", "less"]);
+    expect(broken).toMatchObject({ code: 2, asked: [], text: expect.stringMatching(/broken.json: is not JSON/) });
   });
 
   it("checks a transaction for this key, or for another", async () => {

@@ -276,26 +276,35 @@ describe("asking a running node", () => {
 
   it("makes an API key with a rate and a share, and lists them", async () => {
     const asked: unknown[] = [];
-    const quotas = { createsPerSecond: 20, queueShare: 0.1 };
+    const quotas = { createsPerSecond: 20, readsPerSecond: 200, queueShare: 0.1 };
     const terms = { name: "airdrop", scopes: ["submit" as const], signers: null, chains: null };
     const addKey: FencepostClient["addKey"] = async (order) => {
       asked.push(order);
       return { ...terms, ...quotas, secret: "its-secret", secretId: "5f1d7a84" };
     };
-    const argv = ["keys", "api", "new", "airdrop", "--rate", "20", "--queue-share", "0.1", "--scopes", "submit"];
+    const argv = ["keys", "api", "new", "airdrop", "--rate", "20", "--read-rate", "200", "--queue-share", "0.1"];
+    argv.push("--scopes", "submit");
     expect((await run(argv, answering({ addKey }))).stdout).toContain("its-secret");
     expect(asked).toEqual([{ name: "airdrop", scopes: ["submit"], ...quotas }]);
-    for (const wrong of ["--rate", "--queue-share"]) {
+    for (const wrong of ["--rate", "--read-rate", "--queue-share"]) {
       expect((await run(["keys", "api", "new", "a", wrong, "none"], answering({ addKey }))).code).toBe(2);
     }
     const at = "2026-01-01T00:00:00.000Z";
     const keys = async () => [
       { ...terms, ...quotas, createdAt: at, secrets: [] },
-      { ...terms, name: "usual", createsPerSecond: null, queueShare: null, createdAt: at, secrets: [] },
+      {
+        ...terms,
+        name: "usual",
+        createsPerSecond: null,
+        readsPerSecond: null,
+        queueShare: null,
+        createdAt: at,
+        secrets: [],
+      },
     ];
     expect((await run(["keys", "api", "list"], answering({ keys }))).stdout.split("\n").slice(1, 3)).toEqual([
-      expect.stringMatching(/^airdrop +submit +all +all +20 +0\.1 /),
-      expect.stringMatching(/^usual +submit +all +all +default +default /),
+      expect.stringMatching(/^airdrop +submit +all +all +20 +200 +0\.1 /),
+      expect.stringMatching(/^usual +submit +all +all +default +default +default /),
     ]);
   });
 

@@ -1,7 +1,7 @@
 import { Compile } from "typebox/compile";
 import { describe, expect, it } from "vitest";
 import { ROUTES } from "../../../src/contract/routes.ts";
-import { night, STUCK_TX } from "../../support/staged/night.ts";
+import { AWAITING_TX, night, STUCK_TX } from "../../support/staged/night.ts";
 
 const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 const ASKED: readonly (readonly [string, string])[] = [
@@ -16,6 +16,8 @@ const ASKED: readonly (readonly [string, string])[] = [
   ["/signers", "/signers"],
   ["/signers/{signer}", `/signers/${SIGNER}`],
   ["/signers/{signer}/nonces", `/signers/${SIGNER}/nonces?from=0&to=60`],
+  ["/tx/{txId}", `/tx/${AWAITING_TX}`],
+  ["/notices", "/notices"],
   ["/nodes", "/nodes"],
   ["/cluster/history", "/cluster/history"],
   ["/policy", "/policy"],

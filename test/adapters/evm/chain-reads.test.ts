@@ -183,6 +183,21 @@ describe("receipts", () => {
     expect(server.calls("eth_getTransactionReceipt")).toEqual([]);
   });
 
+  it.each([
+    ["blobs", { blobGasUsed: "0x20000", blobGasPrice: "0x3" }, { besideGas: 393_216n }],
+    ["blobs at a price that is not told", { blobGasUsed: "0x20000" }, { besideGas: 0n, besideGasUnsure: true }],
+    ["a rollup's fee for data", { l1Fee: "0x7" }, { besideGas: 7n }],
+    ["both", { blobGasUsed: "0x1", blobGasPrice: "0x3", l1Fee: "0x7" }, { besideGas: 10n }],
+    ["more than there is", { l1Fee: `0x${"f".repeat(64)}` }, { besideGas: 0n, besideGasUnsure: true }],
+    ["nothing", { blobGasUsed: "0x0", blobGasPrice: "0x3", l1Fee: null }, {}],
+  ])("say what was paid beside gas: %s", async (_, said, beside) => {
+    const { server, chain } = await bench();
+    server.on("eth_getBlockReceipts", () => [receiptJson(1, said), receiptJson(2)]);
+    const [found] = await chain.receiptsInBlock(block(7), [hashOf(1), hashOf(2), hashOf(3)]);
+    const { besideGas, besideGasUnsure } = found ?? {};
+    expect({ besideGas, besideGasUnsure }).toEqual({ besideGas: undefined, besideGasUnsure: undefined, ...beside });
+  });
+
   describe("that are few in a large block", () => {
     const large = { ...block(7), transactionHashes: Array.from({ length: 9 }, (_, index) => hashOf(index + 1)) };
     const few = [hashOf(2), hashOf(5)];

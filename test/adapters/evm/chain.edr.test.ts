@@ -5,6 +5,7 @@ import { type ChainHarness, describeChainContract } from "../../contracts/chain.
 import { startEdrHarness } from "../../support/edr-harness.ts";
 import { REVERT_DATA, revertingInitCode } from "../../support/reverting-contracts.ts";
 import { account } from "../../support/signed-transfer.ts";
+import { submitFreely } from "../../support/submit-freely.ts";
 
 describeChainContract("EvmChain on EDR", { evm: true }, startEdrHarness);
 
@@ -30,7 +31,7 @@ describe("EvmChain on a real EVM", () => {
     const to = h.reverting?.withReason;
     if (to === undefined) throw new Error("no reverting contract");
     const data = revertingInitCode(REVERT_DATA.withPanic);
-    await h.chain.submit([await sign(h, 0, { to }), await sign(h, 1, { data })]);
+    await submitFreely(h.chain, [await sign(h, 0, { to }), await sign(h, 1, { data })]);
     await h.mine();
     const block = await h.chain.head("latest");
     const [reverted, deployed] = await h.chain.receipts(block?.transactionHashes ?? []);

@@ -1,6 +1,6 @@
 /** A caller's question to the chain: whatever becomes of it, the node's own endpoints stay as healthy as they were. */
 import { afterEach, describe, expect, it } from "vitest";
-import { passOn } from "../../../src/adapters/evm/pass-on.ts";
+import { passOn, passSigned } from "../../../src/adapters/evm/pass-on.ts";
 import { Endpoints } from "../../../src/adapters/evm/rpc/endpoints.ts";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
@@ -92,5 +92,22 @@ describe("a question that is passed on", () => {
       });
     expect(healthy(endpoints)).toBe(true);
     expect(await ask()).toMatchObject({ result: 0 });
+  });
+});
+
+describe("what a stranger signed", () => {
+  it("does not leave where a stop comes while it waits for a connection, and no other endpoint is given it", async () => {
+    const { first, second, endpoints } = await bench(CHAIN, CHAIN);
+    const sent: unknown[] = [];
+    for (const server of [first, second]) server.on("eth_sendRawTransaction", (params) => sent.push(params));
+    let isStopped = false;
+    const passing = passSigned(endpoints, "0xabcd", () => !isStopped);
+    // Neither the chain's id is proven nor a connection open in the tick in which it is asked for.
+    isStopped = true;
+    expect(await passing).toEqual({ answer: "notStarted" });
+    expect(sent).toEqual([]);
+    isStopped = false;
+    expect(await passSigned(endpoints, "0xabcd", () => !isStopped)).toMatchObject({ kind: "result" });
+    expect(sent).toEqual([["0xabcd"]]);
   });
 });

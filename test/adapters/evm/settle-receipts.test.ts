@@ -1,8 +1,15 @@
 import { expect, it } from "vitest";
-import { ChainUnavailable } from "../../../src/ports/chain.ts";
+import { type Block, ChainUnavailable } from "../../../src/ports/chain.ts";
 import { describeSettlingContract } from "../../contracts/chain/settling.ts";
-import { type Json, lieAboutTags, proxyAt, startLyingEndpoints } from "../../support/lying-endpoints.ts";
+import {
+  type Json,
+  lieAboutReceipts,
+  lieAboutTags,
+  proxyAt,
+  startLyingEndpoints,
+} from "../../support/lying-endpoints.ts";
 import { badGateway, refuseWith, rewrite } from "../../support/rpc-proxy.ts";
+import { submitFreely } from "../../support/submit-freely.ts";
 
 for (const endpoints of [1, 2, 3] as const) {
   const name = `EvmChain on EDR, ${endpoints} of its endpoints`;
@@ -34,7 +41,6 @@ it("a tagged block has no number that one of two makes up, beside its real hash"
     for (const liar of [0, 1]) {
       const lie = lieAboutTags(proxyAt(proxies, liar), higher);
       expect(await chain.head("finalized"), `endpoint ${liar}`).toEqual(honest);
-      expect(await chain.headForAll("finalized"), `endpoint ${liar}`).toEqual(honest);
       lie.lift();
     }
   } finally {
@@ -53,7 +59,6 @@ it.each([
     await mine();
     lieAboutTags(proxyAt(proxies, 0), refuseWith(message, code));
     expect(await chain.head("finalized")).not.toBeNull();
-    await expect(chain.headForAll("finalized")).rejects.toThrow(ChainUnavailable);
   } finally {
     await close();
   }
@@ -83,7 +88,55 @@ it("an endpoint that went away and came back without a tag, another machine perh
     proxyAt(proxies, 1).rule({ times: 1 }, badGateway);
     await expect(chain.heightReached(1)).rejects.toThrow(ChainUnavailable);
     expect(await chain.head("finalized")).toEqual(shown);
-    await expect(chain.headForAll("finalized")).rejects.toThrow(ChainUnavailable);
+  } finally {
+    await close();
+  }
+});
+
+it("what one of two endpoints says was paid beside gas counts, and is not sure", async () => {
+  const { chain, proxies, transfers, mine, close } = await startLyingEndpoints(2);
+  try {
+    await submitFreely(chain, transfers);
+    await mine();
+    const block = (await chain.head("latest")) as Block;
+    const asked = block.transactionHashes.map((txHash) => ({ txHash }));
+    const beside = async () =>
+      (await chain.settleReceipts(block, asked, 0)).map((verdict) =>
+        verdict.kind === "agreed" ? [verdict.receipt.besideGas, verdict.receipt.besideGasUnsure] : verdict.kind,
+      );
+    const saying = (l1Fee: string) => (receipt: Json) => ({ ...receipt, l1Fee });
+    for (const [first, second, expected] of [
+      ["0x7", "0x7", [7n, undefined]],
+      ["0x7", "0x9", [9n, true]],
+      ["0x7", "0x0", [7n, true]],
+    ] as const) {
+      const lies = [first, second].map((fee, at) => lieAboutReceipts(proxyAt(proxies, at), null, saying(fee)));
+      expect(await beside()).toEqual(asked.map(() => expected));
+      for (const lie of lies) lie.lift();
+    }
+  } finally {
+    await close();
+  }
+});
+
+it("a transaction that others sent decides nothing while one of two endpoints shows other contents of it", async () => {
+  const { chain, proxies, mine, sender, transfers, close } = await startLyingEndpoints(2);
+  try {
+    await submitFreely(chain, transfers);
+    await mine();
+    const block = await chain.head("latest");
+    const txHash = block?.transactionHashes[0];
+    if (!block || txHash === undefined) throw new Error("nothing was mined");
+    const settle = () => chain.settleReceipts(block, [{ txHash, sentBy: { signer: sender, nonce: 0 } }], 0);
+    const [honest] = await settle();
+    expect(honest).toMatchObject({ kind: "agreed", sent: { to: `0x${"11".repeat(20)}`, value: 1n, data: "0x" } });
+    const dearer = rewrite((transaction) => ({ ...(transaction as Json), value: "0x3e7" }));
+    for (const liar of [0, 1]) {
+      const lie = proxyAt(proxies, liar).rule({ methods: ["eth_getTransactionByHash"] }, dearer);
+      expect(await settle(), `endpoint ${liar}`).toMatchObject([{ kind: "disagree" }]);
+      lie.lift();
+    }
+    expect(await settle()).toEqual([honest]);
   } finally {
     await close();
   }

@@ -305,4 +305,21 @@ describe("a second opinion on a simulation", () => {
     server.failAlways({ kind: "status", status: 502 });
     expect(await chain.simulateEverywhere(CALL)).toEqual([{ kind: "silent" }, says(21_000n)]);
   });
+
+  it("comes with head and market of each endpoint, the head asked for first", async () => {
+    const { server, other, chain } = await bench({ endpoints: 2 });
+    for (const [each, gas] of [
+      [server, "0xd88a42"],
+      [other, "0x5208"],
+    ] as const) {
+      each.on("eth_estimateGas", () => gas);
+    }
+    const [first, second] = await chain.prospects(CALL);
+    expect(first).toMatchObject({ kind: "says", answer: { simulation: { gas: 14_191_170n } } });
+    expect(second).toMatchObject({ kind: "says", answer: { simulation: { gas: 21_000n } } });
+    const methods = other.requests.flatMap(({ calls }) => calls.map(({ method }) => method));
+    expect(methods.indexOf("eth_getBlockByNumber")).toBeLessThan(methods.indexOf("eth_estimateGas"));
+    other.failAlways({ kind: "status", status: 502 });
+    expect(await chain.prospects(CALL)).toMatchObject([{ kind: "says" }, { kind: "silent" }]);
+  });
 });

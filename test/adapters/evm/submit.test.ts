@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Hex } from "../../../src/domain/lane.ts";
 import { type EvmBench, type EvmBenchOptions, hashOf, useEvmBench } from "../../support/evm-bench.ts";
-import { type FaultyRpc, Refusal } from "../../support/faulty-rpc.ts";
+import { type FaultyRpc, Refusal, startFaultyRpc } from "../../support/faulty-rpc.ts";
+import { submitFreely } from "../../support/submit-freely.ts";
 
 const start = useEvmBench();
 
@@ -29,7 +30,7 @@ const raws = (count: number): readonly Hex[] =>
 const sent = (server: FaultyRpc) => server.calls("eth_sendRawTransaction").map((call) => call.params[0]);
 const DOWN = { kind: "status", status: 502, body: "<html>" } as const;
 const answers = async (bench: EvmBench, list: readonly Hex[]) =>
-  (await bench.chain.submit(list)).map((each) => each.answer);
+  (await submitFreely(bench.chain, list)).map((each) => each.answer);
 
 describe("submitting", () => {
   it("sends in order, in one request, and says what became of each", async () => {
@@ -39,7 +40,7 @@ describe("submitting", () => {
       if (raw === "0x0102") throw new Refusal(-32000, "some new wording");
       return hashOf(1);
     });
-    expect(await b.chain.submit(raws(4))).toEqual([
+    expect(await submitFreely(b.chain, raws(4))).toEqual([
       { answer: "accepted", detail: null },
       { answer: "nonceConsumed", detail: "nonce too low: next nonce 5, tx nonce 3" },
       { answer: "unknown", detail: "some new wording" },
@@ -68,7 +69,7 @@ describe("submitting", () => {
     const b = await bench();
     await b.chain.head("latest");
     b.server.failNext(fault);
-    for (const result of await b.chain.submit(raws(2))) {
+    for (const result of await submitFreely(b.chain, raws(2))) {
       expect(result).toEqual({ answer: "unknown", detail: expect.stringMatching(/127\.0\.0\.1/) });
     }
   });
@@ -107,7 +108,7 @@ describe("submitting", () => {
     b.server.on("eth_sendRawTransaction", () => {
       throw new Refusal(-32099, "");
     });
-    expect(await b.chain.submit(raws(1))).toEqual([{ answer: "unknown", detail: "error -32099 without words" }]);
+    expect(await submitFreely(b.chain, raws(1))).toEqual([{ answer: "unknown", detail: "error -32099 without words" }]);
   });
 
   it("keeps the order over several requests, and stops at the first that is lost", async () => {
@@ -143,9 +144,11 @@ describe("submitting to several endpoints", () => {
 
   it("hands nothing on once somebody has ordered to stop", async () => {
     const b = await bench({ endpoints: 2 });
+    await b.chain.head("latest");
     b.server.failAlways(DOWN);
-    let asked = 0;
-    const results = await b.chain.submit(raws(3), { mayStill: () => ++asked === 1 });
+    const asked = b.server.requests.length;
+    const mayLeave = () => b.server.requests.length === asked;
+    const results = await b.chain.submit(raws(3).map((raw) => ({ raw, mayLeave })));
     expect(results.map(({ answer }) => answer)).toEqual(["unknown", "unknown", "unknown"]);
     expect(sent(b.other)).toEqual([]);
   });
@@ -195,17 +198,36 @@ describe("submitting to several endpoints", () => {
     b.server.on("eth_sendRawTransaction", refusing("oversized data"));
     b.other.failAlways(DOWN);
     for (let times = 0; times < 3; times++) expect(await answers(b, raws(1))).toEqual(["unknown"]);
-    const [result] = await b.chain.submit(raws(1));
+    const [result] = await submitFreely(b.chain, raws(1));
     expect(result).toMatchObject({ answer: "rejected", detail: expect.stringContaining("oversized data") });
   });
 
   it("reaches every endpoint where that is asked for: the first one may take bytes and drop them, for ever", async () => {
     const b = await bench({ endpoints: 2 });
-    await b.chain.submit(raws(2));
+    await submitFreely(b.chain, raws(2));
     expect(sent(b.other)).toEqual([]);
-    const again = await b.chain.submit(raws(2), { everywhere: true });
+    const again = await submitFreely(b.chain, raws(2), { everywhere: true });
     expect(again.map(({ answer }) => answer)).toEqual(["accepted", "accepted"]);
     expect([sent(b.server), sent(b.other)]).toEqual([[...raws(2), ...raws(2)], raws(2)]);
+  });
+
+  it("gives private transactions to private endpoints alone, everywhere or not, and nothing to those that are only read", async () => {
+    const [hidden, open, read] = [await startFaultyRpc(), await startFaultyRpc(), await startFaultyRpc()];
+    const urls = [`${read.url}#send=never`, open.url, `${hidden.url}#send=only`];
+    for (const server of [hidden, open, read]) takeAll(server);
+    const { chain } = await bench({ urls });
+    try {
+      expect(chain.privateEndpoints).toEqual([hidden.url]);
+      for (const everywhere of [false, true]) await submitFreely(chain, raws(1), { privately: true, everywhere });
+      expect([sent(read).length, sent(open).length, sent(hidden).length]).toEqual([0, 0, 2]);
+      hidden.failAlways(DOWN);
+      expect((await submitFreely(chain, raws(1), { privately: true }))[0]?.answer).toBe("unknown");
+      await submitFreely(chain, raws(1), { everywhere: true });
+      await chain.passSigned(raws(1)[0] as Hex, () => true).catch(() => undefined);
+      expect([sent(read).length, sent(open).length]).toEqual([0, 1]);
+    } finally {
+      await Promise.all([hidden, open, read].map((server) => server.close()));
+    }
   });
 
   it("is unknown where all are down", async () => {
@@ -239,25 +261,25 @@ describe("broadcasting to all", () => {
       if (words === "down") server.failAlways(DOWN);
       else if (words !== undefined) server.on("eth_sendRawTransaction", refusing(words));
     }
-    expect(await b.chain.submit(raws(1), { everywhere })).toMatchObject([{ answer }]);
+    expect(await submitFreely(b.chain, raws(1), { everywhere })).toMatchObject([{ answer }]);
     for (const server of [b.server, b.other]) expect(server.requests.length).toBeGreaterThan(0);
   });
 
   it("reaches every endpoint with everything", async () => {
     const b = await bench({ endpoints: 2 });
-    await b.chain.submit(raws(120), { everywhere });
+    await submitFreely(b.chain, raws(120), { everywhere });
     expect([sent(b.server), sent(b.other)]).toEqual([raws(120), raws(120)]);
   });
 });
 
 describe("a refusal that names the most gas of one transaction", () => {
   const tooHigh = (cap: number) => refusing(`transaction gas limit too high (cap: ${cap}, tx: 20000000)`);
-  const gasCap = async (b: EvmBench) => (await b.chain.submit(raws(1)))[0]?.gasCap;
+  const gasCap = async (b: EvmBench) => (await submitFreely(b.chain, raws(1)))[0]?.gasCap;
 
   it("is passed on with that number", async () => {
     const b = await bench();
     b.server.on("eth_sendRawTransaction", tooHigh(16_777_216));
-    expect(await b.chain.submit(raws(1))).toEqual([
+    expect(await submitFreely(b.chain, raws(1))).toEqual([
       { answer: "rejected", detail: expect.stringContaining("too high"), gasCap: 16_777_216n },
     ]);
   });
@@ -272,6 +294,6 @@ describe("a refusal that names the most gas of one transaction", () => {
     b.other.on("eth_sendRawTransaction", refusing("nonce too high"));
     expect(await gasCap(b), "it has not looked at the gas yet").toBeUndefined();
     b.other.on("eth_sendRawTransaction", () => hashOf(1));
-    expect(await b.chain.submit(raws(1)), "taken elsewhere").toEqual([{ answer: "accepted", detail: null }]);
+    expect(await submitFreely(b.chain, raws(1)), "taken elsewhere").toEqual([{ answer: "accepted", detail: null }]);
   });
 });

@@ -41,7 +41,7 @@ describe("/api/v1/keys", () => {
       expect(secret.length).toBeGreaterThanOrEqual(22);
       expect(shown).toEqual({
         ...{ name: "shop", scopes: ["read", "submit"], signers: [RECIPIENT_EIP55], chains: null },
-        ...{ createsPerSecond: null, queueShare: 0.25 },
+        ...{ createsPerSecond: null, readsPerSecond: null, queueShare: 0.25 },
         secretId: "55555555",
       });
       const listed = await app.inject({ url: "/api/v1/keys", headers });
@@ -77,6 +77,7 @@ describe("/api/v1/keys", () => {
     [{ name: "a", secret: "mine" }, "secret"],
     [{ name: "a", createsPerSecond: 0 }, "createsPerSecond"],
     [{ name: "a", createsPerSecond: 1.5 }, "createsPerSecond"],
+    [{ name: "a", readsPerSecond: 0 }, "readsPerSecond"],
     [{ name: "a", queueShare: 0 }, "queueShare"],
     [{ name: "a", queueShare: 1.1 }, "queueShare"],
     [{ name: "a", queueShare: 0.00001 }, "queueShare"],

@@ -3,6 +3,10 @@ import type { ApiKey, Refusal } from "../../../src/adapters/http/options.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { SIGNER, SIGNER_EIP55 } from "../../support/scripted-api.ts";
 
+const since = new Date("2026-11-17T12:00:00Z");
+const changed = { version: 3, changedAt: since, changedBy: "operator:alice", reason: "less" };
+const told = { ...changed, changedAt: since.toISOString(), hash: "0x01", policies: { signers: {} } };
+
 describe("the routes of policies", () => {
   it("check a create for whoever asks, or for the key that is named", async () => {
     const asked: unknown[] = [];
@@ -50,9 +54,8 @@ describe("the routes of policies", () => {
 
   it("show what is in force, and what is used in wei as digits", async () => {
     const window = { value: 1n, cost: 2n, maxValue: null, maxCost: 10n ** 18n };
-    const since = new Date("2026-11-17T12:00:00Z");
     const app = httpApp({
-      policies: async () => ({ hash: "0x01", policies: { signers: {} } }),
+      policies: async () => ({ ...changed, hash: "0x01", policies: { signers: {} } }),
       policyUsage: async () => ({
         at: since,
         signers: [{ lane: { chainId: 1, signer: SIGNER }, since, hour: window, day: window }],
@@ -60,7 +63,7 @@ describe("the routes of policies", () => {
       }),
     });
     const inForce = await app.inject("/api/v1/policy");
-    expect(inForce.json()).toEqual({ hash: "0x01", policies: { signers: {} } });
+    expect(inForce.json()).toEqual(told);
     const used = { value: "1", cost: "2", maxValue: null, maxCost: "1000000000000000000" };
     const windows = { since: since.toISOString(), hour: used, day: used };
     expect((await app.inject("/api/v1/policy/usage")).json()).toEqual({
@@ -69,5 +72,26 @@ describe("the routes of policies", () => {
       keys: [{ chainId: 1, key: "payments", ...windows }],
     });
     expect((await app.inject("/api/v1/policy/usage?signer=0x1")).statusCode).toBe(400);
+  });
+
+  it("change the document for a key with admin, under its name, and for no other key", async () => {
+    const secrets = { operate: "o".repeat(22), admin: "a".repeat(22), part: "p".repeat(22) };
+    const apiKeys: ApiKey[] = [
+      { name: "on-call", secret: secrets.operate, scopes: ["read", "submit", "operate", "approve"] },
+      { name: "alice", secret: secrets.admin, scopes: ["admin"] },
+      { name: "of-a-chain", secret: secrets.part, scopes: ["admin"], chains: [1] },
+    ];
+    const applyPolicies = vi.fn(async () => ({ ...changed, hash: "0x01" as const, policies: { signers: {} } }));
+    const app = httpApp({ applyPolicies }, { apiKeys });
+    const payload = { policies: { signers: {} }, reason: "less", expectedVersion: 2 };
+    const apply = (secret: string) => {
+      const headers = { authorization: `Bearer ${secret}` };
+      return app.inject({ method: "PUT", url: "/api/v1/policy", headers, payload });
+    };
+    expect((await apply(secrets.operate)).json()).toMatchObject({ status: 403, rule: "scope:admin" });
+    expect((await apply(secrets.part)).statusCode).toBe(403);
+    expect(applyPolicies).not.toHaveBeenCalled();
+    expect((await apply(secrets.admin)).json()).toEqual(told);
+    expect(applyPolicies).toHaveBeenCalledExactlyOnceWith(payload, "operator:alice");
   });
 });

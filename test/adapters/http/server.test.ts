@@ -183,6 +183,16 @@ describe("drain and close", () => {
 });
 
 describe("the wire", () => {
+  it("named under two hosts is refused with 400 (RFC 9112, 3.2), on whichever route", async () => {
+    const { url } = await serve();
+    for (const path of ["/healthz", "/rpc", "/nothing"]) {
+      const head = `GET ${path} HTTP/1.1\r\nhost: x\r\nHOST: x\r\nconnection: close\r\n\r\n`;
+      const answer = await raw(url, head);
+      expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+      expect(answer).toContain('"code":"INVALID_REQUEST"');
+    }
+  });
+
   async function raw(url: string, bytes: string): Promise<string> {
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
     let answer = "";
@@ -217,7 +227,7 @@ describe("the wire", () => {
 
   it("gives a request on a shared port no more time to arrive than one on its own", () => {
     const { app } = createHttpApp(httpOptions());
-    expect(serverLike(app.server).requestTimeout).toBe(60_000);
+    expect(serverLike(app.server).requestTimeout).toBe(30_000);
   });
 
   it("a body that breaks off creates nothing", async () => {

@@ -133,6 +133,7 @@ describe("GET /api/v1/tx/{txId}", () => {
         blockHash: sampleHash(0xb10c),
         transactionIndex: 3,
         status: "success",
+        verified: true,
         gasUsed: "20999",
         effectiveGasPrice: (2n ** 70n).toString(),
         contractAddress: RECIPIENT_EIP55,

@@ -10,17 +10,17 @@ beforeAll(async () => {
 });
 afterAll(() => subject.close());
 
-/** One waits for approval. Then a node whose policies ask for none is told the same request again, and gives it a nonce. */
+/** One waits for approval. Then policies ask for none, and the same request gets a nonce when it is made again. */
 async function paidElsewhere(event: ApprovalFate["event"], value: bigint) {
   const lane = aLane();
   const bound = await subject.connect(forSigner(lane.signer, { requireApproval: { aboveValue: "100" } }));
-  const free = await subject.connect();
   const fence = await holdLane(bound, lane);
   const [waits, paid] = [500n, value].map((each) =>
     anIntent(lane, { payload: { value: each }, requestId: "order", owner: "maker" }),
   ) as [ReturnType<typeof anIntent>, ReturnType<typeof anIntent>];
   await allocate(bound, fence, [waits]);
   const intakeId = (await bound.transaction(waits.txId))?.awaiting?.intakeId ?? 0;
+  const free = await subject.connect();
   expect(await allocate(free, fence, [paid])).toMatchObject([{ fate: "created", nonce: 0 }]);
   if (event === "expire") await subject.letApprovalExpire(waits.txId);
   const decision = event === "expire" ? null : { actor: "operator:bob", audit: {} };

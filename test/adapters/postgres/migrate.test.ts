@@ -108,6 +108,26 @@ describe("migrate", () => {
     await store.close();
   });
 
+  it("puts the newest policies that a node worked by in force, whatever a node without any noted behind that", async () => {
+    const databaseUrl = await emptyDatabase();
+    const before = (await shippedMigrations()).filter(({ name }) => name < "0033");
+    await migrate({ databaseUrl, migrations: before });
+    const client = await connectClient(databaseUrl);
+    await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [`0x${"a".repeat(40)}`]);
+    const note = "INSERT INTO fencepost.policy_change (node_id, hash, document) VALUES ($1, $2, $3)";
+    await client.query(note, ["a", "0x01", '{"signers":{}}']);
+    await client.query(note, ["b", "0x02", '{"keys":{}}']);
+    await client.query(note, ["c", null, null]);
+    await migrate({ databaseUrl });
+    const store = await openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 10_000 });
+    const { stamp, ...inForce } = await store.readPolicy();
+    expect(inForce).toMatchObject({ version: 1, document: { keys: {} }, changedBy: "node:b" });
+    const lanes = await client.query("SELECT policy_stamp AS stamp FROM fencepost.lane");
+    expect(lanes.rows).toEqual([{ stamp }]);
+    await store.close();
+    await client.end();
+  });
+
   it("leaves no secret behind by which nodes of an older release knew each other", async () => {
     const databaseUrl = await emptyDatabase();
     const before = (await shippedMigrations()).filter(({ name }) => name < "0016");

@@ -82,6 +82,37 @@ describe("a transaction that was final longer ago than the retention", () => {
     expect(await store.removeOld([fence], KEPT_MS, MANY)).toBe(0);
   });
 
+  it("leaves a lane too that nobody owns and whose signer no live instance has, once such a lane was taken", async () => {
+    const fence = await holdLane(store);
+    await anOldTransaction(store, fence);
+    await letDaysPass(subject.client, OLD_DAYS);
+    await store.shortenFeed(KEPT_MS, MANY);
+    const abandoned = async () => (await store.abandonedLanes()).filter(({ signer }) => signer === fence.lane.signer);
+    expect(await abandoned(), "it has an owner").toEqual([]);
+    await store.retireInstance(fence.instanceId);
+    const withKey = anInstance({ signers: [fence.lane.signer] });
+    await store.registerInstance(withKey);
+    expect(await abandoned(), "a live instance has the key").toEqual([]);
+    await store.retireInstance(withKey.instanceId);
+    await subject.client.query(
+      "UPDATE fencepost.lane SET suspended = true, suspended_by = 'HISTORY' WHERE signer = $1",
+      [fence.lane.signer],
+    );
+    expect(await abandoned(), "its history is in doubt").toEqual([]);
+    await subject.client.query("UPDATE fencepost.lane SET suspended = false, suspended_by = NULL WHERE signer = $1", [
+      fence.lane.signer,
+    ]);
+    expect(await abandoned()).toEqual([fence.lane]);
+    const keeper = anInstance({ signers: [] });
+    await store.registerInstance(keeper);
+    expect(await store.removeOld([fence], KEPT_MS, MANY), "of a term that is over").toBe(0);
+    const taken = await store.acquireLane(fence.lane, keeper.instanceId);
+    if (taken.result === "notLeader") throw new Error("somebody owns it");
+    expect(await store.removeOld([taken.fence], KEPT_MS, MANY)).toBe(1);
+    expect(await store.releaseLane(taken.fence)).toBe(true);
+    expect(await store.lanesWithOld(await abandoned(), KEPT_MS), "nothing is due").toEqual([]);
+  });
+
   it("stays while it is open, and while it is watched for a reorg", async () => {
     const fence = await holdLane(store);
     const watched = await confirmOld(store, fence, anOldIntent(fence.lane));

@@ -1,12 +1,17 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { lockLaneTable } from "../../../src/adapters/postgres/statements/lane.ts";
+import { changePolicy, lockPolicy, stampLanes } from "../../../src/adapters/postgres/statements/policy.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { Fence, Lane } from "../../../src/domain/lane.ts";
 import type { Policies } from "../../../src/domain/policy/policy.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import { aLane, anInstance, anIntent, commitOne } from "../../support/lane-samples.ts";
-import { forSigner, policiesOf } from "../../support/policies.ts";
+import { enforced, forSigner, policiesOf } from "../../support/policies.ts";
 import { TcpProxy } from "../../support/tcp-proxy.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 /** Two nodes at once, lanes that change hands, commits without an answer: what was accepted never exceeds a limit. */
@@ -26,9 +31,10 @@ describe("a limit under a race", () => {
   });
 
   const open = async (policies: Policies, url = subject.url): Promise<PostgresStore> => {
-    const store = await openPostgresStore({ databaseUrl: url, clock: systemClock, leaseDurationMs: 12_000, policies });
+    const options = { databaseUrl: url, clock: systemClock, leaseDurationMs: 12_000, policyWords: createCodec() };
+    const store = await openPostgresStore(options);
     opened.push(store);
-    return store;
+    return enforced(store, policies);
   };
   const take = async (store: PostgresStore, lane: Lane): Promise<Fence> => {
     const instance = anInstance();
@@ -98,5 +104,99 @@ describe("a limit under a race", () => {
     expect(told.filter((fate) => fate === "created").length).toBeLessThanOrEqual(count);
     expect(told.filter((fate) => fate === "forbidden").length).toBeGreaterThan(0);
     expect((await (stores[1] as PostgresStore).policyUse(lane, {})).signer.day.value).toBe(150n);
+  });
+
+  describe("a change of the document beside an allocation", () => {
+    const limit = (lane: Lane) => forSigner(lane.signer, { maxValue: { perTransaction: "9" } });
+    const change = (store: PostgresStore, policies: Policies) =>
+      store.changePolicy({ policies, actor: "operator:a", reason: "a race", nodeId: "n", expectedVersion: null });
+    /** A change that is not committed yet, as `changePolicy` makes it. */
+    const beginChange = async ({ hash, document }: Policies) => {
+      const { rows } = await subject.client.query<{ version: string }>("SELECT version FROM fencepost.policy");
+      const stamp = randomUUID();
+      const version = Number(rows[0]?.version) + 1;
+      await subject.client.query("BEGIN");
+      await subject.client.query(lockPolicy.sql);
+      await subject.client.query(lockLaneTable.sql);
+      const kept = ["n", hash, JSON.stringify(document), version, "operator:a", "a race", stamp];
+      await subject.client.query(changePolicy.sql, kept);
+      await subject.client.query(stampLanes.sql, [stamp]);
+    };
+
+    it.each([
+      ["in one round trip", policiesOf({})],
+      ["in two round trips", policiesOf({ keys: { nobody: { maxValue: { perDay: "1" } } }, signers: { "*": {} } })],
+    ])("is obeyed where it commits first, and the allocation is judged anew: %s", async (_, before) => {
+      const lane = aLane(7);
+      const store = await open(before);
+      const fence = await take(store, lane);
+      expect(await create(store, fence)).toBe("created");
+      await beginChange(limit(lane));
+      const creating = create(store, fence);
+      await subject.whenWaiting(1);
+      await subject.client.query("COMMIT");
+      expect(await creating).toBe("forbidden");
+      expect(await acceptedOf(lane)).toMatchObject({ count: 1 });
+    });
+
+    it("waits for an allocation that was first, and is obeyed from then on", async () => {
+      const lane = aLane(7);
+      const [store, other] = [await open(policiesOf({})), await open(policiesOf({}))];
+      const fence = await take(store, lane);
+      expect(await create(store, fence)).toBe("created");
+      await subject.client.query("BEGIN");
+      await subject.client.query("SELECT 1 FROM fencepost.lane WHERE signer = $1 FOR UPDATE", [lane.signer]);
+      const creating = create(store, fence);
+      await subject.whenWaiting(1);
+      const changing = change(other, limit(lane));
+      await subject.whenWaiting(2);
+      await subject.client.query("COMMIT");
+      expect(await creating).toBe("created");
+      expect(await changing).toMatchObject({ outcome: "changed" });
+      expect(await create(store, fence)).toBe("forbidden");
+    });
+
+    it("reaches a lane that is made meanwhile, whichever of the two commits first", async () => {
+      const [late, early] = [aLane(7), aLane(7)];
+      const store = await open(policiesOf({}));
+      await beginChange(limit(late));
+      const taking = take(store, late);
+      await subject.whenWaiting(1);
+      await subject.client.query("COMMIT");
+      expect(await create(store, await taking)).toBe("forbidden");
+
+      await subject.client.query("BEGIN");
+      await subject.client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (7, $1)", [early.signer]);
+      const changing = change(store, limit(early));
+      await subject.whenWaiting(1);
+      await subject.client.query("COMMIT");
+      await changing;
+      expect(await create(store, await take(store, early))).toBe("forbidden");
+    });
+
+    it("stops every node at once, again and again, and is held up by none of them", async () => {
+      const admin = await open(policiesOf({}));
+      const stores = await Promise.all([1, 2, 3].map(() => open(policiesOf({}))));
+      const lanes = stores.map(() => aLane(8));
+      const fences = await Promise.all(stores.map((store, n) => take(store, lanes[n] as Lane)));
+      let isOver = false;
+      const working = fences.map(async (fence, n) => {
+        const store = stores[n] as PostgresStore;
+        while (!isOver) await Promise.all([create(store, fence), create(store, fence)]);
+      });
+      const created = async () => (await Promise.all(lanes.map(acceptedOf))).reduce((sum, { count }) => sum + count, 0);
+      const none = policiesOf({ signers: { "*": { maxValue: { perTransaction: "9" } } } });
+      for (let round = 0; round < 5; round++) {
+        const before = await created();
+        expect(await change(admin, policiesOf({}))).toMatchObject({ outcome: round === 0 ? "unchanged" : "changed" });
+        await waitUntil(async () => (await created()) > before, "something is created");
+        expect(await change(admin, none)).toMatchObject({ outcome: "changed" });
+        const after = await created();
+        await Promise.all(fences.map((fence, n) => create(stores[n] as PostgresStore, fence)));
+        expect(await created()).toBe(after);
+      }
+      isOver = true;
+      await Promise.all(working);
+    });
   });
 });

@@ -1,5 +1,6 @@
 /** The store's contracts once more, behind PgBouncer in transaction mode. */
 import { describe, expect, it } from "vitest";
+import { createCodec } from "../../../src/adapters/evm/codec.ts";
 import { examineDatabase } from "../../../src/adapters/postgres/examine.ts";
 import { PostgresSessionLock } from "../../../src/adapters/postgres/session-lock.ts";
 import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
@@ -10,6 +11,7 @@ import { leaseStoreContract } from "../../contracts/lease-store.contract.ts";
 import type { StoreSubject } from "../../contracts/store-subject.ts";
 import { anInstance } from "../../support/lane-samples.ts";
 import { NO_PGBOUNCER, pgbouncerPath, startPgBouncer } from "../../support/pgbouncer.ts";
+import { enforced } from "../../support/policies.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { createPostgresSubject, LEASE_MS } from "./postgres-subject.ts";
@@ -19,9 +21,9 @@ async function createPooledSubject(): Promise<StoreSubject> {
   const pooler = await startPgBouncer(subject.url);
   return {
     ...subject,
-    connect: (policies) => {
-      const policy = { policies: policies ?? null };
-      return openPostgresStore({ databaseUrl: pooler.url, clock: systemClock, leaseDurationMs: LEASE_MS, ...policy });
+    connect: async (policies) => {
+      const options = { databaseUrl: pooler.url, clock: systemClock, leaseDurationMs: LEASE_MS };
+      return enforced(await openPostgresStore({ ...options, policyWords: createCodec() }), policies);
     },
     close: async () => {
       await pooler.stop();

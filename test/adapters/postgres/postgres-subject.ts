@@ -1,4 +1,5 @@
 import pg from "pg";
+import { createCodec } from "../../../src/adapters/evm/codec.ts";
 import { insertIntake } from "../../../src/adapters/postgres/insert-intake.ts";
 import { PostgresSessionLock } from "../../../src/adapters/postgres/session-lock.ts";
 import { openPostgresStore, type PreparedStatements } from "../../../src/adapters/postgres/store.ts";
@@ -7,6 +8,7 @@ import { createEntropy } from "../../../src/adapters/system/entropy.ts";
 import type { StoreSubject } from "../../contracts/store-subject.ts";
 import { createTestDatabase } from "../../support/database.ts";
 import { expectKeptCounts } from "../../support/kept-counts.ts";
+import { enforced } from "../../support/policies.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
@@ -33,12 +35,9 @@ export async function createPostgresSubject(options: SubjectOptions = {}): Promi
   return {
     url: database.url,
     client,
-    connect: (policies) => {
-      const databaseUrl = database.url;
-      return openPostgresStore({
-        ...{ databaseUrl, clock: systemClock, leaseDurationMs, preparedStatements },
-        policies: policies ?? null,
-      });
+    connect: async (policies) => {
+      const options = { databaseUrl: database.url, clock: systemClock, leaseDurationMs, preparedStatements };
+      return enforced(await openPostgresStore({ ...options, policyWords: createCodec() }), policies);
     },
     lock: () => openSessionLock(database.url),
     expire: async (instanceId) => {

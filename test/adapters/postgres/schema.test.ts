@@ -50,6 +50,7 @@ describe("the schema", () => {
       "migration",
       "node_instance",
       "node_report",
+      "policy",
       "policy_change",
     ]);
   });

@@ -5,7 +5,17 @@ import { migrate } from "../../../src/adapters/postgres/migrate.ts";
 import { openPostgresStore, UnsuitableServer } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { StoreUnavailable } from "../../../src/ports/lane-store.ts";
-import { allocate, anIntent, confirm, holdLane } from "../../support/lane-samples.ts";
+import {
+  AT,
+  allocate,
+  anAttempt,
+  anIntent,
+  apply,
+  aReceipt,
+  confirm,
+  holdLane,
+  step,
+} from "../../support/lane-samples.ts";
 import { connectClient } from "./postgres-subject.ts";
 
 const open = (databaseUrl: string) => openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 30_000 });
@@ -46,6 +56,45 @@ describe("the server", () => {
   it("is refused where it cannot hold every request id", async () => {
     const url = await database("TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'");
     await expect(open(url.href)).rejects.toThrow(/UTF8/);
+  });
+
+  it("is refused while transactions are open that an older version moved to a second nonce, with a list of them", async () => {
+    const url = await database(migrated());
+    const before = await open(url.href);
+    const fence = await holdLane(before);
+    const [intent, other] = [anIntent(fence.lane), anIntent(fence.lane)];
+    await allocate(before, fence, [intent, other]);
+    const first = { attempt: anAttempt(1), claim: { ordinal: 1 } };
+    const foreign = anAttempt(2, { kind: "external", foreign: true, rawTransaction: null });
+    await apply(before, fence, [
+      step(intent.txId, AT.allocated, "sign", first),
+      step(intent.txId, AT.pending, "mine", { attempt: foreign, receipt: aReceipt(foreign.txHash) }),
+    ]);
+    await before.close();
+    const client = await connectClient(url.href);
+    // As the policy `requeue` of that version left it: the next nonce, and both attempts of the one before.
+    await client.query(
+      `INSERT INTO fencepost.step (tx_id, ordinal, chain_id, event, from_state, state, first_at, last_at)
+       SELECT tx_id, history_count + 1, chain_id, 'requeue', 'TRACKING', 'ALLOCATED', now(), now()
+       FROM fencepost.transaction WHERE tx_id = $1`,
+      [intent.txId],
+    );
+    await client.query(
+      `UPDATE fencepost.transaction SET state = 'ALLOCATED', sub_state = NULL, nonce = 2, last_event = 'requeue',
+         history_count = history_count + 1 WHERE tx_id = $1`,
+      [intent.txId],
+    );
+    const { signer, chainId } = fence.lane;
+    const listed = new RegExp(
+      `^1 open [^\\n]*: ${intent.txId} \\(nonce 2 of ${signer} on chain ${chainId}\\); [^\\n]*$`,
+    );
+    await expect(open(url.href)).rejects.toThrow(listed);
+    await client.query(
+      `UPDATE fencepost.transaction SET state = 'FAILED_FINAL', sub_state = 'NONCE_CONSUMED_EXTERNALLY' WHERE tx_id = $1`,
+      [intent.txId],
+    );
+    await client.end();
+    await (await open(url.href)).close();
   });
 
   it("is unavailable where there is none", async () => {

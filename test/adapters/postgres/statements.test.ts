@@ -78,10 +78,15 @@ describe("statements", () => {
  * few of the newest rows: rare, and for people. What they read is measured on a large table: see reads.test.ts, sights.test.ts.
  */
 const SURVEYS = [
+  "bound-notices",
   "count-troubles",
+  "declare-dead",
   "end-instances",
   "end-kills",
   "end-terms",
+  "find-requeued",
+  "forget-notices",
+  "list-abandoned-lanes",
   "list-awaiting",
   "list-held",
   "list-instances",
@@ -89,6 +94,8 @@ const SURVEYS = [
   "list-lanes",
   "list-holes",
   "list-leases",
+  "list-notices",
+  "list-open-notices",
   "list-past-databases",
   "list-past-instances",
   "list-reports",

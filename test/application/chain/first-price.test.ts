@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type FeeMarket, feeCap } from "../../../src/domain/fees.ts";
+import type { Block } from "../../../src/ports/chain.ts";
 import { type ChainBench, type ChainBenchOptions, createChainBench } from "../../support/chain-bench.ts";
 
 const GWEI = 1_000_000_000n;
@@ -57,6 +58,39 @@ describe("a first price", () => {
     await follower.advance();
     expect(follower.seenBaseFees).toHaveLength(100);
     expect(await capOf(bench)).toBe(41n * GWEI);
+  });
+
+  it("is not bounded by headers that do not hash to their hash, once others of the chain did", async () => {
+    const bench = createChainBench();
+    const { follower } = bench.context;
+    const head = bench.chain.head.bind(bench.chain);
+    const show = (change: Partial<Block>) => {
+      bench.chain.head = async (tag) => {
+        const block = await head(tag);
+        return block && { ...block, ...change };
+      };
+    };
+    const advance = async () => {
+      bench.simulated.mine();
+      await follower.advance();
+    };
+    show({ headerHolds: true, baseFeePerGas: 20n * GWEI });
+    await advance();
+    show({ headerHolds: false, baseFeePerGas: 7n });
+    for (let blocks = 0; blocks < 5; blocks++) await advance();
+    expect(follower.seenBaseFees.at(-1)).toBe(20n * GWEI);
+    expect(follower.baseFee).toBe(20n * GWEI);
+    show({ headerHolds: true, baseFeePerGas: 21n * GWEI });
+    await advance();
+    expect(follower.seenBaseFees.slice(-2)).toEqual([20n * GWEI, 21n * GWEI]);
+  });
+
+  it("is bounded by its own base fees where two endpoints have the header, whatever blocks were followed", async () => {
+    const market = { baseFees: [100n * GWEI], priorityFees: [GWEI] };
+    const bench = await offered(market);
+    expect(await capOf(bench)).toBeLessThan(100n * GWEI);
+    const agreed = await offered({ ...market, agreed: true });
+    expect(await capOf(agreed)).toBe(201n * GWEI);
   });
 
   it.each([

@@ -1,7 +1,9 @@
 import { afterEach, expect, it } from "vitest";
 import type { Address, Hash } from "../../../src/domain/lane.ts";
+import type { ChainTransaction } from "../../../src/ports/chain.ts";
+import { Faults } from "../../doubles/simulated-chain/faults.ts";
 import { checkInvariants } from "../../support/invariants.ts";
-import { transfer, World, type WorldNode } from "../../support/world.ts";
+import { TO, transfer, World, type WorldNode } from "../../support/world.ts";
 
 const SIGNER: Address = `0x${"5e".repeat(20)}`;
 const NOBODYS: Hash = `0x${"77".repeat(32)}`;
@@ -19,9 +21,9 @@ async function open(
 /** The node does what it is asked, or not, and names another hash the first time. */
 function misname(entry: WorldNode, { hash, does }: { readonly hash: Hash; readonly does: boolean }): void {
   const send = entry.rpc.sendUnsigned.bind(entry.rpc);
-  entry.rpc.sendUnsigned = async (from, transaction) => {
+  entry.rpc.sendUnsigned = async (from, transaction, mayLeave) => {
     entry.rpc.sendUnsigned = send;
-    if (does) await send(from, transaction);
+    if (does) await send(from, transaction, mayLeave);
     return { answer: "accepted", detail: null, txHash: hash };
   };
 }
@@ -50,4 +52,33 @@ it("a signing node that names a foreign transaction: that one's block confirms n
   await world.until(() => rowOf(txId)?.state === "STUCK");
   expect(rowOf(txId)?.history.at(-1)?.reason).toContain("is another transaction");
   expect(rowOf(txId)?.receipt).toBeNull();
+});
+
+/** Two endpoints, of which the first says something else of what this signer sent than the block holds. */
+async function openBesideLiar(lie: Partial<ChainTransaction>): Promise<WorldNode> {
+  world = new World({ signers: [], nodeSigners: [SIGNER], settings: { staleReceiptTimeoutMs: 5_000 } });
+  const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
+  const honest = entry.rpc.sentInBlock.bind(entry.rpc);
+  entry.rpc.sentInBlock = async (...asked) => (await honest(...asked))?.map((each) => ({ ...each, ...lie })) ?? null;
+  return entry;
+}
+
+it("one endpoint of two that lies about what was mined at our nonce makes nothing foreign that is ours", async () => {
+  const entry = await openBesideLiar({ value: 999n });
+  misname(entry, { hash: NOBODYS, does: true });
+  const { txId } = await create(entry);
+  await world.allSettled(1);
+  expect(rowOf(txId)).toMatchObject({ state: "CONFIRMED", subState: null });
+});
+
+it("one endpoint of two that lies about what was mined at our nonce makes nothing ours that is foreign", async () => {
+  const entry = await openBesideLiar({ to: TO, value: 1n, data: "0x" });
+  misname(entry, { hash: NOBODYS, does: false });
+  world.holdBlocks();
+  const { txId } = await create(entry);
+  await world.until(() => rowOf(txId)?.state === "TRACKING");
+  world.chain.mineForeign(SIGNER);
+  world.releaseBlocks();
+  await world.allSettled(1, 300_000);
+  expect(rowOf(txId)).toMatchObject({ state: "FAILED_FINAL", subState: "NONCE_CONSUMED_EXTERNALLY" });
 });

@@ -1,10 +1,12 @@
 /** Who may do what at `/rpc`, and what a caller may hand in signed. */
 import { afterEach, describe, expect, it } from "vitest";
 import type { ApiKey, HttpServerOptions } from "../../../src/adapters/http/options.ts";
+import { NOT_STARTED } from "../../../src/domain/answers.ts";
 import type { FencepostError } from "../../../src/domain/errors.ts";
+import { deferred } from "../../support/deferred.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { call, RpcFace, STRANGER, signedBy, transaction } from "../../support/json-rpc.ts";
-import { SIGNER, SIGNERS, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+import { SIGNER, SIGNERS, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
 let world: World;
 let entry: WorldNode;
@@ -75,6 +77,21 @@ describe("a key", () => {
       expect((await rpc.call("fencepost_getTransaction", [name], as("own"))).result).toBeNull();
     expect((await rpc.call("eth_getTransactionByHash", [hash], as("own"))).result).toBeNull();
     expect((await rpc.call("eth_getTransactionByHash", [hash], as("all"))).result).toMatchObject({ hash });
+  });
+
+  it("has the chain asked as often a second as its rate allows; what is answered here costs nothing", async () => {
+    await start({ apiKeys: [key("slow", { readsPerSecond: 2 }), key("other")] });
+    const packet = Array.from({ length: 4 }, (_, at) => call("eth_getBalance", [SIGNERS[0], `0x${at}`]));
+    packet.push(call("eth_chainId"));
+    const codes = async (name: string) =>
+      (await rpc.ask<readonly { error?: { code: number } }[]>(packet, as(name))).map(({ error }) => error?.code);
+    expect(await codes("slow")).toEqual([undefined, undefined, -32005, -32005, undefined]);
+    const { error } = await rpc.call("eth_blockNumber", [], as("slow"));
+    expect(error).toMatchObject({ code: -32005, data: { rule: "readsPerSecond", limit: 2 } });
+    expect(await codes("other")).toEqual([undefined, undefined, undefined, undefined, undefined]);
+    await world.clock.advance(1_000);
+    expect((await rpc.call("eth_blockNumber", [], as("slow"))).error).toBeUndefined();
+    expect(rpc.refusals.every(({ rule, key: name }) => rule === "readsPerSecond" && name === "slow")).toBe(true);
   });
 
   it("over its rate is refused by the item with -32005, and those consume nothing", async () => {
@@ -202,6 +219,21 @@ describe("eth_sendRawTransaction", () => {
     expect(world.rows()).toEqual([]);
   });
 
+  it("that offers less than half of the base fee is refused as POST /tx refuses it: FEE_TOO_LOW", async () => {
+    await start();
+    const api = entry.node.api;
+    const payload = { to: TO, value: 5, gas: 21_000, maxFeePerGas: 1, maxPriorityFeePerGas: 1 };
+    const asked = await world.refusal(api.create({ signer: SIGNER, payload }));
+    expect(asked).toMatchObject({ code: "SUBMISSION_REJECTED", extras: { reason: "FEE_TOO_LOW" } });
+    const bytes = await signedBy(SIGNER, 0, 5n, 1n);
+    expect((await rpc.ask(raw(bytes))).error).toMatchObject({ code: -32003, data: asked.extras });
+    const { reservation } = await world.settle(api.reserveNonce({ signer: SIGNER }));
+    const { reservationId } = reservation;
+    const submitted = api.submitReserved(reservationId, { rawTransaction: bytes });
+    expect(await world.refusal(submitted)).toMatchObject({ extras: { reason: "FEE_TOO_LOW" } });
+    expect(world.rows()).toEqual([]);
+  });
+
   it("of a stranger is refused, or passed on where the setting says so", async () => {
     await start();
     const bytes = await signedBy(STRANGER, 0);
@@ -210,8 +242,8 @@ describe("eth_sendRawTransaction", () => {
       message: expect.stringContaining("FENCEPOST_RPC_FOREIGN_RAW"),
     });
     const passed: string[] = [];
-    entry.rpc.passOn = async (method) => {
-      passed.push(method);
+    entry.rpc.passSigned = async (sent) => {
+      passed.push(sent);
       return passed.length === 1
         ? { kind: "result", result: "0xhash" }
         : { kind: "error", code: -32000, message: "nonce too low" };
@@ -219,8 +251,41 @@ describe("eth_sendRawTransaction", () => {
     const open = new RpcFace(world, entry, { rpc: { foreignRaw: "pass", keyInPath: false } });
     expect((await open.ask(raw(bytes))).result).toBe("0xhash");
     expect((await open.ask(raw(bytes))).error).toMatchObject({ code: -32003, message: "nonce too low" });
-    expect(passed).toEqual(["eth_sendRawTransaction", "eth_sendRawTransaction"]);
+    expect(passed).toEqual([bytes, bytes]);
     expect(world.rows()).toEqual([]);
+  });
+
+  it("of a stranger is not passed on while everything is stopped, also where the stop comes while it is under way", async () => {
+    await start();
+    const open = new RpcFace(world, entry, { rpc: { foreignRaw: "pass", keyInPath: false } });
+    const bytes = await signedBy(STRANGER, 0);
+    const left: boolean[] = [];
+    const arrived = deferred();
+    const connected = deferred();
+    entry.rpc.passSigned = async (_, mayLeave) => {
+      arrived.resolve();
+      await connected.promise;
+      left.push(mayLeave());
+      return left.at(-1) === true ? { kind: "result", result: "0xhash" } : NOT_STARTED;
+    };
+    const asking = open.ask(raw(bytes));
+    await arrived.promise;
+    const order = { signer: null, actor: "operator:test", request: { reason: "stolen" } };
+    await world.settle(entry.node.api.kill(order));
+    connected.resolve();
+    const { error } = await asking;
+    expect(error).toMatchObject({ code: -32002, data: { code: "UNAVAILABLE" } });
+    expect((await open.ask(raw(bytes))).error?.code).toBe(-32002);
+    expect(left).toEqual([false, false]);
+    await world.settle(entry.node.api.endKill(order));
+    expect((await open.ask(raw(bytes))).result).toBe("0xhash");
+    // A node that cannot renew its lease would not know of a stop.
+    entry.store.pause();
+    await world.clock.advance(60_000);
+    expect(left.at(-1)).toBe(true);
+    expect((await open.ask(raw(bytes))).error).toBeDefined();
+    expect(left.filter((may) => may)).toHaveLength(1);
+    entry.store.resume();
   });
 
   it("of a signer whose lane is known is no stranger's, also while no node holds its key", async () => {
@@ -233,7 +298,7 @@ describe("eth_sendRawTransaction", () => {
     while ((await unknown()) !== "UNKNOWN_SIGNER") await world.clock.advance(1_000);
     const open = new RpcFace(world, others, { rpc: { foreignRaw: "pass", keyInPath: false } });
     let passed = 0;
-    others.rpc.passOn = async () => {
+    others.rpc.passSigned = async () => {
       passed++;
       return { kind: "result", result: "0xhash" };
     };

@@ -128,6 +128,20 @@ describe("what is passed on", () => {
       "eth_subscribe",
       "account_signData",
     ],
+    ...[
+      "klay_sendTransaction",
+      "kaia_sendTransaction",
+      "eea_sendRawTransaction",
+      "zks_sendRawTransactionWithDetailedOutput",
+    ],
+    ...[
+      "istanbul_propose",
+      "perm_addAccountsToAllowlist",
+      "plugins_reloadPluginConfig",
+      "txpool_content",
+      "rpc_modules",
+    ],
+    ...["eth_pendingTransactions", "eth_nonsense", "net_listening", "eth_getBalance ", "eth_getbalance"],
     ...["hardhat_impersonateAccount", "anvil_setBalance", "evm_mine", "clique_propose", "parity_setEngineSigner"],
     ...[
       "PERSONAL_sign",
@@ -149,6 +163,114 @@ describe("what is passed on", () => {
     };
     expect((await rpc.call(method, [SIGNER, "0x00"])).error).toMatchObject({ code: -32601 });
     expect(asked).toEqual([]);
+  });
+
+  it("is every read that viem, ethers, web3.py, web3.js and cast have, under its exact name", async () => {
+    await start();
+    const asked: string[] = [];
+    entry.rpc.passOn = async (name) => {
+      asked.push(name);
+      return { kind: "result", result: "0x1" };
+    };
+    const reads = [
+      ...[
+        "eth_blockNumber",
+        "eth_call",
+        "eth_estimateGas",
+        "eth_gasPrice",
+        "eth_maxPriorityFeePerGas",
+        "eth_feeHistory",
+      ],
+      ...[
+        "eth_blobBaseFee",
+        "eth_getBalance",
+        "eth_getCode",
+        "eth_getStorageAt",
+        "eth_getProof",
+        "eth_createAccessList",
+      ],
+      ...[
+        "eth_getBlockByNumber",
+        "eth_getBlockByHash",
+        "eth_getBlockReceipts",
+        "eth_getTransactionReceipt",
+        "eth_getLogs",
+      ],
+      ...["eth_getBlockTransactionCountByNumber", "eth_getTransactionByBlockNumberAndIndex", "eth_simulateV1"],
+      ...["eth_newFilter", "eth_newBlockFilter", "eth_getFilterChanges", "eth_getFilterLogs", "eth_uninstallFilter"],
+      ...["eth_syncing", "web3_clientVersion"],
+    ];
+    for (const method of reads) expect((await rpc.call(method, [])).result).toBe("0x1");
+    expect(asked).toEqual(reads);
+  });
+
+  it("is what FENCEPOST_RPC_METHODS adds, and -32601 names that setting for everything else", async () => {
+    await start();
+    const asked: string[] = [];
+    entry.rpc.passOn = async (name) => {
+      asked.push(name);
+      return { kind: "result", result: "0x1" };
+    };
+    const open = new RpcFace(world, entry, {
+      rpc: { foreignRaw: "refuse", keyInPath: false, methods: ["zks_getL1BatchDetails"] },
+    });
+    expect((await open.call("zks_getL1BatchDetails", [1])).result).toBe("0x1");
+    expect((await open.call("zks_getBridgeContracts")).error).toMatchObject({
+      code: -32601,
+      message: expect.stringContaining("FENCEPOST_RPC_METHODS"),
+    });
+    expect((await rpc.call("zks_getL1BatchDetails", [1])).error?.code).toBe(-32601);
+    expect(asked).toEqual(["zks_getL1BatchDetails"]);
+  });
+
+  it.each([
+    ["1,001 addresses", { address: Array.from({ length: 1_001 }, () => TO) }],
+    ["1,001 topics", { topics: [null, Array.from({ length: 1_001 }, () => `0x${"0".repeat(64)}`)] }],
+    [
+      "1,001 of both together",
+      {
+        address: Array.from({ length: 501 }, () => TO),
+        topics: Array.from({ length: 500 }, () => `0x${"0".repeat(64)}`),
+      },
+    ],
+    ["one address that is no address", { address: "0x".padEnd(100_000, "0") }],
+    ["10,001 blocks", { fromBlock: "0x1", toBlock: "0x2711" }],
+    ["10,001 blocks up to the newest", { fromBlock: "0x1" }],
+    ["all blocks", { fromBlock: "earliest", toBlock: "safe" }],
+    ["them under a name that geth knows as well", { fromblock: "0x0" }],
+    ["a block that is none", { fromBlock: { blockNumber: "0x0" } }],
+  ])("is no filter of logs that names or reaches over %s", async (_, filter) => {
+    await start();
+    const asked: string[] = [];
+    entry.rpc.passOn = async (name) => {
+      asked.push(name);
+      return { kind: "result", result: { number: "0x2711" } };
+    };
+    for (const method of ["eth_getLogs", "eth_newFilter"]) {
+      const { error } = await rpc.call(method, [filter]);
+      expect(error).toMatchObject({ code: -32602, data: { path: expect.stringMatching(/^params\.0/) } });
+    }
+    expect((await rpc.ask({ ...call("eth_getLogs"), params: filter })).error?.code).toBe(-32602);
+    expect(asked.filter((name) => name !== "eth_getBlockByNumber")).toEqual([]);
+  });
+
+  it.each([
+    { fromBlock: "0x1", toBlock: "0x2710" },
+    { fromBlock: "0x2" },
+    { address: Array.from({ length: 1_000 }, () => TO) },
+    { blockHash: `0x${"ab".repeat(32)}` },
+    { fromBlock: "finalized", toBlock: "latest" },
+    { topics: [[], null] },
+    {},
+  ])("is a filter of logs within those bounds: %j", async (filter) => {
+    await start();
+    const asked: string[] = [];
+    entry.rpc.passOn = async (name) => {
+      asked.push(name);
+      return { kind: "result", result: { number: "0x2711" } };
+    };
+    expect((await rpc.call("eth_getLogs", [filter])).error).toBeUndefined();
+    expect(asked.at(-1)).toBe("eth_getLogs");
   });
 
   it("is given up in time where the chain hangs, and keeps no other call of its packet", async () => {
@@ -217,6 +339,9 @@ describe("a packet", () => {
     const answers = await rpc.ask<readonly { error?: { code: number } }[]>(many);
     expect(answers).toHaveLength(1_001);
     expect(new Set(answers.map(({ error }) => error?.code))).toEqual(new Set([-32600]));
+    // Of a batch that is far too large its refusals would be many times as large.
+    const tiny = `[${"0,".repeat(1_000_000)}0]`;
+    expect((await world.settle(rpc.post(tiny))).text.length).toBeLessThan(1_000);
     expect((await rpc.ask([])).error?.code).toBe(-32600);
     expect(world.rows()).toEqual([]);
   });

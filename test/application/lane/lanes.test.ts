@@ -22,6 +22,7 @@ const REGISTRATION = {
   mode: "basic",
   leaseDurationMs: 1_000_000,
   standsBack: false,
+  keysAway: [],
   publicKey: "k",
   keyProof: null,
 } as const;
@@ -186,7 +187,7 @@ describe("owning a lane", () => {
         const old = database.state.instances.get("mine");
         if (old !== undefined) old.dead = true;
         await register("mine again");
-        lanes.loseAll("the instance is over");
+        lanes.dropAll("the instance is over", "lost");
       }
       return snapshot;
     };
@@ -420,7 +421,7 @@ describe("losing", () => {
     await lanes.claimAll();
     expect(bench.telemetry.of("lanes.taken")).toEqual([{ type: "lanes.taken", acquired: LANES.length, takenOver: 0 }]);
     lanes.reload(lanes.all()[0] as OwnedLane, "away");
-    lanes.loseAll("the instance is over");
+    lanes.dropAll("the instance is over", "lost");
     await lanes.retryWanted();
     expect(lanes.size).toBe(0);
     expect(resumed.every(({ term }) => term.hasEnded)).toBe(true);

@@ -9,6 +9,8 @@ import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
 import { type RecordedTelemetry, recordTelemetry } from "../../support/recorded-telemetry.ts";
 import { NODE_SETTINGS, SIGNER } from "../../support/world.ts";
 
+type LeaseSettings = (typeof NODE_SETTINGS)["lease"];
+
 export const DURATION = 10_000;
 export const RENEW = 3_000;
 export const SKEW = 1_000;
@@ -38,7 +40,11 @@ export class LeaseBench {
     this.locks = locks;
   }
 
-  holder(name: string, lock = new MemorySessionLock(this.database)): Holder {
+  holder(
+    name: string,
+    lock = new MemorySessionLock(this.database),
+    leaseSettings: LeaseSettings = NODE_SETTINGS.lease,
+  ): Holder {
     const store = this.database.connect();
     if (!this.locks) lock.cut();
     const telemetry = recordTelemetry();
@@ -48,10 +54,10 @@ export class LeaseBench {
     const entropy = createSeededEntropy(this.holders.length + 1, this.clock);
     const failpoint = (point: Failpoint) => void passed.push(point);
     const peers = new MemoryNetwork(this.clock).connect();
-    const serving = () => ({ signers: [SIGNER], chains: [LANE.chainId], standsBack: false });
+    const serving = () => ({ signers: [SIGNER], chains: [LANE.chainId], standsBack: false, keysAway: [] });
     const lease = new Lease(
       { store, clock: this.clock, entropy, telemetry, failpoint, sessionLock: lock, peers, serving },
-      { ...NODE_SETTINGS, nodeId: name, url: `http://${name}` },
+      { ...NODE_SETTINGS, nodeId: name, url: `http://${name}`, lease: leaseSettings },
       {
         onInstances: async () => undefined,
         onLost: () => heard.push(`lost, may act: ${lease.mayAct()}`),
@@ -65,8 +71,8 @@ export class LeaseBench {
     return made;
   }
 
-  async started(name: string, lock?: MemorySessionLock): Promise<Holder> {
-    const made = this.holder(name, lock);
+  async started(name: string, lock?: MemorySessionLock, leaseSettings?: LeaseSettings): Promise<Holder> {
+    const made = this.holder(name, lock, leaseSettings);
     await made.lease.start();
     return made;
   }

@@ -1,11 +1,22 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { DURATION, LANE, LeaseBench, SKEW } from "./lease-bench.ts";
+import { DURATION, type Holder, LANE, LeaseBench, SKEW } from "./lease-bench.ts";
+
+const LONG_LEASE = { durationMs: 60_000, renewIntervalMs: 20_000, clockSkewMs: SKEW };
 
 let bench: LeaseBench;
 beforeEach(() => {
   bench = new LeaseBench();
 });
 afterEach(() => bench.close());
+
+/** Its renewals end, and its row lies in the future, as after a database clock that jumped back by an hour. */
+function stayUnexpired({ lease, store }: Holder): void {
+  const later = (time: Date) => new Date(time.getTime() + 3_600_000);
+  const record = bench.row(lease.instanceId);
+  if (record !== undefined)
+    Object.assign(record, { heartbeatAt: later(record.heartbeatAt), expiresAt: later(record.expiresAt) });
+  store.cut();
+}
 
 describe("other instances", () => {
   it("that are past by the database's clock are declared dead, soon after", async () => {
@@ -26,9 +37,7 @@ describe("other instances", () => {
   it("whose counter stands still for lease and skew on our own clock are declared dead, whatever theirs says", async () => {
     const dying = await bench.started("a");
     const heir = await bench.started("b");
-    const record = bench.row(dying.lease.instanceId);
-    if (record !== undefined) Object.assign(record, { expiresAt: new Date(record.expiresAt.getTime() + 3_600_000) });
-    dying.store.cut();
+    stayUnexpired(dying);
     await bench.clock.advance(DURATION + SKEW - 1);
     expect(heir.telemetry.of("instance.declaredDead")).toEqual([]);
     await bench.clock.advance(1_000);
@@ -40,6 +49,34 @@ describe("other instances", () => {
     await bench.clock.advance(120_000);
     expect([one.heard, other.heard]).toEqual([[], []]);
     expect(one.telemetry.of("instance.declaredDead")).toEqual([]);
+  });
+
+  it("with a longer lease than ours are left alone between two of their renewals", async () => {
+    const slow = await bench.started("a", undefined, LONG_LEASE);
+    const quick = await bench.started("b");
+    await bench.clock.advance(180_000);
+    expect(quick.telemetry.of("instance.declaredDead")).toEqual([]);
+    expect([slow.heard, quick.heard]).toEqual([[], []]);
+  });
+
+  it("whose counter stands still are judged by their own lease: a short one beside a long one", async () => {
+    const dying = await bench.started("a");
+    const heir = await bench.started("b", undefined, LONG_LEASE);
+    stayUnexpired(dying);
+    await bench.clock.advance(DURATION + SKEW - 1);
+    expect(heir.telemetry.of("instance.declaredDead")).toEqual([]);
+    await bench.clock.advance(1_000);
+    expect(heir.telemetry.of("instance.declaredDead")).toMatchObject([{ evidence: "stood-still" }]);
+  });
+
+  it("whose counter stands still are judged by their own lease: a long one beside a short one", async () => {
+    const dying = await bench.started("a", undefined, LONG_LEASE);
+    const heir = await bench.started("b");
+    stayUnexpired(dying);
+    await bench.clock.advance(LONG_LEASE.durationMs + SKEW - 1);
+    expect(heir.telemetry.of("instance.declaredDead")).toEqual([]);
+    await bench.clock.advance(1_000);
+    expect(heir.telemetry.of("instance.declaredDead")).toMatchObject([{ evidence: "stood-still" }]);
   });
 
   it("are not taken for dead because of a pause of our own", async () => {

@@ -61,15 +61,23 @@ function signAll(lane: OwnedLane, database: readonly AllocatedRecord[], page = P
 }
 
 describe("who may move down into a hole", () => {
-  it("is what waits to be signed and never was: not what was sent, nor what was signed at another nonce before", () => {
+  it("is what waits to be signed: not what was sent, nor what has a nonce that its caller named", () => {
     const lane = createOwnedLane({ cursor: 5, tracking: [tracked(1)] });
-    const [attempt] = tracked(3).attempts;
-    lane.backlog.enqueue([record(2), { ...record(3), attempts: attempt === undefined ? [] : [attempt] }, record(4)]);
+    lane.backlog.enqueue([record(2), { ...record(3), pinned: true }, record(4)]);
     expect(lane.holders().map(({ nonce, movable }) => [nonce, movable])).toEqual([
       [1, false],
       [2, true],
       [3, false],
       [4, true],
+    ]);
+  });
+
+  it("is nothing that was given its nonce before commits may have been lost: its signature may be among them", () => {
+    const lane = createOwnedLane({ cursor: 4, epochFloor: 3 });
+    lane.backlog.enqueue([record(2), record(3)]);
+    expect(lane.holders().map(({ nonce, movable }) => [nonce, movable])).toEqual([
+      [2, false],
+      [3, true],
     ]);
   });
 });

@@ -82,14 +82,6 @@ const ROADS: Readonly<Record<string, () => Promise<object>>> = {
     await world.until(() => row()?.subState === "MINED");
     return { attempts: [{ kind: "initial" }, { kind: "external", foreign: true }] };
   },
-  async "got another nonce for it"() {
-    await sent(await open({ settings: { externalUsePolicy: "requeue" }, chain: { tagDepths: null } }));
-    world.chain.mineForeign(SIGNER);
-    await world.until(() => row()?.subState === "MINED");
-    world.chain.mine(6);
-    await world.until(() => row()?.nonce === 2 && row()?.subState === "BROADCAST");
-    return { acceptedOrdinal: 3, submitAttempts: 3, attempts: [{}, { foreign: true }, {}] };
-  },
   async "is a hash that its caller named"() {
     const { node } = await open();
     const { reservation } = await world.settle(node.api.reserveNonce({ signer: SIGNER, ttl: 60 }));

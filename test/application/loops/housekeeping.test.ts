@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
-import { Housekeeping } from "../../../src/application/loops/housekeeping.ts";
+import { Housekeeping, type HousekeepingPorts, type Retention } from "../../../src/application/loops/housekeeping.ts";
 import type { Fence, Lane } from "../../../src/domain/lane.ts";
 import { StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import type { RetentionStore } from "../../../src/ports/retention-store.ts";
+import { noWakeUps } from "../../../src/ports/wake-ups.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { aLane } from "../../support/lane-samples.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
@@ -29,24 +30,27 @@ function aHousehold({ lanes = [], requestIdAgeMs = null, store = {} }: Wishes = 
       calls.push(name);
       return work(...args);
     };
-  const all: RetentionStore = {
+  const all: Retention["store"] = {
     closeToOlder: async () => null,
     shortenFeed: async () => ({ completions: 0, oldestAt: null }),
     lanesWithOld: async (asked) => asked,
+    abandonedLanes: async () => [],
     removeOld: async () => 0,
     forgetRequestIds: async () => 0,
+    forgetNotices: async () => 0,
     ...store,
   };
   const named = Object.entries(all).map(([name, work]) => [name, noted(name, work as () => Promise<unknown>)]);
   const retention = {
-    store: Object.fromEntries(named) as unknown as RetentionStore,
+    store: Object.fromEntries(named) as unknown as Retention["store"],
     ageMs: 90 * 24 * HOUR_MS,
     requestIdAgeMs,
   };
   const housekeeping = new Housekeeping(
-    { clock, telemetry, retention },
+    { clock, telemetry, retention, wakeUps: noWakeUps, store: leases(calls) },
     {
       lanes: () => lanes as readonly OwnedLane[],
+      instanceId: () => "instance",
       signal: stopping.signal,
       onFailed: (error) => failures.push(error),
     },
@@ -60,11 +64,66 @@ function anOwnedLane(wishes: Partial<OwnedLane> = {}): Partial<OwnedLane> {
   return { lane, fence, reconciled: true, heldByHistory: false, ...wishes };
 }
 
+/** Every lane is free, but for those of chain 404. */
+function leases(calls: string[]): HousekeepingPorts["store"] {
+  return {
+    acquireLane: async (lane, instanceId) => {
+      calls.push("acquireLane");
+      const owner = { instanceId: "other", nodeId: "other", url: "", expiresAt: new Date(0) };
+      if (lane.chainId === 404) return { result: "notLeader", owner };
+      return { result: "takenOver", fence: { lane, instanceId, token: 7 } };
+    },
+    releaseLane: async () => calls.push("releaseLane") > 0,
+  };
+}
+
 describe("housekeeping", () => {
+  it("takes a lane whose signer no node has any more, removes what is due under its fence, and releases it", async () => {
+    const abandoned = [aLane(), { ...aLane(), chainId: 404 }];
+    const left = [100, 100, 5];
+    const fences: (readonly Fence[])[] = [];
+    const store: Partial<RetentionStore> = {
+      abandonedLanes: async () => abandoned,
+      removeOld: async (asked) => {
+        fences.push(asked);
+        return left.shift() ?? 0;
+      },
+    };
+    const { housekeeping, clock, calls, telemetry } = aHousehold({ store });
+    housekeeping.look();
+    await clock.runUntilIdle();
+    const taken = { lane: abandoned[0], instanceId: "instance", token: 7 };
+    expect(fences).toEqual(Array.from({ length: 5 }, () => [taken]));
+    const [take, drop] = ["acquireLane", "releaseLane"];
+    const worked = calls.filter((call) => call !== "closeToOlder" && call !== "shortenFeed");
+    const removals = Array.from({ length: 4 }, () => "removeOld");
+    const lookAgain = [take, "removeOld", drop];
+    expect(worked).toEqual(["abandonedLanes", "lanesWithOld", take, ...removals, drop, ...lookAgain, take]);
+    expect(telemetry.of("retention.round")).toMatchObject([{ transactions: 205 }]);
+  });
+
+  it("releases such a lane after some batches, and where the database fails in the middle", async () => {
+    let batches = 0;
+    const removeOld = async () => {
+      if (++batches > 15) throw new Error("gone");
+      return 1;
+    };
+    const abandonedLanes = async () => [aLane()];
+    const { housekeeping, clock, calls, failures } = aHousehold({ store: { abandonedLanes, removeOld } });
+    housekeeping.look();
+    await clock.runUntilIdle();
+    const worked = calls.filter((call) => /Lane$/.test(call));
+    expect(worked).toEqual(["acquireLane", "releaseLane", "acquireLane", "releaseLane"]);
+    expect(batches).toBe(16);
+    expect(failures).toHaveLength(1);
+  });
+
   it("does nothing where everything is kept", async () => {
     const clock = createManualClock();
-    const household = { lanes: () => [], signal: new AbortController().signal, onFailed: () => undefined };
-    const housekeeping = new Housekeeping({ clock, telemetry: recordTelemetry() }, household);
+    const instanceId = () => "instance";
+    const household = { lanes: () => [], instanceId, signal: new AbortController().signal, onFailed: () => undefined };
+    const ports = { clock, telemetry: recordTelemetry(), wakeUps: noWakeUps, store: leases([]) };
+    const housekeeping = new Housekeeping(ports, household);
     housekeeping.look();
     await housekeeping.settled();
     expect(clock.armedTimers).toBe(0);
@@ -75,15 +134,22 @@ describe("housekeeping", () => {
     housekeeping.look();
     housekeeping.look();
     await clock.runUntilIdle();
-    expect(calls).toEqual(["closeToOlder", "shortenFeed", "lanesWithOld", "removeOld"]);
+    expect(calls).toEqual([
+      "closeToOlder",
+      "shortenFeed",
+      "lanesWithOld",
+      "removeOld",
+      "abandonedLanes",
+      "forgetNotices",
+    ]);
     await clock.advance(ROUND_MS - 1);
     housekeeping.look();
     await clock.runUntilIdle();
-    expect(calls).toHaveLength(4);
+    expect(calls).toHaveLength(5);
     await clock.advance(1);
     housekeeping.look();
     await clock.runUntilIdle();
-    expect(calls).toHaveLength(8);
+    expect(calls).toHaveLength(10);
     expect(telemetry.of("retention.round")).toHaveLength(2);
   });
 

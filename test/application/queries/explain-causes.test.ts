@@ -60,6 +60,15 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     const entry = await open({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "0" } }) });
     return ask(entry, await ops.create(entry));
   },
+  REFUSAL_UNCONFIRMED: async () => {
+    const entry = await open({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "0" } }) });
+    const txId = await ops.create(entry);
+    world.holdBlocks();
+    entry.faults.lieAboutBalance(() => 0n);
+    await ops.act(entry, "approve", { txId });
+    await world.clock.advance(5_000);
+    return ask(entry, txId);
+  },
   EXPIRED: async () => {
     const requireApproval = { aboveValue: "0", expiresAfter: "5s" };
     const entry = await open({ policies: forSigner(SIGNER, { requireApproval }) });

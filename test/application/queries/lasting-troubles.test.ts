@@ -71,27 +71,6 @@ describe("on the list of what needs attention", () => {
     expect(await isShown()).toBe(false);
   });
 
-  it("is what got another nonce and is not signed there", async () => {
-    const settings = { externalUsePolicy: "requeue" } as const;
-    const entry = await start({ settings, chain: { tagDepths: { safe: 1, finalized: 2 } } });
-    await ops.settled(await ops.create(entry));
-    world.holdBlocks();
-    const lost = await ops.sent(entry);
-    world.chain.mineForeign(SIGNER);
-    await world.until(() => ops.row(lost).subState === "MINED");
-    entry.signer.refuse(() => true);
-    world.chain.mine(5);
-    world.releaseBlocks();
-    await world.until(() => said(entry, "CANNOT_RESIGN"));
-    await world.clock.advance(AN_HOUR);
-    const found = (await shown(entry)).find(({ txId }) => txId === lost);
-    expect(found).toMatchObject({ nonce: ops.row(lost).nonce, signer: SIGNER });
-    entry.signer.refuse(() => false);
-    await ops.settled(await ops.create(entry), lost);
-    await world.clock.advance(5_000);
-    expect(await shown(entry)).toEqual([]);
-  });
-
   it("is a count of the chain that its endpoints do not agree on, until they do", async () => {
     world = new World({ settings: { reconciliationIntervalMs: 10_000 } });
     ops = new OperatedWorld(world);

@@ -6,6 +6,7 @@ import type { SubmitAnswer } from "../../../src/domain/answers.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
 import { LOOK_OWED, lookedAt } from "../../../src/domain/pace/transaction-pace.ts";
 import { AT_ONCE, at, NEVER } from "../../../src/domain/pace/when.ts";
+import type { Send } from "../../../src/ports/chain.ts";
 import {
   createStageBench,
   due,
@@ -31,11 +32,11 @@ function wired(...transactions: readonly Tracked[]): Wired {
   const bench = createStageBench();
   for (const tx of transactions) bench.lane.track(tx);
   const made: Wired = { ...bench, sent: [], everywhere: [], says: "accepted", duringSend: () => undefined };
-  const submit = async (raw: readonly Hex[], { everywhere = false } = {}) => {
-    made.sent.push([...raw]);
+  const submit = async (sends: readonly Send[], { everywhere = false } = {}) => {
+    made.sent.push(sends.map(({ raw }) => raw));
     made.everywhere.push(everywhere);
     made.duringSend();
-    return raw.map(() => ({ answer: made.says, detail: made.says === "accepted" ? null : "in its own words" }));
+    return sends.map(() => ({ answer: made.says, detail: made.says === "accepted" ? null : "in its own words" }));
   };
   Object.assign(bench.chain, { submit });
   return made;

@@ -314,6 +314,34 @@ describe("across nodes", () => {
     expect(alerts(next, "EXTERNAL_KEY_USE")).toHaveLength(1);
   });
 
+  it("is taken back once where a stranger's transaction was shown there, and that one is not looked for again", async () => {
+    world = new World();
+    const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
+    await create(entry, 1);
+    await world.allSettled(1);
+    world.holdBlocks();
+    const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
+    await create(entry, 1);
+    world.chain.mineForeign(`0x${"0d".repeat(20)}`);
+    const honest = entry.rpc.sentInBlock.bind(entry.rpc);
+    const [stranger] = (await honest(`0x${"0d".repeat(20)}`, world.chain.head.number)) ?? [];
+    if (stranger === undefined) throw new Error("nothing was mined");
+    entry.rpc.sentInBlock = async () => [{ ...stranger, from: SIGNER, nonce: 1 }];
+    entry.faults.lieAboutNonce((count) => count + 1);
+    await world.until(() => world.rows()[1]?.subState === "MINED");
+    entry.faults.lieAboutNonce((count) => count);
+    entry.rpc.sentInBlock = honest;
+    world.chain.mine(5);
+    await world.until(() => world.rows()[1]?.subState !== "MINED");
+    await world.clock.advance(180_000);
+    const steps = () => world.rows()[1]?.history.filter(({ event }) => event === "mine") ?? [];
+    expect(steps()).toHaveLength(1);
+    heal();
+    world.releaseBlocks();
+    await world.allSettled(2, 600_000);
+    expect(world.rows()[1]).toMatchObject({ state: "CONFIRMED", nonce: 1 });
+  });
+
   it("is final only where a second endpoint shows the same block", async () => {
     world = new World();
     const lagging = new Faults();

@@ -320,20 +320,6 @@ describe("a receipt that the endpoints were asked about", () => {
     expect(bench.writes).toMatchObject([{ items: [{ receipt: agreed, reason: expect.stringContaining("false") }] }]);
   });
 
-  it("takes the place of the lie also where the decision had to wait for another pass", async () => {
-    const bench = await at(20, { externalUsePolicy: "requeue" });
-    const tx = mined(bench, 1, 10);
-    const agreed = tx.receipt as Receipt;
-    const foreign = { ...(tx.attempts[0] as Attempt), kind: "external", foreign: true } as const;
-    stored(tx, { receipt: { ...agreed, gasUsed: 1n }, attempts: [foreign] });
-    answering(bench, () => ({ kind: "agreed", receipt: agreed }));
-    Object.assign(bench.chain, { sentInBlock: () => Promise.reject(new ChainUnavailable("no answer")) });
-    expect(await decide(bench), "who took the nonce cannot be told").toEqual([]);
-    bench.ports.signer.custody = () => "node";
-    expect(await decide(bench)).toEqual(["loseNonce tx 1"]);
-    expect(bench.writes).toMatchObject([{ items: [{ receipt: agreed, reason: expect.stringContaining("false") }] }]);
-  });
-
   it.each([
     ["no endpoint tells it", { effectiveGasPrice: null }],
     ["both tell another one", { effectiveGasPrice: 7n }],

@@ -58,10 +58,10 @@ describe("a key that the chain node holds", () => {
     const entry = await world.startNode();
     const stored: boolean[] = [];
     const send = entry.rpc.sendUnsigned.bind(entry.rpc);
-    entry.rpc.sendUnsigned = (from, transaction) => {
+    entry.rpc.sendUnsigned = (from, transaction, mayLeave) => {
       const row = world.rows().find(({ nonce }) => nonce === transaction.nonce);
       stored.push(row?.attempts[0]?.firstSentAt !== null && row?.claim?.ordinal === 1);
-      return send(from, transaction);
+      return send(from, transaction, mayLeave);
     };
     await create(entry, 3);
     await world.allSettled(3);

@@ -105,7 +105,12 @@ async function members(database: Database): Promise<readonly Member[]> {
        stands_back AS "standsBack"
      FROM fencepost.node_instance WHERE NOT dead`,
   );
-  return rows.map((row) => ({ ...row, chains: new Set(row.chains.map(Number)), signers: new Set(row.signers) }));
+  return rows.map((row) => ({
+    ...row,
+    chains: new Set(row.chains.map(Number)),
+    signers: new Set(row.signers),
+    keysAway: null,
+  }));
 }
 
 /** Each lane is where placement wants it among so many nodes: no node has a reason to move one. Returns the signers. */

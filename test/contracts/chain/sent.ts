@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { Block, Chain } from "../../../src/ports/chain.ts";
 import { account, transfer } from "../../support/signed-transfer.ts";
+import { sendUnsignedFreely, submitFreely } from "../../support/submit-freely.ts";
 import type { Start } from "../chain.contract.ts";
 
 const GWEI = 1_000_000_000n;
@@ -10,8 +11,8 @@ export function sentTests(start: Start): void {
   it("shows what an address sent in a block, and how its count grew block by block", async () => {
     const h = await start();
     const { address } = account(h.accounts, 0);
-    await h.chain.submit([await transfer(h, { nonce: 0, value: 5n }), await transfer(h, { nonce: 1 })]);
-    await h.chain.submit([await transfer(h, { from: 1, nonce: 0 })]);
+    await submitFreely(h.chain, [await transfer(h, { nonce: 0, value: 5n }), await transfer(h, { nonce: 1 })]);
+    await submitFreely(h.chain, [await transfer(h, { from: 1, nonce: 0 })]);
     await h.mine();
     const block = await latest(h.chain);
     await h.mine();
@@ -32,7 +33,7 @@ export function sentTests(start: Start): void {
   it("looks a transaction up by sender and nonce, or says that it has no such look-up", async () => {
     const h = await start();
     const { address } = account(h.accounts, 0);
-    await h.chain.submit([await transfer(h, { nonce: 0 })]);
+    await submitFreely(h.chain, [await transfer(h, { nonce: 0 })]);
     await h.mine();
     const found = await h.chain.transactionBySenderAndNonce(address, 0);
     if (found === "unsupported") return;
@@ -69,20 +70,24 @@ export function nodeSigningTests(start: Start): void {
       fees,
       accessList: [],
     } as const;
-    const sent = await h.chain.sendUnsigned(from, unsigned);
+    const sent = await sendUnsignedFreely(h.chain, from, unsigned);
     expect(sent).toMatchObject({ answer: "accepted", txHash: expect.stringMatching(LOWER_CASE_HASH) });
     const pooled = await h.chain.transaction(sent.txHash as `0x${string}`);
     expect(pooled).toMatchObject({ from, nonce: 0, value: 3n, block: null });
-    const again = await h.chain.sendUnsigned(from, unsigned);
+    const again = await sendUnsignedFreely(h.chain, from, unsigned);
     expect(again).toMatchObject({ answer: "alreadyKnown", txHash: null });
     await h.mine();
     const block = await latest(h.chain);
     expect(await h.chain.sentInBlock(from, block.number)).toMatchObject([
       { txHash: sent.txHash, nonce: 0, to, value: 3n, data: "0x", gas: 22_000n, fees },
     ]);
-    const late = await h.chain.sendUnsigned(from, { ...unsigned, value: 4n });
+    let stopped = false;
+    const stoppedSend = h.chain.sendUnsigned(from, { ...unsigned, nonce: 1 }, () => !stopped);
+    stopped = true;
+    expect(await stoppedSend).toEqual({ answer: "notStarted" });
+    const late = await sendUnsignedFreely(h.chain, from, { ...unsigned, value: 4n });
     expect(late).toMatchObject({ answer: "nonceConsumed", txHash: null });
-    const nobody = await h.chain.sendUnsigned(`0x${"77".repeat(20)}`, unsigned);
+    const nobody = await sendUnsignedFreely(h.chain, `0x${"77".repeat(20)}`, unsigned);
     expect(["unknown", "rejected"]).toContain(nobody.answer);
     expect(nobody.txHash).toBeNull();
   });

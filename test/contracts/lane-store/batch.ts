@@ -168,6 +168,7 @@ export function batchContract(context: LaneStoreContext): void {
       await given(first, 5),
       { kind: "suspension", suspendedBy: "OPERATOR" },
       { kind: "cursor", cursor: 7 },
+      { kind: "usedElsewhere", nonce: 6, through: 6 },
       await given(second, 7),
     ]);
     expect((await context.store.commit([{ kind: "align", fence, floor: 0 }])).changes).toEqual([]);

@@ -52,49 +52,6 @@ export function externalContract(context: LaneStoreContext): void {
     expect((await context.store.transaction(intent.txId))?.attempts[1]).toMatchObject({ txHash: foreign.txHash });
   });
 
-  it("gives a requeued transaction the lane's next nonce, keeps its attempts, and lets it be signed again", async () => {
-    const fence = await holdLane(context.store);
-    const { intent, first, foreign, nonce } = await lost(fence);
-    const [behind] = nonces(await allocate(context.store, fence, [anIntent(fence.lane)]));
-    await apply(context.store, fence, [step(intent.txId, AT.mined, "requeue", { receipt: null })]);
-    const snapshot = await context.store.loadLane(fence);
-    expect(snapshot).toMatchObject({ cursor: nonce + 3, allocated: 2, tracking: [] });
-    const allocated = await context.store.loadAllocated(fence.lane, 0, 10);
-    expect(allocated.map((record) => [record.nonce, record.attempts?.map(({ txHash }) => txHash)])).toEqual([
-      [behind, undefined],
-      [nonce + 2, [first.txHash, foreign.txHash]],
-    ]);
-    expect(allocated[1]).toMatchObject({ submitAttempts: 1, acceptedOrdinal: 1 });
-    expect(allocated[0]).not.toHaveProperty("submitAttempts");
-    expect(await context.store.transaction(intent.txId)).toMatchObject({ state: "ALLOCATED", receipt: null });
-    const again = anAttempt(3, { kind: "initial" });
-    expect(
-      await apply(context.store, fence, [
-        step(intent.txId, AT.allocated, "sign", { attempt: again, claim: { ordinal: 3 } }),
-      ]),
-    ).toEqual(["applied"]);
-    const history = await context.store.history(intent.txId);
-    expect(history.map(({ event }) => event)).toEqual(["allocate", "sign", "mine", "requeue", "sign"]);
-  });
-
-  it("never moves a requeued transaction down or gives it up: its hash has been told", async () => {
-    const fence = await holdLane(context.store);
-    const free = anIntent(fence.lane);
-    const [below] = nonces(await allocate(context.store, fence, [free]));
-    const completion = { state: "FAILED_FINAL", subState: "REJECTED", settled: true, txHash: null } as const;
-    await apply(context.store, fence, [step(free.txId, AT.allocated, "giveUp", { reason: "refused", completion })]);
-    const { intent, nonce } = await lost(fence);
-    await apply(context.store, fence, [step(intent.txId, AT.mined, "requeue", { receipt: null })]);
-    for (const change of [
-      step(intent.txId, AT.allocated, "shiftDown", { nonce: below as number }),
-      step(intent.txId, AT.allocated, "giveUp", { reason: "refused", completion }),
-    ]) {
-      await expect(apply(context.store, fence, [change])).rejects.toThrow(BatchRefused);
-    }
-    expect(await context.store.transaction(intent.txId)).toMatchObject({ state: "ALLOCATED", nonce: nonce + 1 });
-    expect((await context.store.loadLane(fence))?.holes).toMatchObject([{ nonce: below }]);
-  });
-
   it("keeps what a node signs itself without hash or bytes, until the hash is known", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane, { payload: { value: 77n } });
@@ -202,9 +159,9 @@ export function externalContract(context: LaneStoreContext): void {
     expect((await context.store.loadLane(fence))?.holes.map(({ nonce }) => nonce)).toEqual([10]);
   });
 
-  it("nor below one that a caller, or a requeued transaction, was given in the same commit", async () => {
+  it("nor below one that a caller was given in the same commit", async () => {
     const fence = await holdLane(context.store);
-    const { intent, nonce } = await lost(fence);
+    const [nonce] = nonces(await allocate(context.store, fence, [anIntent(fence.lane)]));
     const { instanceId: reservationId } = anInstance();
     const realign = { kind: "realign", fence, floor: 0 } as const;
     const reserve = {
@@ -217,11 +174,7 @@ export function externalContract(context: LaneStoreContext): void {
       ...BY_ANYBODY,
     } as const;
     const [, afterReserve] = await outcomesOf(context.store, [reserve, realign]);
-    expect(afterReserve).toEqual({ status: "aligned", cursor: nonce + 2 });
-    const items = [step(intent.txId, AT.mined, "requeue", { receipt: null })];
-    const [, afterRequeue] = await outcomesOf(context.store, [{ kind: "transition", fence, items }, realign]);
-    expect(afterRequeue).toEqual({ status: "aligned", cursor: nonce + 3 });
-    expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([nonce + 3]);
+    expect(afterReserve).toEqual({ status: "aligned", cursor: (nonce as number) + 2 });
   });
 
   it("forgets free nonces that are above a lowered cursor: they were never given out", async () => {

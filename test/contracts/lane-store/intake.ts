@@ -31,6 +31,16 @@ export function intakeContract(context: LaneStoreContext): void {
     expect(await context.store.loadIntake([], 10)).toEqual([]);
   });
 
+  it("leaves out rows that rest, unless their time is over", async () => {
+    const lane = aLane();
+    const over = { ...anIntent(lane), validUntil: new Date(Date.UTC(2020, 0, 1)) };
+    await context.subject.intake(anIntent(lane), anIntent(lane), over);
+    const [first, second, third] = await waiting(lane);
+    const resting = [first, third].map((row) => row?.intakeId ?? 0);
+    expect(await context.store.loadIntake([lane], 100, resting)).toEqual([second, third]);
+    expect(await context.store.loadIntake([lane], 1, resting)).toEqual([second]);
+  });
+
   it("keeps its caller's word that its receiver need not have code", async () => {
     const lane = aLane();
     await context.subject.intake({ ...anIntent(lane), allowNoCode: true }, anIntent(lane));

@@ -129,6 +129,20 @@ export function policiesContract(context: LaneStoreContext): void {
       ]);
     }));
 
+  it("keeps what a receipt says was paid beside gas, and that it is not sure", async () => {
+    const { store } = context;
+    const fence = await holdLane(store);
+    for (const beside of [{ besideGas: 7n, besideGasUnsure: true } as const, { besideGas: 9n }, {}]) {
+      const attempt = anAttempt();
+      const intent = spending(fence, 1n);
+      const receipt = { ...aReceipt(attempt.txHash), ...beside };
+      await allocate(store, fence, [intent]);
+      await apply(store, fence, [step(intent.txId, AT.allocated, "sign", { attempt, claim: { ordinal: 1 } })]);
+      await apply(store, fence, [step(intent.txId, AT.pending, "mine", { receipt })]);
+      expect((await store.transaction(intent.txId))?.receipt).toEqual(receipt);
+    }
+  });
+
   it("judges what a caller signed itself like everything else", () =>
     limited({ to: [`0x${"b".repeat(40)}`], maxCost: { perHour: "1000" } }, async (store, fence) => {
       const reserve = { kind: "reserve", fence, floor: 0, requestId: null, ...BY_ANYBODY, ttlMs: 60_000 } as const;

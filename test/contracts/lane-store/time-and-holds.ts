@@ -1,16 +1,19 @@
 import { describe, expect, it } from "vitest";
 import type { Fence } from "../../../src/domain/lane.ts";
-import type { IntakeEvent } from "../../../src/ports/lane-store.ts";
+import { BatchRefused, type IntakeEvent } from "../../../src/ports/lane-store.ts";
 import type { QueryStore } from "../../../src/ports/query-store.ts";
 import {
   AT,
   allocate,
   anAttempt,
+  anInstance,
   anIntent,
   apply,
   aReceipt,
+  BY_ANYBODY,
   commitOne,
   holdLane,
+  outcomesOf,
   step,
 } from "../../support/lane-samples.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
@@ -70,7 +73,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       await allocate(context.store, fence, [far, anIntent(fence.lane)], 0);
       const listed = await context.store.loadExpiring(fence.lane, 10);
       expect(listed).toMatchObject([
-        { txId: over.txId, nonce: 0, state: "ALLOCATED", attemptCount: 0, validUntil: expect.any(Date) },
+        { txId: over.txId, nonce: 0, state: "ALLOCATED", mayGiveUp: true, validUntil: expect.any(Date) },
         { txId: far.txId, nonce: 1, state: "ALLOCATED" },
       ]);
       expect(listed[0]?.leftMs).toBeLessThanOrEqual(0);
@@ -95,6 +98,58 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       const items = [{ intent: anIntent(fence.lane) }];
       const next = await commitOne(context.store, { kind: "allocate", fence, floor: 0, fill: [0], items });
       expect(next).toMatchObject({ items: [{ fate: "created", nonce: 0, recycled: true }] });
+    });
+
+    it.each<[string, (fence: Fence) => Promise<unknown>]>([
+      [
+        "a caller named",
+        (fence) =>
+          allocate(context.store, fence, [anIntent(fence.lane), { ...anIntent(fence.lane), exactNonce: 2 }], 0),
+      ],
+      [
+        "a caller has reserved",
+        (fence) => {
+          const named = { reservationId: anInstance().instanceId, requestId: null, ttlMs: HOUR_MS, ...BY_ANYBODY };
+          return commitOne(context.store, { kind: "reserve", fence, floor: null, ...named });
+        },
+      ],
+      [
+        "something was signed at",
+        async (fence) => {
+          const above = anIntent(fence.lane);
+          await allocate(context.store, fence, [above], 0);
+          await apply(context.store, fence, [step(above.txId, AT.allocated, "sign", { attempt: anAttempt(), claim })]);
+        },
+      ],
+    ])("gives no nonce up below one that %s: it would stay a hole", async (_, stays) => {
+      const fence = await lane();
+      const over = await overdue(fence);
+      await stays(fence);
+      expect(await context.store.loadExpiring(fence.lane, 1)).toMatchObject([{ txId: over.txId, mayGiveUp: false }]);
+      expect(await expire(fence, over.txId)).toEqual(["conflict"]);
+      expect(await context.store.transaction(over.txId)).toMatchObject({ state: "ALLOCATED", nonce: 0 });
+    });
+
+    it("gives no nonce up below one that a caller names in the same commit", async () => {
+      const fence = await lane();
+      const over = await overdue(fence);
+      const named = { intent: { ...anIntent(fence.lane), exactNonce: 1 } };
+      const outcomes = await outcomesOf(context.store, [
+        { kind: "allocate", fence, floor: 0, items: [named] },
+        { kind: "transition", fence, items: [step(over.txId, AT.allocated, "expire", { reason: "over" })] },
+      ]);
+      expect(outcomes[1]).toEqual({ status: "applied", items: ["conflict"] });
+    });
+
+    it("moves no nonce down that a caller named", async () => {
+      const fence = await lane();
+      const over = await overdue(fence);
+      expect(await expire(fence, over.txId)).toEqual(["applied"]);
+      const named = { ...anIntent(fence.lane), exactNonce: 1 };
+      await allocate(context.store, fence, [named], 0);
+      const down = apply(context.store, fence, [step(named.txId, AT.allocated, "shiftDown", { nonce: 0 })]);
+      await expect(down).rejects.toThrow(BatchRefused);
+      expect(await context.store.transaction(named.txId)).toMatchObject({ nonce: 1 });
     });
 
     it("ends nothing before its time, nothing that is held, nothing that was signed, and nothing under an old term", async () => {

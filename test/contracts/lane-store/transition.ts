@@ -295,6 +295,28 @@ export function transitionContract(context: LaneStoreContext): void {
     );
   });
 
+  it("keeps an attempt private with its claim, over a reload, until the transaction is disclosed", async () => {
+    const { fence, txId } = await allocated();
+    const attempt = { ...anAttempt(), private: true as const };
+    await apply(context.store, fence, [step(txId, AT.allocated, "sign", { attempt, claim: { ordinal: 1 } })]);
+    const privacy = async () => {
+      const [tracked] = (await context.store.loadLane(fence))?.tracking ?? [];
+      expect((await record(txId)).attempts.map((each) => each.private)).toEqual(
+        tracked?.attempts.map((each) => each.private),
+      );
+      return tracked?.attempts.map((each) => each.private ?? false);
+    };
+    expect(await privacy()).toEqual([true]);
+    const second = { ...anAttempt(2), private: true as const };
+    await apply(context.store, fence, [
+      step(txId, AT.pending, "reprice", { attempt: second, claim: { ordinal: 2 } }),
+      step(txId, AT.pending, "resubmit", { claim: { ordinal: 1 } }),
+    ]);
+    expect(await privacy()).toEqual([true, true]);
+    await apply(context.store, fence, [step(txId, AT.pending, "resubmit", { claim: { ordinal: 2 }, disclosed: true })]);
+    expect(await privacy()).toEqual([false, false]);
+  });
+
   it("refuses a claim on an attempt that is not stored", async () => {
     const { fence, txId } = await signed();
     await refused(fence, step(txId, AT.pending, "resubmit", { claim: { ordinal: 2 } }));

@@ -20,7 +20,14 @@ export function servingContract(context: LeaseStoreContext): void {
     const { instanceId, ...rest } = anInstance({ signers, chains });
     await context.store.registerInstance({ instanceId, ...rest });
     expect(await context.store.signersOf(instanceId)).toEqual(signers);
-    expect(await find(instanceId)).toMatchObject({ chains, draining: false, standsBack: false });
+    expect(await find(instanceId)).toMatchObject({ chains, draining: false, standsBack: false, keysAway: [] });
+  });
+
+  it("keeps which keys of an instance that comes back under another id are away", async () => {
+    const [there, away] = [uniqueAddress(), uniqueAddress()];
+    const instance = anInstance({ signers: [there, away], keysAway: [away] });
+    await context.store.registerInstance(instance);
+    expect((await find(instance.instanceId))?.keysAway).toEqual([away]);
   });
 
   it("keeps that an instance serves nothing", async () => {
@@ -46,12 +53,13 @@ export function servingContract(context: LeaseStoreContext): void {
     await context.store.registerInstance({ instanceId, ...rest });
     const before = { ...(await find(instanceId)), readAt: expect.any(Date) };
     await context.subject.tick();
-    await context.store.announce(instanceId, { chains: [2, 5], draining: true, standsBack: true });
+    const told = { chains: [2, 5], draining: true, standsBack: true, keysAway: signers.slice(0, 2) };
+    await context.store.announce(instanceId, told);
     const other = await context.subject.connect();
-    expect(await find(instanceId, other)).toEqual({ ...before, chains: [2, 5], draining: true, standsBack: true });
+    expect(await find(instanceId, other)).toEqual({ ...before, ...told });
     expect(await other.signersOf(instanceId)).toEqual(signers);
     await other.close();
-    await context.store.announce(instanceId, { chains: [], draining: false, standsBack: false });
+    await context.store.announce(instanceId, { chains: [], draining: false, standsBack: false, keysAway: [] });
     expect(await find(instanceId)).toEqual({ ...before, chains: [], draining: false, standsBack: false });
   });
 
@@ -69,14 +77,14 @@ export function servingContract(context: LeaseStoreContext): void {
     const [one, two] = [anInstance({ chains: [1] }), anInstance({ chains: [1] })];
     await context.store.registerInstance(one);
     await context.store.registerInstance(two);
-    await context.store.announce(one.instanceId, { chains: [9], draining: true, standsBack: false });
+    await context.store.announce(one.instanceId, { chains: [9], draining: true, standsBack: false, keysAway: [] });
     expect(await find(two.instanceId)).toMatchObject({ chains: [1], draining: false, standsBack: false });
   });
 
   it("keeps an announcement over renewals", async () => {
     const instance = anInstance({ chains: [1, 2] });
     await context.store.registerInstance(instance);
-    await context.store.announce(instance.instanceId, { chains: [2], draining: true, standsBack: false });
+    await context.store.announce(instance.instanceId, { chains: [2], draining: true, standsBack: false, keysAway: [] });
     expect(await context.store.renewInstance(instance.instanceId, 60_000)).toBe(true);
     expect(await find(instance.instanceId)).toMatchObject({ chains: [2], draining: true, counter: 2 });
   });
@@ -85,14 +93,19 @@ export function servingContract(context: LeaseStoreContext): void {
     const instance = anInstance();
     await context.store.registerInstance(instance);
     await context.store.retireInstance(instance.instanceId);
-    await context.store.announce(instance.instanceId, { chains: [1], draining: false, standsBack: false });
+    await context.store.announce(instance.instanceId, {
+      chains: [1],
+      draining: false,
+      standsBack: false,
+      keysAway: [],
+    });
     expect((await find(instance.instanceId))?.dead).toBe(true);
     expect(await context.store.renewInstance(instance.instanceId, 60_000)).toBe(false);
   });
 
   it("takes the announcement of an instance that is gone without a word", async () => {
     const stranger = randomUUID();
-    await context.store.announce(stranger, { chains: [1], draining: false, standsBack: false });
+    await context.store.announce(stranger, { chains: [1], draining: false, standsBack: false, keysAway: [] });
     expect(await find(stranger)).toBeUndefined();
   });
 

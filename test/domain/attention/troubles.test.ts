@@ -6,6 +6,7 @@ import {
   ofBlocked,
   ofDisputes,
   ofEndpoint,
+  ofPriceDispute,
   ofUnreachable,
 } from "../../../src/domain/attention/from-node.ts";
 import { offersFor } from "../../../src/domain/attention/offers.ts";
@@ -133,6 +134,13 @@ describe("endpoints", () => {
       { code: "RPC_DISAGREES", sentence: expect.stringContaining("3 blocks") },
     ]);
     expect(ofDisputes(5, [])).toEqual([]);
+  });
+
+  it("that disagree about the price of gas are another one, with what each says", () => {
+    const answers = ["a asks 7 wei for a unit of gas", "b asks 900 wei for a unit of gas"];
+    const trouble = ofPriceDispute(5, { answers, since: ago(3) });
+    expect(trouble).toMatchObject({ code: "RPC_DISAGREES", severity: "ERROR", chainId: 5, since: ago(3) });
+    expect(trouble.sentence).toContain(answers.join("; "));
   });
 });
 

@@ -17,9 +17,9 @@ describe("docs/explain.md", () => {
     expect(rows(causes).length).toBe(CAUSE_CODES.length);
   });
 
-  it("has every help, and every action once", () => {
+  it("has every help, and every action", () => {
     const documented = rows(help);
     expect(documented.map(([code]) => code).sort()).toEqual([...HELP_CODES].sort());
-    expect(documented.flatMap(([, ...actions]) => actions).sort()).toEqual([...OFFERED_ACTIONS].sort());
+    expect(new Set(documented.flatMap(([, ...actions]) => actions))).toEqual(new Set(OFFERED_ACTIONS));
   });
 });

@@ -46,6 +46,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       validUntil: null,
       expiredAt: null,
       held: null,
+      refusal: null,
       ...transaction,
     },
     lane: {
@@ -78,6 +79,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       ceilings: ceilings(),
       doubted: null,
       disputed: null,
+      privateEndpoints: [],
       ...chain,
     },
   };
@@ -158,6 +160,16 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
       chain: { baseFee: null },
     },
     /not be offered for more: 5 wei would be above maxCost.perDay/,
+  ],
+  [
+    "REFUSAL_UNCONFIRMED",
+    {
+      transaction: {
+        ...{ state: "CREATED", subState: null, nonce: null, attempts: [] },
+        refusal: { reason: "the call would revert", firstBlock: 12, waitsFor: "behind", since: NOW },
+      },
+    },
+    /refuses it since block 12 \(the call would revert\).*another endpoint, which is behind/,
   ],
   ["WAITING_FOR_ALLOCATION", { transaction: { state: "CREATED", subState: null, nonce: null, attempts: [] } }, /nonce/],
   [
@@ -245,7 +257,7 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
 
 describe("an explanation", () => {
   it("has a case here for every cause there is", () => {
-    expect([...CASES.map(([code]) => code), "EXPIRES"].sort()).toEqual([...CAUSE_CODES].sort());
+    expect([...CASES.map(([code]) => code), "EXPIRES", "SENT_PRIVATELY"].sort()).toEqual([...CAUSE_CODES].sort());
   });
 
   it.each(CASES)("says %s", (code, changes, words) => {
@@ -253,6 +265,23 @@ describe("an explanation", () => {
     expect(causes[0]?.code).toBe(code);
     expect(summary).toMatch(words);
     expect(help.every((each) => HELP_CODES.includes(each.code) && each.text.length > 0)).toBe(true);
+  });
+
+  it("says which private endpoints were given it, and offers to disclose it only while something is wrong", () => {
+    const transaction = { attempts: [attempt({ private: true })] };
+    const chain = { privateEndpoints: ["http://private.example"] };
+    const calm = explain(situation({ transaction, chain }));
+    expect(calm.causes.at(-1)).toMatchObject({
+      code: "SENT_PRIVATELY",
+      text: expect.stringMatching(/private.example/),
+    });
+    expect(calm.help.map(({ code }) => code)).toEqual(["WAIT"]);
+    const wrong = explain(situation({ transaction, chain: { ...chain, pooled: false } }));
+    expect(wrong.actions.at(-1)).toMatchObject({ action: "resubmit", code: "DISCLOSE", body: { disclose: true } });
+    const alone = explain(situation({ transaction, chain: { privateEndpoints: [] } }));
+    expect(alone.help.map(({ code }) => code)).toContain("DISCLOSE");
+    const disclosed = explain(situation({ chain }));
+    expect(disclosed.causes.map(({ code }) => code)).not.toContain("SENT_PRIVATELY");
   });
 
   it("names every cause, what decides first; only what helps against that is offered", () => {

@@ -3,8 +3,8 @@ import type { KeptLedger, Ledger, LedgerOutcome } from "../../../src/domain/ledg
 /** All that a ledger holds, as plain data: two are the same where these are equal. */
 export function contentsOf(ledger: Ledger): Record<string, unknown> {
   const { lane, cursor, suspendedBy, reconciled, endedThrough } = ledger;
-  const { transactions, nonces, live, watched, requests, holes, reservations, reserved, reservedAs } = ledger;
-  const parts = { transactions, nonces, live, watched, requests, holes, reservations, reserved, reservedAs };
+  const { transactions, nonces, live, fixed, watched, requests, holes, reservations, reserved, reservedAs } = ledger;
+  const parts = { transactions, nonces, live, fixed, watched, requests, holes, reservations, reserved, reservedAs };
   const rows = Object.entries(parts).map(([name, part]) => [name, [...part.known()]]);
   return { lane, cursor, suspendedBy, reconciled, endedThrough, ...Object.fromEntries(rows) };
 }

@@ -59,6 +59,7 @@ const WORTH_SEEING = [
     "allocate held",
     "allocate noCursor",
     "allocate expired",
+    "allocate otherNonce",
   ],
   ...["transition applied", "transition conflict"],
   ...["reserve reserved", "reserve existing", "reserve taken", "reserve noCursor", "reserve tooMany"],

@@ -10,6 +10,7 @@ interface NaiveTransaction extends Named, Status {
   block: number | null;
   held?: boolean;
   validUntil?: Date | undefined;
+  pinned?: boolean;
 }
 
 interface NaiveReservation {
@@ -144,10 +145,14 @@ export class NaiveLane {
     if (this.isHeld()) return "held";
     if (intakeId !== undefined && this.waiting.get(intakeId)?.txId !== txId) throw new Error("it does not wait");
     if (isOver(validUntil, nowMs)) return "expired";
-    const nonce = this.give(write, `tx:${txId}`);
+    const isPinned = intent.exactNonce !== undefined;
+    const next = Math.max(this.cursor ?? 0, write.floor ?? 0);
+    const isNew = this.cursor === null && write.floor === null;
+    if (isPinned && !isNew && intent.exactNonce !== next) return "otherNonce";
+    const nonce = this.give(isPinned ? { floor: write.floor } : write, `tx:${txId}`);
     if (nonce === null) return "noCursor";
     this.waiting.delete(intakeId ?? -1);
-    this.insert(intent, nonce, true).validUntil = validUntil;
+    Object.assign(this.insert(intent, nonce, true), { validUntil, pinned: isPinned });
     return `created ${nonce}`;
   }
 
@@ -159,6 +164,7 @@ export class NaiveLane {
     if (tx.subState !== null && rule.fromSubStates?.includes(tx.subState) === false) return false;
     if ((claim !== undefined || event === "expire") && this.isHeld()) return false;
     if ((event === "expire" || item.expires) && (tx.held || !isOver(tx.validUntil, nowMs))) return false;
+    if (event === "expire" && tx.attempts === 0 && this.isBelowWhatStays(tx.nonce as number)) return false;
     if (claim !== undefined && tx.held && !item.decision && !item.ordered) return false;
     const to = transition({ state: tx.state, subState: tx.subState }, event);
     if (to.state !== item.to || to.subState !== item.subState) throw new Error("the table has no such road");
@@ -175,15 +181,24 @@ export class NaiveLane {
     return true;
   }
 
+  /** Something above was signed, has a nonce that its caller named, or is kept for a caller. */
+  private isBelowWhatStays(nonce: number): boolean {
+    const transactions = [...this.transactions.values()].filter(
+      (tx) => tx.live && (tx.state !== "ALLOCATED" || tx.attempts > 0 || tx.pinned),
+    );
+    const reserved = [...this.reservations.values()].filter(({ state }) => state === "RESERVED");
+    return [...transactions, ...reserved].some((each) => each.nonce !== null && each.nonce > nonce);
+  }
+
   private moveNonce(tx: NaiveTransaction, { txId, event }: TransitionItem, nonce: number | null): boolean {
     const left = tx.nonce as number;
-    const isRequeued = event === "requeue";
-    if (!isRequeued && event !== "giveUp" && event !== "expire" && nonce === null) return true;
-    if (!isRequeued && tx.attempts > 0) throw new Error("it was signed");
+    if (event !== "giveUp" && event !== "expire" && nonce === null) return true;
+    if (tx.attempts > 0) throw new Error("it was signed");
+    if (nonce !== null && tx.pinned) throw new Error("its caller named its nonce");
     if (nonce !== null && (nonce >= left || !this.isFree(nonce))) return false;
     this.places.delete(left);
-    if (!isRequeued) this.places.set(left, nonce === null ? "hole:givenUp" : "hole:shiftedDown");
-    tx.nonce = isRequeued ? this.give({ floor: null }, `tx:${txId}`) : nonce;
+    this.places.set(left, nonce === null ? "hole:givenUp" : "hole:shiftedDown");
+    tx.nonce = nonce;
     tx.live = tx.nonce !== null;
     if (nonce !== null) this.places.set(nonce, `tx:${txId}`);
     return true;

@@ -163,7 +163,9 @@ export class Teller {
       const intent = this.intent({ ...happening, pick: pick + index });
       if (more % 7 === 0 && known !== undefined) return { intent: { ...intent, txId: known }, mayExist: true };
       const waiting = more % 4 === 0 ? this.intake[index] : undefined;
-      if (waiting === undefined) return more % 23 === 0 ? { intent, intakeId: this.count } : { intent };
+      const named = more % 5 === 0 ? { exactNonce: (ledger.cursor ?? 0) + index + (more % 10 === 0 ? 1 : 0) } : {};
+      if (waiting === undefined)
+        return more % 23 === 0 ? { intent, intakeId: this.count } : { intent: { ...intent, ...named } };
       const { txId, requestId, fingerprint, intakeId } = waiting;
       return { intent: { ...intent, txId, requestId, fingerprint }, intakeId };
     });
@@ -195,7 +197,9 @@ export class Teller {
 
   /** One or two steps; one in eight is planned from where the transaction does not stand. */
   private steps(ledger: Ledger, { pick, more, amount, flag }: Happening): readonly TransitionItem[] {
-    const tx = chosen([...ledger.live.known()].slice(0, 4), pick)?.[1];
+    const live = [...ledger.live.known()];
+    // What expires gives its nonce up only where nothing above would stay.
+    const tx = chosen(pick % 5 === 4 ? live.slice(-1) : live.slice(0, 4), pick)?.[1];
     const found = tx === undefined ? null : ledger.transactions.get(tx);
     if (found === null) return [this.step(ledger, NOBODY, { more, amount, flag })];
     const first = this.step(ledger, found, { more, amount, flag });
@@ -213,7 +217,9 @@ export class Teller {
     const legal = EVENTS.filter((event) => isLegal(event, tx));
     const onward = legal.filter((event) => ONWARD.includes(event));
     const likely = more % 8 === 0 ? EVENTS : more % 8 < 4 || onward.length === 0 ? legal : onward;
-    const event = chosen(likely.length === 0 ? EVENTS : likely, more >> 3) as TransitionEvent;
+    const isLate = tx.state === "ALLOCATED" && tx.validUntil !== null && tx.validUntil <= this.now;
+    const drawn = chosen(likely.length === 0 ? EVENTS : likely, more >> 3) as TransitionEvent;
+    const event = isLate && flag ? "expire" : drawn;
     const from = isLegal(event, tx) ? tx : fromOf(event);
     const { state, subState } = transition(from, event);
     const rule: TransitionRule = TRANSITIONS[event];
@@ -254,6 +260,7 @@ const NOBODY: LedgerTransaction = {
     lastEvent: "sign",
     steps: 2,
     attemptCount: 1,
+    pinned: false,
   },
   ...{ state: "TRACKING", subState: "PENDING", acceptedOrdinal: null, fingerprint: "0x" },
   ...{ validUntil: null, heldSince: null, expiredAt: null },
@@ -272,7 +279,7 @@ const ONWARD: readonly TransitionEvent[] = [
     "confirmCancel",
     "confirmExpiry",
   ] as const),
-  ...(["loseNonce", "requeue", "adopt", "sendAnew", "unstick", "reorg"] as const),
+  ...(["loseNonce", "adopt", "sendAnew", "unstick", "reorg"] as const),
 ];
 const DECIDED: readonly TransitionEvent[] = ["decide", "hold", "unhold", "cancel"];
 const BY_ME = { actor: "operator:me", audit: null };

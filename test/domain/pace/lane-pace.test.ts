@@ -15,7 +15,6 @@ describe("a lane that was just taken", () => {
       head: { kind: "not looked" },
       holeLookOwed: true,
       unpaidSince: null,
-      unsignable: null,
     });
   });
 });

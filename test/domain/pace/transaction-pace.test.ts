@@ -7,6 +7,7 @@ import { AT_ONCE, afterInterval, at, isDue, NEVER } from "../../../src/domain/pa
 type Pace = tx.TransactionPace;
 
 const NOW = 1_000;
+const TAKEN_AT = { block: 7, ms: NOW };
 const resumed = tx.resumedPace(1, false);
 const looked = tx.looked(resumed, NOW);
 const signed = tx.committed(tx.signedPace(1, "0x01"), tx.lookedAt(NOW));
@@ -36,8 +37,8 @@ describe("what is to be sent", () => {
     ["resumed with nothing of ours to send", tx.looked(tx.resumedPace(null, false), NOW), false],
     ["in hand", tx.takenInHand(signed), false],
     ["laid down again", tx.laidDown(tx.takenInHand(signed)), true],
-    ["taken, before it is due again", tx.taken(signed, "accepted", at(NOW + 1)), false],
-    ["taken, and due again", tx.taken(signed, "accepted", at(NOW)), true],
+    ["taken, before it is due again", tx.taken(signed, "accepted", at(NOW + 1), TAKEN_AT), false],
+    ["taken, and due again", tx.taken(signed, "accepted", at(NOW), TAKEN_AT), true],
     ["refused a moment ago", rejected, false],
     ["refused because its nonce is used up", tx.refused(signed, "nonceConsumed", { nowMs: 0, random: 0 }), false],
     ["mined", tx.mined(signed), false],
@@ -76,7 +77,11 @@ describe("refusals", () => {
     const again = tx.refused(rejected, "rejected", { nowMs: NOW, random: 0 });
     expect(again).toMatchObject({ failures: 2, rejections: 2, claimed: false });
     expect(tx.refused(again, "unknown", { nowMs: NOW, random: 0 })).toMatchObject({ failures: 3, rejections: 0 });
-    expect(tx.taken(again, "alreadyKnown", NEVER)).toMatchObject({ failures: 0, rejections: 0, rawTransaction: null });
+    expect(tx.taken(again, "alreadyKnown", NEVER, TAKEN_AT)).toMatchObject({
+      failures: 0,
+      rejections: 0,
+      rawTransaction: null,
+    });
   });
 });
 
@@ -100,14 +105,6 @@ describe("the turn to be looked for", () => {
   it("that is owed stays owed when it is wanted again, and when it fails", () => {
     expect(tx.lookWanted(resumed)).toBe(resumed);
     expect(tx.lookFailed(resumed, NOW).look).toBe(tx.LOOK_OWED);
-  });
-});
-
-describe("a transaction that lost its nonce", () => {
-  it("is judged once, and anew after its receipt was withdrawn", () => {
-    const judged = tx.moveJudged(signed, true);
-    expect(tx.mined(judged).mayMove).toBe(true);
-    expect(tx.withdrawn(judged, 1, NOW).mayMove).toBeNull();
   });
 });
 
@@ -146,7 +143,7 @@ const event: fc.Arbitrary<(pace: Pace) => Pace> = fc.oneof(
       (pace: Pace) =>
         tx.refused(pace, answer, { nowMs, random }),
   ),
-  ms.map((nowMs) => (pace: Pace) => tx.taken(pace, "accepted", at(nowMs))),
+  ms.map((nowMs) => (pace: Pace) => tx.taken(pace, "accepted", at(nowMs), { block: 1, ms: nowMs })),
   ms.map((nowMs) => (pace: Pace) => tx.looked(pace, nowMs)),
   ms.map((nowMs) => (pace: Pace) => tx.lookFailed(pace, nowMs)),
   ms.map((nowMs) => (pace: Pace) => tx.withdrawn(pace, 1, nowMs)),

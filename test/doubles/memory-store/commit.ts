@@ -94,6 +94,7 @@ function loadedFor(state: DatabaseState, { ledger, lane, reconciledEpoch }: Lane
     ...ledger,
     reconciled: reconciledEpoch >= state.feed.epoch,
     mayHaveLost: state.epochMayHaveLost,
+    epochFloor: state.epochFloors.get(laneKey(lane)) ?? 0,
     intake: Part.of("intake row", { kind: "named" }, rows),
     pooled: pooledFor(state, lane, write),
   };

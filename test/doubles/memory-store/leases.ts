@@ -12,6 +12,7 @@ import {
   type LockTold,
 } from "../../../src/ports/lease-store.ts";
 import type { HeldLock } from "../../../src/ports/session-lock.ts";
+import { returned, vanished } from "./notices.ts";
 import { type DatabaseState, isAlive, LaneRow } from "./state.ts";
 
 export function registerInstance(state: DatabaseState, registration: InstanceRegistration, now: Date): void {
@@ -28,6 +29,7 @@ export function registerInstance(state: DatabaseState, registration: InstanceReg
     draining: false,
     sessionLock: null,
   });
+  returned(state, identity.nodeId, now);
   for (const each of replaces) {
     const replaced = state.instances.get(each);
     if (replaced !== undefined) replaced.dead = true;
@@ -89,6 +91,7 @@ export function declareDead(
   if (claim.evidence === "expired" && row.expiresAt > now) return false;
   if (claim.evidence === "lock-gone" && lockOf(state, row.sessionLock) !== "gone") return false;
   row.dead = true;
+  vanished(state, claim.instanceId, { at: now, why: claim.evidence });
   return true;
 }
 

@@ -9,11 +9,13 @@ import type {
   Refused,
   WaitingIntent,
 } from "../../../src/domain/ledger/index.ts";
+import { timesOf } from "../../../src/domain/notices.ts";
 import type { Intent } from "../../../src/domain/transaction.ts";
 import { TRANSITIONS } from "../../../src/domain/transitions.ts";
 import { BatchRefused, type Decision, type LaneDecision } from "../../../src/ports/lane-store.ts";
 import type { HistoryRecord } from "../../../src/ports/query-store.ts";
 import type { Work } from "./commit.ts";
+import { occurred } from "./notices.ts";
 import { keepChoice } from "./pools.ts";
 import { type Document, hashKey, type LaneRow, rowOf, type TransactionRow } from "./state.ts";
 
@@ -37,6 +39,17 @@ export function persist(work: Work, fence: Fence, change: Change): void {
   if (change.kind === "reconciliation") log.assign(laneOf(work, fence), { reconciledEpoch: state.feed.epoch });
   if (change.kind === "completed") appendCompletion(work, fence, change.completion);
   if (change.kind === "decision") keepDecision(work, fence, change.decision);
+  if (change.kind === "usedElsewhere") keepUse(work, fence, change);
+}
+
+function keepUse(
+  { state, log }: Work,
+  { lane }: Fence,
+  { kind: _, ...use }: Extract<Change, { kind: "usedElsewhere" }>,
+) {
+  const what = { kind: "EXTERNAL_KEY_USE", lane, nodeId: null, times: timesOf(use), evidence: use } as const;
+  const notice = occurred(state, what);
+  log.set(state.notices, notice.noticeId, { notice, order: null });
 }
 
 function laneOf({ state }: Work, { lane }: Fence): LaneRow {

@@ -1,7 +1,13 @@
 import { defined } from "../../../src/domain/defined.ts";
 import type { Hole } from "../../../src/domain/holes.ts";
 import { type Address, compareLanes, type Fence, type Hash, type Lane, laneKey } from "../../../src/domain/lane.ts";
-import { isSpent, type Ledger, type PolicyUse, type RequestOwner } from "../../../src/domain/ledger/index.ts";
+import {
+  isSpent,
+  type Ledger,
+  mayGiveUp,
+  type PolicyUse,
+  type RequestOwner,
+} from "../../../src/domain/ledger/index.ts";
 import { standing } from "../../../src/domain/policy/charges.ts";
 import { UNUSED, within } from "../../../src/domain/policy/use.ts";
 import type { Attempt } from "../../../src/domain/transaction.ts";
@@ -88,7 +94,7 @@ export function loadAllocated(
     .slice(0, page.limit)
     .map((row) => {
       const { txId, nonce, requestId, payload, gas, createdAt, change } = row;
-      const { attempts, submitAttempts, acceptedOrdinal, pinned } = row;
+      const { pinned } = row;
       return {
         txId,
         nonce: nonce as number,
@@ -97,7 +103,6 @@ export function loadAllocated(
         gas: change?.gas ?? (gas as bigint),
         createdAt,
         ...(change === undefined ? {} : { changedTo: change.kind }),
-        ...(attempts.length === 0 ? {} : { attempts: attempts.map(bareAttempt), submitAttempts, acceptedOrdinal }),
         ...mostCostOf(state, lane, txId),
         ...timeOf(row),
         ...(pinned && { pinned }),
@@ -119,17 +124,19 @@ export function loadExpiring(
   lane: Lane,
   { limit, now }: { readonly limit: number; readonly now: Date },
 ): readonly ExpiringRecord[] {
+  const epochFloor = state.epochFloors.get(laneKey(lane)) ?? 0;
   const isExpiring = (row: TransactionRow) =>
     row.validUntil !== null && row.heldSince === null && row.expiredAt === null && row.subState !== "MINED";
   return liveRows(state, lane)
     .filter((row) => !isSettled(row.state) && isExpiring(row))
     .sort((a, b) => Number(a.validUntil) - Number(b.validUntil) || Number(a.nonce) - Number(b.nonce))
     .slice(0, limit)
-    .map(({ txId, nonce, requestId, createdAt, state, validUntil, attemptCount }) => ({
-      ...{ txId, nonce: nonce as number, requestId, createdAt, attemptCount },
-      state: state as ExpiringRecord["state"],
-      validUntil: validUntil as Date,
-      leftMs: Number(validUntil) - now.getTime(),
+    .map((row) => ({
+      ...{ txId: row.txId, nonce: row.nonce as number, requestId: row.requestId, createdAt: row.createdAt },
+      state: row.state as ExpiringRecord["state"],
+      validUntil: row.validUntil as Date,
+      leftMs: Number(row.validUntil) - now.getTime(),
+      mayGiveUp: mayGiveUp({ ...(state.lane(lane) as LaneRow).ledger, epochFloor }, row),
     }));
 }
 
@@ -216,10 +223,11 @@ export function ownerOfRequest(state: DatabaseState, lane: Lane, requestId: stri
 export function loadIntake(
   state: DatabaseState,
   lanes: readonly Lane[],
-  { limit, now }: { readonly limit: number; readonly now: Date },
+  { limit, now, resting }: { readonly limit: number; readonly now: Date; readonly resting: readonly number[] },
 ): readonly IntakeRow[] {
   return waitingIntake(state)
     .filter((entry) => isDue(entry, now) && lanes.some((lane) => sameLane(lane, entry.intent.lane)))
+    .filter(({ intakeId, intent }) => !resting.includes(intakeId) || isOver(intent, now))
     .slice(0, limit)
     .map(({ intakeId, intent, approval, unanswered }) => {
       if (isOver(intent, now)) return { intakeId, intent, lapsed: true, ...(unanswered && { unanswered }) };

@@ -14,6 +14,7 @@ import type {
   Totals,
   Troubles,
 } from "../../../src/ports/sight-store.ts";
+import { openNotices } from "./notices.ts";
 import { type DatabaseState, isAlive, type LaneRow, sameLane, type TransactionRow, waitingIntake } from "./state.ts";
 
 const FIVE_MINUTES_MS = 300_000;
@@ -41,7 +42,8 @@ export function troubles(state: DatabaseState, limit: number, at: Date): Trouble
   const beyond = (all: readonly unknown[]) => Math.max(0, all.length - limit);
   return {
     at,
-    more: beyond(troubled) + beyond(held) + beyond(awaiting),
+    more: beyond(troubled) + beyond(held) + beyond(awaiting) + beyond(openNotices(state)),
+    notices: openNotices(state).slice(0, limit),
     lanes: rows.filter((row) => shown.has(row)).map((row) => troubledLane(state, row)),
     held: held.slice(0, limit).map(({ lane, txId, nonce, heldSince }) => {
       return { lane, txId, nonce, since: heldSince as Date, open: openOf(state, lane).length };

@@ -10,6 +10,7 @@ import {
   type SuspendedBy,
   type TransactionDetails,
 } from "../../../src/domain/ledger/index.ts";
+import type { PolicyRecord } from "../../../src/domain/policy/in-force.ts";
 import type { Problem } from "../../../src/domain/refusal.ts";
 import type { Reservation } from "../../../src/domain/reservations.ts";
 import type { Intent, Payload, SignedAttempt } from "../../../src/domain/transaction.ts";
@@ -19,6 +20,7 @@ import type { CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../
 import type { NodeReport, TakeoverRecord } from "../../../src/ports/sight-store.ts";
 
 import type { LeftRequestRow } from "./left-requests.ts";
+import type { NoticeEntry } from "./notices.ts";
 import type { PoolChoiceRow } from "./pools.ts";
 
 export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs" | "chains" | "standsBack"> {
@@ -165,6 +167,7 @@ export interface IntakeEntry {
 export class DatabaseState {
   instances = new Map<string, InstanceRow>();
   readonly kills = new Map<string, KillRecord>();
+  readonly notices = new Map<string, NoticeEntry>();
   /** Session locks that are held, by key. */
   locks = new Set<number>();
   lanes = new Map<LaneKey, LaneRow>();
@@ -184,8 +187,12 @@ export class DatabaseState {
   epochFloors = new Map<LaneKey, number>();
   /** What API keys have used, by chain. */
   keyUse = new Map<number, Guard["keyUse"]>();
-  /** The hash of the policies that a node told of last. */
-  policiesNoted: string | null = null;
+  policy: PolicyRecord = {
+    ...{ version: 0, stamp: "0", document: null },
+    ...{ changedAt: null, changedBy: null, reason: null },
+  };
+  /** Of policy documents; no restore makes one again. */
+  lastStamp = 0;
   /** What instances alone know. */
   reports = new Map<string, NodeReport>();
   /** Lanes that came from one node to another, the newest last. */
@@ -207,6 +214,7 @@ export class DatabaseState {
       instances: new Map([...this.instances].map(([id, row]) => [id, { ...row }])),
       locks: new Set(this.locks),
       kills: new Map(this.kills),
+      notices: new Map(this.notices),
       lanes: new Map([...this.lanes].map(([key, row]) => [key, row.copy()])),
       transactions: new Map(this.transactions),
       hashes: new Map(this.hashes),

@@ -51,6 +51,7 @@ function signedBy(from: Address, decoded: DecodedTransaction): SimulatedTransact
     maxFeePerGas: decoded.maxFeePerGas,
     maxPriorityFeePerGas: decoded.maxPriorityFeePerGas,
     intrinsicGas: decoded.intrinsicGas,
+    ...(decoded.blobs && { blobs: decoded.blobs }),
   };
 }
 

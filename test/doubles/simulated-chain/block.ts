@@ -53,7 +53,13 @@ export function receiptOf(block: SimulatedBlock, index: number): Receipt {
     gasUsed,
     effectiveGasPrice: price,
     contractAddress: transaction.to === null ? contractAddress(transaction.from, transaction.nonce) : null,
+    ...(transaction.blobs && { besideGas: transaction.blobs.gas * blobPrice(transaction.blobs) }),
   };
+}
+
+/** What a unit of blob gas costs here: half of what is offered for it. */
+export function blobPrice({ feeCap }: NonNullable<SimulatedTransaction["blobs"]>): bigint {
+  return feeCap / 2n;
 }
 
 function contractAddress(from: Address, nonce: number): Address {

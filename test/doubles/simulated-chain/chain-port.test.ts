@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { describeChainContract } from "../../contracts/chain.contract.ts";
+import { submitFreely } from "../../support/submit-freely.ts";
 import { DirectChain } from "./chain-port.ts";
 import { SimulatedChain } from "./core.ts";
 import { Faults } from "./faults.ts";
@@ -37,7 +38,7 @@ describe("faults of the direct face", () => {
     const chain = new DirectChain(simulated);
     chain.faults.inject(fault, { times: 1 });
     const raws = [await alice.sign({ nonce: 0 }), await alice.sign({ nonce: 1 })];
-    const results = await chain.submit(raws);
+    const results = await submitFreely(chain, raws);
     expect(results.map(({ answer }) => answer)).toEqual(["unknown", "accepted"]);
     expect(simulated.pool.executableSize).toBe(taken * 2);
   });
@@ -65,7 +66,7 @@ describe("faults of the direct face", () => {
     const latency = async (method: string) => void asked.push(method);
     const chain = new DirectChain(new SimulatedChain(), { latency });
     await chain.head("latest");
-    await chain.submit([]);
+    await submitFreely(chain, []);
     expect(asked).toEqual(["eth_getBlockByNumber", "eth_sendRawTransaction"]);
   });
 });

@@ -1,5 +1,5 @@
 import { fetchOutcome } from "../../../src/adapters/evm/read-outcome.ts";
-import type { SubmitResult } from "../../../src/domain/answers.ts";
+import { NOT_STARTED, type NotStarted, type SubmitResult } from "../../../src/domain/answers.ts";
 import type { CountAnswer } from "../../../src/domain/counts.ts";
 import type { FeeMarket } from "../../../src/domain/fees.ts";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
@@ -15,10 +15,13 @@ import {
   ChainUnavailable,
   type Counted,
   type Heard,
+  type MayLeave,
   type NodeSubmission,
   type PassedAnswer,
+  type Prospect,
   type ReceiptVerdict,
   type SecondOpinion,
+  type Send,
   type Settling,
   type Simulation,
 } from "../../../src/ports/chain.ts";
@@ -38,8 +41,19 @@ export interface DirectChainOptions {
   readonly elsewhere?: { readonly chain: SimulatedChain; readonly faults: Faults };
   /** A chain whose blocks can be recomputed: a single endpoint that lies about a receipt contradicts itself. */
   readonly proves?: boolean;
+  readonly privateEndpoints?: readonly string[];
   /** Awaited before every call: how a simulation on a virtual clock gives calls a duration. */
   readonly latency?: (method: string) => Promise<void>;
+  /** An endpoint that takes no batches: awaited before each send, while the others of the same call wait. */
+  readonly eachSend?: () => Promise<void>;
+  /** Runs each send that starts: whose it is can be noted. */
+  readonly sending?: <T>(send: () => T) => T;
+}
+
+interface SimulatedEndpoint {
+  readonly chain: SimulatedChain;
+  readonly view: ChainView;
+  readonly faults: Faults;
 }
 
 interface Silent {
@@ -53,19 +67,23 @@ const FEE_HISTORY_PERCENTILE = 25;
 export class DirectChain implements Chain {
   readonly chainId: number;
   readonly endpoints: number;
+  readonly privateEndpoints: readonly string[];
   readonly faults: Faults;
   #chain: SimulatedChain;
   #view: ChainView;
-  readonly #elsewhere: { readonly chain: SimulatedChain; readonly view: ChainView; readonly faults: Faults } | null;
+  readonly #elsewhere: SimulatedEndpoint | null;
   /** Which tags each endpoint has ever shown a block for. */
   readonly #shownTags: readonly Set<BlockTag>[] = [new Set(), new Set()];
   readonly #proves: boolean;
   readonly #latency: (method: string) => Promise<void>;
+  readonly #eachSend: (() => Promise<void>) | undefined;
+  readonly #sending: <T>(send: () => T) => T;
 
   constructor(chain: SimulatedChain, options: DirectChainOptions = {}) {
     const { elsewhere } = options;
     this.chainId = chain.chainId;
     this.endpoints = elsewhere === undefined ? 1 : 2;
+    this.privateEndpoints = options.privateEndpoints ?? [];
     this.faults = options.faults ?? new Faults();
     this.#chain = chain;
     this.#view = new ChainView(chain, this.faults);
@@ -73,18 +91,13 @@ export class DirectChain implements Chain {
       elsewhere === undefined ? null : { ...elsewhere, view: new ChainView(elsewhere.chain, elsewhere.faults) };
     this.#proves = options.proves ?? false;
     this.#latency = options.latency ?? (() => Promise.resolve());
+    this.#eachSend = options.eachSend;
+    this.#sending = options.sending ?? ((send) => send());
   }
 
   async head(tag: BlockTag): Promise<Block | null> {
     const { shown, voters } = await this.#tagged(tag);
     if (shown.length === voters) return lowest(shown);
-    return null;
-  }
-
-  async headForAll(tag: Exclude<BlockTag, "latest">): Promise<Block | null> {
-    const { shown } = await this.#tagged(tag);
-    if (shown.length === this.endpoints) return lowest(shown);
-    if (this.#shownTags.some((tags) => tags.has(tag))) throw new ChainUnavailable(`only some endpoints show ${tag}`);
     return null;
   }
 
@@ -243,17 +256,9 @@ export class DirectChain implements Chain {
   }
 
   feeMarket(): Promise<FeeMarket> {
-    return this.#answer("eth_feeHistory", [], () => {
-      if (this.faults.feeLie !== null) return marketOf(this.faults.feeLie);
-      const { number } = this.#view.head;
-      const first = Math.max(0, number - FEE_HISTORY_BLOCKS + 1);
-      const blocks = Array.from({ length: number - first + 1 }, (_, i) => this.#view.byNumber(first + i)).filter(
-        isPresent,
-      );
-      const baseFees = [...blocks.map((block) => block.baseFeePerGas), this.#chain.nextBaseFee].filter(isPresent);
-      const priorityFees = blocks.map((block) => this.#view.tipAt(block, FEE_HISTORY_PERCENTILE)).filter(isPresent);
-      return { baseFees, priorityFees, gasPrice: this.#view.gasPrice() };
-    });
+    return this.#answer("eth_feeHistory", [], () =>
+      marketOn({ chain: this.#chain, view: this.#view, faults: this.faults }),
+    );
   }
 
   simulate(call: Call): Promise<Simulation> {
@@ -270,13 +275,35 @@ export class DirectChain implements Chain {
     }));
   }
 
-  async submit(rawTransactions: readonly Hex[]): Promise<readonly SubmitResult[]> {
-    await this.#latency("eth_sendRawTransaction");
-    return rawTransactions.map((raw) => this.#submitOne(raw));
+  prospects(call: Call): Promise<readonly Heard<Prospect>[]> {
+    return this.#askEverywhere(methodOf(call), [call], (endpoint) => ({
+      kind: "says",
+      answer: {
+        head: shownBlock(endpoint.view.head, endpoint.faults),
+        market: marketOn(endpoint),
+        simulation: simulateOn(endpoint.chain, endpoint.view, call),
+      },
+    }));
   }
 
-  async sendUnsigned(from: Address, transaction: UnsignedTransaction): Promise<NodeSubmission> {
+  /** Asks each permission in the tick in which it takes the bytes, as the real wire does. */
+  async submit(sends: readonly Send[]): Promise<readonly (SubmitResult | NotStarted)[]> {
+    await this.#latency("eth_sendRawTransaction");
+    const results: (SubmitResult | NotStarted)[] = [];
+    for (const { raw, mayLeave } of sends) {
+      if (this.#eachSend !== undefined) await this.#eachSend();
+      results.push(mayLeave() ? this.#sending(() => this.#submitOne(raw)) : NOT_STARTED);
+    }
+    return results;
+  }
+
+  async sendUnsigned(
+    from: Address,
+    transaction: UnsignedTransaction,
+    mayLeave: MayLeave,
+  ): Promise<NodeSubmission | NotStarted> {
     await this.#latency("eth_sendTransaction");
+    if (!mayLeave()) return NOT_STARTED;
     const fault = this.faults.strike("eth_sendTransaction", [transaction]);
     const lost = { answer: "unknown", detail: `simulated fault: ${fault?.kind}`, txHash: null } as const;
     if (fault !== null && !isExecuted(fault)) return lost;
@@ -299,6 +326,11 @@ export class DirectChain implements Chain {
     });
   }
 
+  async passSigned(raw: Hex, mayLeave: MayLeave): Promise<PassedAnswer | NotStarted> {
+    await this.#latency("eth_sendRawTransaction");
+    return mayLeave() ? this.passOn("eth_sendRawTransaction", [raw]) : NOT_STARTED;
+  }
+
   outcome(question: OutcomeQuestion): Promise<ShownOutcome | null> {
     return fetchOutcome((method, params) => this.passOn(method, params), question);
   }
@@ -317,9 +349,7 @@ export class DirectChain implements Chain {
   }
 
   #toBlock(block: SimulatedBlock | null): Block | null {
-    const honest = toBlock(block);
-    const lie = this.faults.feeLie;
-    return honest === null || lie === null ? honest : { ...honest, baseFeePerGas: lie.baseFee };
+    return block === null ? null : shownBlock(block, this.faults);
   }
 
   async #answer<T>(method: string, params: readonly unknown[], read: () => T): Promise<T> {
@@ -331,7 +361,7 @@ export class DirectChain implements Chain {
   async #askEverywhere<T>(
     method: string,
     params: readonly unknown[],
-    read: (endpoint: { readonly chain: SimulatedChain; readonly view: ChainView }) => T,
+    read: (endpoint: SimulatedEndpoint) => T,
   ): Promise<readonly (T | Silent)[]> {
     await this.#latency(method);
     const own = { chain: this.#chain, view: this.#view, faults: this.faults };
@@ -367,6 +397,21 @@ function marketOf({ baseFee, price }: FeeLie): FeeMarket {
   return { baseFees, priorityFees: [price], gasPrice: price };
 }
 
+function marketOn({ chain, view, faults }: SimulatedEndpoint): FeeMarket {
+  if (faults.feeLie !== null) return marketOf(faults.feeLie);
+  const { number } = view.head;
+  const first = Math.max(0, number - FEE_HISTORY_BLOCKS + 1);
+  const blocks = Array.from({ length: number - first + 1 }, (_, i) => view.byNumber(first + i)).filter(isPresent);
+  const baseFees = [...blocks.map((block) => block.baseFeePerGas), chain.nextBaseFee].filter(isPresent);
+  const priorityFees = blocks.map((block) => view.tipAt(block, FEE_HISTORY_PERCENTILE)).filter(isPresent);
+  return { baseFees, priorityFees, gasPrice: view.gasPrice() };
+}
+
+function shownBlock(block: SimulatedBlock, { feeLie }: Faults): Block {
+  const honest = toBlock(block) as Block;
+  return feeLie === null ? honest : { ...honest, baseFeePerGas: feeLie.baseFee };
+}
+
 function methodOf({ gas }: Call): string {
   return gas === undefined ? "eth_estimateGas" : "eth_call";
 }
@@ -375,7 +420,7 @@ function simulateOn(chain: SimulatedChain, view: ChainView, call: Call): Simulat
   const result = simulateCall(chain, view, call);
   const { to, gas, gasWithoutCode } = call;
   const { balance } = view.account(call.from);
-  const isPlain = gasWithoutCode !== undefined && to !== null && !chain.hasCode(to);
+  const isPlain = gasWithoutCode !== undefined && to !== null && !chain.hasCode(to) && !view.saysReverts(to);
   if (isPlain && result.outcome !== "insufficientFunds") return { outcome: "ok", gas: gasWithoutCode, balance };
   const code = call.asksCode === true && to !== null ? { hasCode: chain.hasCode(to) } : {};
   if (result.outcome === "ok") return { outcome: "ok", gas: gas ?? result.gas, balance, ...code };
@@ -414,7 +459,12 @@ function identityOf(chain: SimulatedChain, view: ChainView): ChainIdentity {
   return { chainId: chain.chainId, genesisHash: view.byNumber(0)?.hash ?? null };
 }
 
-type Word = Receipt | "absent" | "withheld" | "moved" | "behind";
+type Word =
+  | Pick<Extract<ReceiptVerdict, { readonly kind: "agreed" }>, "receipt" | "sent">
+  | "absent"
+  | "withheld"
+  | "moved"
+  | "behind";
 
 const CONTRADICTION: ReceiptVerdict = { kind: "disagree", answers: ["its receipts do not hash to the block's root"] };
 
@@ -422,7 +472,8 @@ const CONTRADICTION: ReceiptVerdict = { kind: "disagree", answers: ["its receipt
 function contradictsItself(view: ChainView, { hash }: BlockPlace): boolean {
   const block = view.byHash(hash);
   if (block === null) return false;
-  return view.receiptsIn(block).some((told, index) => tell(told ?? "absent") !== tell(receiptOf(block, index)));
+  const inWords = (receipt: Receipt | null) => tell(receipt === null ? "absent" : { receipt });
+  return view.receiptsIn(block).some((told, index) => inWords(told) !== inWords(receiptOf(block, index)));
 }
 
 /** What one endpoint says of a transaction in a block. */
@@ -434,8 +485,11 @@ function wordOf(view: ChainView, block: BlockPlace, { txHash, sentBy }: Settling
   const transaction = shown.transactions[index]?.transaction;
   const isOther = sentBy !== undefined && (transaction?.from !== sentBy.signer || transaction.nonce !== sentBy.nonce);
   if (isOther || transaction === undefined) return "absent";
+  const receipt = view.receiptsIn(shown)[index];
   // The index of the newest block may still be being written.
-  return view.receiptsIn(shown)[index] ?? (view.head.number > block.number ? "withheld" : "behind");
+  if (!receipt) return view.head.number > block.number ? "withheld" : "behind";
+  const { to, value, data } = transaction;
+  return { receipt, ...(sentBy && { sent: { to, value, data } }) };
 }
 
 function verdictOf(here: Word, there: Word): ReceiptVerdict {
@@ -445,11 +499,14 @@ function verdictOf(here: Word, there: Word): ReceiptVerdict {
     return { kind: "disagree", answers: [`here: ${tell(here)}`, `elsewhere: ${tell(there)}`] };
   if (here === "moved") return { kind: "moved" };
   if (here === "withheld") return behind;
-  return here === "absent" ? { kind: "absent", detail: "not in that block" } : { kind: "agreed", receipt: here };
+  return here === "absent" ? { kind: "absent", detail: "not in that block" } : { kind: "agreed", ...here };
 }
 
 function tell(word: Word): string {
-  return typeof word === "string" ? word : `${word.status}, ${word.gasUsed} gas, contract ${word.contractAddress}`;
+  if (typeof word === "string") return word;
+  const { receipt, sent } = word;
+  const said = sent === undefined ? "" : `, ${sent.value} wei to ${sent.to} with ${sent.data}`;
+  return `${receipt.status}, ${receipt.gasUsed} gas, contract ${receipt.contractAddress}${said}`;
 }
 
 function isPresent<T>(value: T | null): value is T {

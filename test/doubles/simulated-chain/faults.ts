@@ -51,6 +51,8 @@ export class Faults {
   #feeLie: FeeLie | null = null;
   #gasLie: ((honest: bigint) => bigint) | null = null;
   #receiptLie: ReceiptLie | null = null;
+  #balanceLie: ((honest: bigint) => bigint) | null = null;
+  #revertsTo: Address | null = null;
   #tagLie: TagLie | null = null;
   #invented = 0;
   #lag = 0;
@@ -116,6 +118,23 @@ export class Faults {
     return this.#nonceLie === null ? honest : this.#nonceLie(honest, address, tag);
   }
 
+  lieAboutBalance(lie: ((honest: bigint) => bigint) | null): void {
+    this.#balanceLie = lie;
+  }
+
+  balance(honest: bigint): bigint {
+    return this.#balanceLie === null ? honest : this.#balanceLie(honest);
+  }
+
+  /** This endpoint says that calls to this receiver revert. */
+  lieAboutReverts(to: Address | null): void {
+    this.#revertsTo = to;
+  }
+
+  saysReverts(to: Address | null): boolean {
+    return to !== null && to === this.#revertsTo;
+  }
+
   lieAboutFees(lie: FeeLie | null): void {
     this.#feeLie = lie;
   }
@@ -166,6 +185,8 @@ export class Faults {
     this.#feeLie = null;
     this.#gasLie = null;
     this.#receiptLie = null;
+    this.#balanceLie = null;
+    this.#revertsTo = null;
     this.#tagLie = null;
     this.#keptState = Number.POSITIVE_INFINITY;
     this.#invented = 0;

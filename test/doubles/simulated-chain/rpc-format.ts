@@ -1,5 +1,5 @@
 import type { Receipt } from "../../../src/domain/transaction.ts";
-import { type Executed, receiptOf, type SimulatedBlock } from "./block.ts";
+import { blobPrice, type Executed, receiptOf, type SimulatedBlock } from "./block.ts";
 import type { Place } from "./block-store.ts";
 import type { SimulatedTransaction } from "./transaction.ts";
 
@@ -96,6 +96,10 @@ function formatReceipt(receipt: Receipt, transaction: SimulatedTransaction, cumu
     cumulativeGasUsed: quantity(cumulativeGasUsed),
     effectiveGasPrice: quantity(receipt.effectiveGasPrice ?? 0n),
     contractAddress: receipt.contractAddress,
+    ...(transaction.blobs && {
+      blobGasUsed: quantity(transaction.blobs.gas),
+      blobGasPrice: quantity(blobPrice(transaction.blobs)),
+    }),
     logs: [],
     logsBloom: EMPTY_BLOOM,
   };

@@ -35,6 +35,6 @@ export function simulateCall(chain: SimulatedChain, view: ChainView, call: Price
   if (call.gas !== undefined && call.gas < needed) {
     return { outcome: "gasTooLow", detail: `intrinsic gas too low: have ${call.gas}, want ${needed}` };
   }
-  const data = chain.revertDataOf(call.to);
+  const data = view.saysReverts(call.to) ? "0x" : chain.revertDataOf(call.to);
   return data === null ? { outcome: "ok", gas: view.estimate(needed) } : { outcome: "revert", data };
 }

@@ -9,7 +9,7 @@ export interface SimulatedTransaction {
   /** Null for foreign transactions, which are made up without a signature. */
   readonly raw: Hex | null;
   readonly from: Address;
-  readonly type: 0 | 1 | 2;
+  readonly type: 0 | 1 | 2 | 3;
   readonly nonce: number;
   readonly to: Address | null;
   readonly value: bigint;
@@ -19,6 +19,8 @@ export interface SimulatedTransaction {
   readonly maxFeePerGas: bigint;
   readonly maxPriorityFeePerGas: bigint;
   readonly intrinsicGas: bigint;
+  /** Of type 3 alone. */
+  readonly blobs?: { readonly gas: bigint; readonly feeCap: bigint };
 }
 
 /** Before the sender is known. */
@@ -40,7 +42,7 @@ export interface Signature {
 
 export class MalformedTransaction extends Error {}
 
-/** Positions of the fields in the three RLP lists; -1 where the type has no such field. */
+/** Positions of the fields in the RLP lists; -1 where the type has no such field. */
 interface Layout {
   readonly fields: number;
   readonly nonce: number;
@@ -49,10 +51,11 @@ interface Layout {
   readonly accessList: number;
 }
 
-const LAYOUTS: Record<0 | 1 | 2, Layout> = {
+const LAYOUTS: Record<SimulatedTransaction["type"], Layout> = {
   0: { fields: 9, nonce: 0, price: 1, tip: 1, accessList: -1 },
   1: { fields: 11, nonce: 1, price: 2, tip: 2, accessList: 7 },
   2: { fields: 12, nonce: 1, price: 3, tip: 2, accessList: 8 },
+  3: { fields: 14, nonce: 1, price: 3, tip: 2, accessList: 8 },
 };
 
 export function decodeTransaction(raw: Hex): DecodedTransaction {
@@ -81,14 +84,20 @@ export function decodeTransaction(raw: Hex): DecodedTransaction {
     maxFeePerGas: field.integer(layout.price),
     maxPriorityFeePerGas: field.integer(layout.tip),
     intrinsicGas: intrinsicGas(data, to === null, accessList),
+    ...(type === 3 && { blobs: { gas: blobGas(items[10]), feeCap: field.integer(9) } }),
     ...authorOf({ bytes, items, type, field }),
   };
 }
 
-function typeOf(bytes: Buffer): 0 | 1 | 2 {
+/** EIP-4844: GAS_PER_BLOB for each hash, which is 33 bytes of RLP. */
+function blobGas(hashes: RlpItem | undefined): bigint {
+  return (BigInt((hashes?.end ?? 0) - (hashes?.start ?? 0)) / 33n) * 131_072n;
+}
+
+function typeOf(bytes: Buffer): SimulatedTransaction["type"] {
   const first = bytes[0] as number;
   if (first >= 0xc0) return 0;
-  if (first === 1 || first === 2) return first;
+  if (first === 1 || first === 2 || first === 3) return first;
   throw new MalformedTransaction("transaction type not supported");
 }
 
@@ -132,7 +141,7 @@ function safeNonce(value: bigint): number {
 interface Parsed {
   readonly bytes: Buffer;
   readonly items: readonly RlpItem[];
-  readonly type: 0 | 1 | 2;
+  readonly type: SimulatedTransaction["type"];
   readonly field: FieldReader;
 }
 

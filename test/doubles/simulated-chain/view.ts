@@ -78,7 +78,13 @@ export class ChainView {
   }
 
   account(address: Address, atBlock = this.#realHead.number): Account {
-    return atBlock === this.#chain.head.number ? this.#chain.account(address) : this.#chain.account(address, atBlock);
+    const isHead = atBlock === this.#chain.head.number;
+    const honest = isHead ? this.#chain.account(address) : this.#chain.account(address, atBlock);
+    return { ...honest, balance: this.#faults.balance(honest.balance) };
+  }
+
+  saysReverts(to: Address | null): boolean {
+    return this.#faults.saysReverts(to);
   }
 
   estimate(honest: bigint): bigint {

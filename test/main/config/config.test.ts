@@ -83,7 +83,6 @@ describe("defaults", () => {
         grayZoneTimeoutMs: 300_000,
         grayZoneIntervalMs: 60_000,
         grayZoneLookback: 100,
-        externalUsePolicy: "fail",
         alertLowBalanceWei: null,
       },
       signers: {
@@ -105,11 +104,11 @@ describe("defaults", () => {
       advertiseUrl: null,
       allowedHosts: null,
       allowedOrigins: [],
-      rpc: { foreignRaw: "refuse", keyInPath: false },
+      rpc: { foreignRaw: "refuse", keyInPath: false, methods: [], logsRange: 10_000 },
       clusterSecrets: [],
       peerUrlPatterns: null,
       apiKeys: "none",
-      keyQuotas: { createsPerSecond: null, queueShare: null },
+      keyQuotas: { createsPerSecond: null, readsPerSecond: null, queueShare: null },
       policies: { file: null, document: null },
       pools: new Map(),
       mode: "worker-queue",
@@ -239,8 +238,30 @@ describe("chains", () => {
       { FENCEPOST_RPC_URL: "http://c" },
       ["FENCEPOST_RPC_URL: cannot override the 2 chains of fencepost.config.ts; change their rpc there"],
     ],
+    [
+      "an id for several chains",
+      [
+        { id: 1, rpc: "http://a" },
+        { id: 2, rpc: "http://b" },
+      ],
+      { FENCEPOST_CHAIN_ID: "3" },
+      ["FENCEPOST_CHAIN_ID: cannot override the 2 chains of fencepost.config.ts; change their id there"],
+    ],
   ])("are refused: %s", (_, chains, env, expected) => {
     expect(mistakes({ file: { chains }, env })).toEqual(expected);
+  });
+
+  it("have the id that FENCEPOST_CHAIN_ID names, beside one endpoint or in place of the only entry's", () => {
+    const ids = (given: Given) => load(given).config.chains.map(({ chainId }) => chainId);
+    const env = { FENCEPOST_CHAIN_ID: "5" };
+    expect(ids({ env: { ...env, FENCEPOST_RPC_URL: "http://a" } })).toEqual([5]);
+    expect(ids({ file: { rpcUrl: "http://a", chainId: 7 } })).toEqual([7]);
+    expect(ids({ file: { rpcUrl: "http://a" } })).toEqual([null]);
+    expect(ids({ file: { chains: [{ rpc: "http://a" }] }, env })).toEqual([5]);
+    expect(ids({ file: { chains: [{ id: 3, rpc: "http://a" }] }, env })).toEqual([5]);
+    expect(mistakes({ file: { chainId: 7, chains: [{ rpc: "http://b" }] } })).toEqual([
+      "fencepost.config.ts: chainId: cannot stand beside chains; move it into the chain's id",
+    ]);
   });
 
   it("refuse a second place for the endpoint", () => {
@@ -267,6 +288,16 @@ describe("one clear line for", () => {
       "the same in the file",
       { file: { leaseDuration: 10 } },
       "fencepost.config.ts: leaseDuration: 10 is not a duration (use 10s, 250ms, 5m)",
+    ],
+    [
+      "a policy that gave a transaction a second nonce",
+      { env: { FENCEPOST_EXTERNAL_USE_POLICY: "requeue" } },
+      'FENCEPOST_EXTERNAL_USE_POLICY: "requeue" is no longer there: a transaction that loses its nonce ends as FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY, and its caller decides about sending anew (docs/external-use.md)',
+    ],
+    [
+      "the same of one chain",
+      { file: { chains: [{ rpc: "http://a", externalUsePolicy: "requeue" }] } },
+      'fencepost.config.ts: chains[0].externalUsePolicy: "requeue" is no longer there: a transaction that loses its nonce ends as FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY, and its caller decides about sending anew (docs/external-use.md)',
     ],
     [
       "a value that is no choice",
@@ -446,6 +477,16 @@ describe("one clear line for", () => {
       'fencepost.config.ts: chains[0].confirmations: has no effect with finality "finalized"; remove one of them',
     ],
     [
+      "a method that acts among those that /rpc passes on",
+      { env: { FENCEPOST_RPC_METHODS: "zks_getL1BatchDetails,klay_sendTransaction" } },
+      "FENCEPOST_RPC_METHODS: the value is wrong at place 2: is a method that can send: /rpc passes on reads alone",
+    ],
+    [
+      "a subscription among them",
+      { env: { FENCEPOST_RPC_METHODS: "eth_subscribe" } },
+      'FENCEPOST_RPC_METHODS: "eth_subscribe" is wrong at place 1: is answered over WebSockets, and never passed on',
+    ],
+    [
       "scopes",
       { env: { FENCEPOST_API_KEYS: "ci:s3cret" } },
       "FENCEPOST_API_KEYS: the value is wrong at place 1: the secret of an API key has at least 22 characters (openssl rand -base64 24)",
@@ -536,15 +577,15 @@ describe("what a command cannot do without", () => {
   });
 
   it("keys have their own rate and share, or those of the node", () => {
-    const env = { FENCEPOST_KEY_RATE: "50", FENCEPOST_KEY_QUEUE_SHARE: "0.25" };
+    const env = { FENCEPOST_KEY_RATE: "50", FENCEPOST_KEY_READ_RATE: "500", FENCEPOST_KEY_QUEUE_SHARE: "0.25" };
     const secrets = ["a", "b"].map((letter) => letter.repeat(22));
-    const own = { createsPerSecond: 5, queueShare: 0.1 };
+    const own = { createsPerSecond: 5, readsPerSecond: 50, queueShare: 0.1 };
     const apiKeys = [
       { name: "own", secret: secrets[0], ...own },
       { name: "usual", secret: secrets[1] },
     ];
     const { config } = load({ env, file: { apiKeys } });
-    const usual = { createsPerSecond: 50, queueShare: 0.25 };
+    const usual = { createsPerSecond: 50, readsPerSecond: 500, queueShare: 0.25 };
     expect(config.apiKeys).toMatchObject([own, usual]);
     expect(config.keyQuotas).toEqual(usual);
   });
@@ -598,6 +639,35 @@ describe("what a command cannot do without", () => {
 
   it("dev: nothing", () => {
     expect(mistakes({ command: "dev" })).toEqual([]);
+    expect(mistakes({ command: "dev", env: { FENCEPOST_DATABASE_URL: "postgres://h/d" } })).toEqual([]);
+  });
+
+  describe("dev: API keys, like start", () => {
+    const OWN = "is required by dev on a chain or with keys of your own (name:secret, comma-separated; or";
+    it.each<[string, Given]>([
+      ["a private key", { env: { FENCEPOST_PRIVATE_KEYS: KEY } }],
+      ["accounts held by a chain's node", { env: { FENCEPOST_NODE_SIGNERS: `0x${"ab".repeat(20)}` } }],
+      ["an endpoint", { env: { FENCEPOST_RPC_URL: "http://localhost:8545" } }],
+      ["chains in the file", { file: { chains: [{ rpc: "http://a" }] } }],
+    ])("once %s is the user's own", (_, own) => {
+      expect(mistakes({ command: "dev", ...own })).toEqual([
+        `FENCEPOST_API_KEYS: ${OWN} FENCEPOST_AUTH=none to run open on this machine)`,
+      ]);
+      const withKey = { ...own.env, FENCEPOST_API_KEYS: START.FENCEPOST_API_KEYS };
+      expect(mistakes({ command: "dev", ...own, env: withKey })).toEqual([]);
+      expect(mistakes({ command: "dev", ...own, env: { ...own.env, FENCEPOST_AUTH: "none" } })).toEqual([]);
+    });
+
+    it.each(["0.0.0.0", "::", "10.0.0.7", "relay.example"])("at the address %s, which others reach", (host) => {
+      const env = { FENCEPOST_HOST: host };
+      expect(mistakes({ command: "dev", env })).toEqual([
+        "FENCEPOST_API_KEYS: is required by dev, because FENCEPOST_HOST lets others reach it (name:secret, comma-separated; or FENCEPOST_HOST=127.0.0.1)",
+      ]);
+      expect(mistakes({ command: "dev", env: { ...env, FENCEPOST_AUTH: "none" } })).toEqual([
+        'FENCEPOST_AUTH: "none" is for this machine alone, and FENCEPOST_HOST lets others reach it: use 127.0.0.1, or set API keys',
+      ]);
+      expect(mistakes({ command: "dev", env: { ...env, FENCEPOST_API_KEYS: START.FENCEPOST_API_KEYS } })).toEqual([]);
+    });
   });
 });
 

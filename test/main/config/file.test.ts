@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -109,6 +109,49 @@ describe("defineConfig", () => {
     const config = { leaseDuration: "10s", chains: [{ rpc: ["http://a"] }] } as const;
     expect(defineConfig(config)).toBe(config);
   });
+});
+
+describe("a configuration file with keys that other users of the machine can read", () => {
+  const OPEN = { databaseUrl: "postgres://localhost/db", rpcUrl: "http://127.0.0.1:1", auth: "none" };
+  const PHRASE = "test test test test test test test test test test test junk";
+  const start = (command: "start" | "config" = "start") =>
+    loadConfig({ command, variables: {}, workingDirectory: directory, nodeId: "n" });
+  const writeMode = async (name: string, text: string, mode: number) => {
+    await write(name, text);
+    await chmod(join(directory, name), mode);
+  };
+
+  it.each<[string, object]>([
+    ["private keys", { ...OPEN, privateKeys: [`0x${"aB".repeat(32)}`] }],
+    ["a mnemonic", { ...OPEN, mnemonic: PHRASE }],
+    ["API keys", { ...OPEN, auth: "keys", privateKeyFiles: ["k"], apiKeys: [{ name: "ci", secret: "s".repeat(22) }] }],
+  ])("refuses to start: %s", async (_, content) => {
+    const name = "fencepost.config.json";
+    for (const mode of [0o644, 0o640, 0o604]) {
+      await writeMode(name, JSON.stringify(content), mode);
+      const error = await start().catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(ConfigurationError);
+      expect((error as ConfigurationError).mistakes).toEqual([
+        expect.stringMatching(
+          /fencepost\.config\.json: the configuration file with keys is open to other users .*chmod 600/,
+        ),
+      ]);
+    }
+    await writeMode(name, JSON.stringify(content), 0o600);
+    await expect(start()).resolves.toMatchObject({ warnings: [] });
+  });
+
+  it("is no file that takes its keys from elsewhere", async () => {
+    const text = `export default { ...${JSON.stringify(OPEN)}, privateKeys: ["cd".repeat(32)] };`;
+    await writeMode("fencepost.config.js", text, 0o644);
+    await expect(start()).resolves.toMatchObject({ warnings: [] });
+  });
+});
+
+it("a secret that is a word of ours is warned of at start, by the name of its setting", async () => {
+  const variables = { FENCEPOST_DATABASE_URL: "postgres://app:fencepost@localhost/db" };
+  const { warnings } = await loadConfig({ command: "dev", variables, workingDirectory: directory, nodeId: "n" });
+  expect(warnings).toEqual([expect.stringMatching(/^FENCEPOST_DATABASE_URL: .*choose another$/)]);
 });
 
 describe("where keys are held", () => {

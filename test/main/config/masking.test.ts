@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createMask } from "../../../src/domain/mask.ts";
+import { isOwnWord } from "../../../src/domain/own-words.ts";
 import { effectiveValues } from "../../../src/main/config/effective.ts";
 import { configFrom } from "../../../src/main/config/load.ts";
 import {
@@ -9,6 +10,39 @@ import {
   secretsOfDatabaseUrl,
   secretsOfRpcUrl,
 } from "../../../src/main/config/masking.ts";
+import { SETTING_KEYS, SETTINGS } from "../../../src/main/config/schema.ts";
+import { unmaskedSecrets } from "../../../src/main/config/secrets.ts";
+
+describe("secrets that are words of ours", () => {
+  it("are each word of each setting's name", () => {
+    for (const key of SETTING_KEYS) {
+      const { variable } = SETTINGS[key];
+      expect([variable, isOwnWord(variable)]).toEqual([variable, true]);
+    }
+  });
+
+  it.each([
+    ["the product's name", "fencepost"],
+    ["a part of a setting's name", "api_keys"],
+    ["five characters", "abc12"],
+  ])("are said once at start, by the setting and not by the value: %s", (_, password) => {
+    const variables = { FENCEPOST_DATABASE_URL: `postgres://app:${password}@db/app` };
+    const { resolution } = configFrom({ command: "dev", variables, file: null, flags: {} }, "n");
+    expect(unmaskedSecrets(resolution)).toEqual([
+      expect.stringMatching(/^FENCEPOST_DATABASE_URL: a secret in it is an ordinary word of ours, or shorter/),
+    ]);
+    expect(unmaskedSecrets(resolution).join().replace("FENCEPOST_DATABASE_URL", "")).not.toContain(password);
+  });
+
+  it("are no others", () => {
+    const variables = {
+      FENCEPOST_DATABASE_URL: "postgres://app:hunter2@db/app",
+      FENCEPOST_API_KEYS: "ci:s3cret-of-the-ci-machine",
+    };
+    const { resolution } = configFrom({ command: "dev", variables, file: null, flags: {} }, "n");
+    expect(unmaskedSecrets(resolution)).toEqual([]);
+  });
+});
 
 describe("URLs for people", () => {
   it.each([

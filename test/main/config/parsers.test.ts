@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { apiKey, databaseUrl, mnemonic, originUrl, privateKey, rpcUrl } from "../../../src/main/config/credentials.ts";
+import {
+  apiKey,
+  databaseUrl,
+  mnemonic,
+  originUrl,
+  privateKey,
+  rpcUrl,
+  rpcUrls,
+} from "../../../src/main/config/credentials.ts";
 import {
   choice,
   duration,
@@ -177,6 +185,19 @@ describe("credentials", () => {
       "! is a WebSocket: name it in FENCEPOST_WS_URL, beside an http(s) URL",
     );
     for (const raw of ["", "rpc.example", "ftp://rpc.example"]) expect(refused(rpcUrl, raw)).toBe(true);
+    expect(value(rpcUrl, { url: "https://a.example/k", send: "only" })).toBe("https://a.example/k#send=only");
+    expect(value(rpcUrl, "https://a.example#send=yes")).toBe("https://a.example");
+    expect(value(rpcUrls, "https://a.example,https://b.example#send=never")).toEqual([
+      "https://a.example",
+      "https://b.example#send=never",
+    ]);
+    expect(refused(rpcUrls, "https://a.example,https://a.example#send=only")).toBe(true);
+    for (const raw of ["https://a.example#send=no", "https://a.example#only", { url: "https://a.example", sends: 1 }]) {
+      expect(refused(rpcUrl, raw)).toBe(true);
+    }
+    expect(value(rpcUrls, ["https://a.example#send=never"])).toBe(
+      "! says send: never of every endpoint: no transaction could leave",
+    );
     expect(value(originUrl, "http://node-1:3000/")).toBe("http://node-1:3000");
     for (const raw of ["node-1:3000", "http://u:p@node", "http://node/path", "http://node?x=1", ""]) {
       expect(refused(originUrl, raw)).toBe(true);

@@ -21,6 +21,7 @@ const database: OpenDatabase = {
   mayCreate: true,
   forbiddenTables: [],
   nodes: [],
+  servedChains: [],
 };
 
 const endpoint: AnsweringEndpoint = {
@@ -99,6 +100,11 @@ const MISTAKES: readonly (readonly [string, Partial<Facts>, RegExp])[] = [
   ["RPC_UNREACHABLE", withChain({ endpoints: [silent] }), /not reachable/],
   ["CHAIN_ID", withChain({ chainId: 5 }), /chain 5 is configured, and its endpoints are of chain 1/],
   ["CHAIN_ID", withEndpoint({ chainId: 5 }), /different chains/],
+  [
+    "CHAIN_ID",
+    { ...withChain({ chainId: null }), database: { ...database, servedChains: [31_337] } },
+    /says that it serves chain 1, and this database has served 31337 alone: start refuses it/,
+  ],
   ["FINALITY_TAG", withEndpoint({ lacks: ["finalized"] }), /"finalized"/],
   ["ENDPOINT_METHODS", withEndpoint({ lacks: ["blockWithTransactions"] }), /no blocks with their transactions/],
   [

@@ -14,6 +14,8 @@ export function checkSimulation(simulation: Simulation): void {
   const promises =
     "I2: tokens only grow; I3: no lie moves a cursor; nothing is signed above the ceilings, or final too early";
   expect(crew.violations, `${promises}: ${crew.violations.join("; ")}`).toEqual([]);
+  const { violations } = simulation.stops;
+  expect(violations, `nothing starts after a stop is answered: ${violations.join("; ")}`).toEqual([]);
   expect(consumer.violations, "I8: every number once, in order").toEqual([]);
   expect(consumer.seen, "I8: the consumer saw what was said").toEqual(world.database.state.completions);
   const absurd = [
@@ -22,6 +24,7 @@ export function checkSimulation(simulation: Simulation): void {
     ...simulation.operators.absurd,
     ...simulation.payers.absurd,
     ...simulation.holders.absurd,
+    ...simulation.killers.absurd,
   ];
   expect(absurd, "answers that no caller should see").toEqual([]);
   checkInvariants(world);

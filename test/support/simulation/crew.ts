@@ -9,6 +9,7 @@ import { NONCE_FAILPOINTS } from "../nonce-failpoints.ts";
 import { watchMemory } from "../remembered.ts";
 import type { World, WorldNode } from "../world.ts";
 import type { Dice } from "./dice.ts";
+import type { Stops } from "./stops.ts";
 
 interface Member {
   readonly entry: WorldNode;
@@ -90,6 +91,14 @@ const RAREST: readonly Failpoint[] = (["withdraw.committed", "release.committed"
   Array.from({ length: 8 }, () => name),
 );
 
+export interface CrewOptions {
+  readonly slowness: number;
+  readonly feeDice: Dice;
+  /** Decides which nodes have an endpoint that takes no batches, and how long each send takes there. */
+  readonly wireDice: Dice;
+  readonly stops: Stops;
+}
+
 /** The nodes of a simulation, and everything that can happen to one of them. */
 export class Crew {
   readonly counts = new Map<string, number>();
@@ -103,12 +112,16 @@ export class Crew {
   private refusals = 0;
   private readonly slowness: number;
   private readonly feeDice: Dice;
+  private readonly wireDice: Dice;
+  private readonly stops: Stops;
 
-  constructor(world: World, dice: Dice, options: { readonly slowness: number; readonly feeDice: Dice }) {
+  constructor(world: World, dice: Dice, options: CrewOptions) {
     this.world = world;
     this.dice = dice;
     this.slowness = options.slowness;
     this.feeDice = options.feeDice;
+    this.wireDice = options.wireDice;
+    this.stops = options.stops;
   }
 
   /** Those that a load balancer would send requests to. */
@@ -125,6 +138,8 @@ export class Crew {
     const entry = this.world.addNode({
       failpoint: (name) => (holder.member === null ? undefined : this.pass(holder.member, name)),
       latency: () => this.travel(holder.member),
+      sending: this.stops.sending,
+      ...(this.wireDice.chance(0.4) ? { eachSend: () => this.crawl(holder.member) } : {}),
       ...(elsewhere === null ? {} : { elsewhere: { chain: this.world.chain, faults: elsewhere } }),
     });
     // A property of the payload, so that every node is of one mind.
@@ -447,6 +462,13 @@ export class Crew {
     this.count(`crashed at ${name}`);
     this.crash(member);
     return new Promise(() => undefined);
+  }
+
+  /** Each send waits for the one before it, and then for a slow line. */
+  private async crawl(member: Member | null): Promise<void> {
+    this.count("sent one by one");
+    await this.world.clock.sleep(this.wireDice.int(0, 400));
+    await this.travel(member);
   }
 
   private async travel(member: Member | null): Promise<void> {

@@ -1,7 +1,10 @@
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { isSettled } from "../../../src/domain/transitions.ts";
 import { waitingIntake } from "../../doubles/memory-store/state.ts";
+import type { World, WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
+import type { Dice } from "./dice.ts";
+import type { Stops } from "./stops.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;
 const LATE_MS = 20_000;
@@ -9,6 +12,13 @@ const LATER: readonly string[] = ["NOT_LEADER", "UNAVAILABLE"];
 
 /** People who hold single transactions back for a while, with a nonce or without, and let them go. */
 export class Holders extends Actor {
+  private readonly stops: Stops;
+
+  constructor(world: World, dice: Dice, nodes: () => readonly WorldNode[], stops: Stops) {
+    super(world, dice, nodes);
+    this.stops = stops;
+  }
+
   hold(): void {
     const { state } = this.world.database;
     const open = [...state.transactions.values()].filter((row) => !isSettled(row.state)).map(({ txId }) => txId);
@@ -17,11 +27,16 @@ export class Holders extends Actor {
   }
 
   private async pause(txId: string): Promise<void> {
-    const heard = await this.order("suspend", txId);
+    const isDone = await this.order("suspend", txId);
+    if (isDone === "done") this.stops.answered(`transaction ${txId}`);
     await this.world.clock.sleep(this.dice.int(100, 8_000));
     // An order without an answer may be carried out late, and must not come after the order that ends it.
-    if (heard === null) await this.world.clock.sleep(LATE_MS);
-    while ((await this.order("resume", txId)) === null) await this.world.clock.sleep(200);
+    if (isDone === null) await this.world.clock.sleep(LATE_MS);
+    this.stops.lift(`transaction ${txId}`);
+    while ((await this.order("resume", txId)) === null) {
+      await this.world.clock.sleep(200);
+      this.stops.lift(`transaction ${txId}`);
+    }
   }
 
   /** Null: not done, or unknown. */

@@ -2,8 +2,10 @@ import type { TransactionAction } from "../../../src/application/api.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { isSettled } from "../../../src/domain/transitions.ts";
 import type { TransactionRow } from "../../doubles/memory-store/state.ts";
-import { SIGNERS, TO, type WorldNode } from "../world.ts";
+import { SIGNERS, TO, type World, type WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
+import type { Dice } from "./dice.ts";
+import type { Stops } from "./stops.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;
 const LATE_MS = 20_000;
@@ -17,6 +19,12 @@ export class Operators extends Actor {
   /** Orders that were answered: each must be in the history. */
   readonly obeyed: { readonly action: TransactionAction; readonly txId: string; readonly reason: string }[] = [];
   private serial = 0;
+  private readonly stops: Stops;
+
+  constructor(world: World, dice: Dice, nodes: () => readonly WorldNode[], stops: Stops) {
+    super(world, dice, nodes);
+    this.stops = stops;
+  }
 
   /** One order about one transaction that is not final, as far as the operator can see. */
   order(): void {
@@ -30,6 +38,8 @@ export class Operators extends Actor {
   }
 
   private async give({ txId }: TransactionRow): Promise<void> {
+    // What an operator orders about a held transaction is carried out, once.
+    this.stops.lift(`transaction ${txId}`);
     const reason = `order ${++this.serial}`;
     const { action, fields } = this.deed();
     const request = { reason, ...fields };
@@ -53,12 +63,18 @@ export class Operators extends Actor {
   private async pause(signer: string): Promise<void> {
     const order = (action: "suspend" | "resume") =>
       this.ask(({ node }) => node.api.actOnLane({ action, signer, request: { reason: "r" }, actor: "operator:sim" }));
-    const heard = await order("suspend");
+    const subject = `signer ${signer}`;
+    const isDone = (await order("suspend")) !== null;
+    if (isDone) this.stops.answered(subject);
     await this.world.clock.sleep(this.dice.int(100, 5_000));
     // An order without an answer may be carried out late, and must not come after the order that ends it.
-    if (heard === null) await this.world.clock.sleep(LATE_MS);
+    if (!isDone) await this.world.clock.sleep(LATE_MS);
     // The first may or may not have been carried out; the second must be.
-    while ((await order("resume")) === null) await this.world.clock.sleep(200);
+    this.stops.lift(subject);
+    while ((await order("resume")) === null) {
+      await this.world.clock.sleep(200);
+      this.stops.lift(subject);
+    }
   }
 
   /** Null: not done, or unknown. */

@@ -35,7 +35,13 @@ function replay(seed: number, error: unknown): string {
   return `seed ${seed}: ${error instanceof Error ? error.message : String(error)}\nreplay: ${command}`;
 }
 
-function troublesOf({ crew, callers, payers, world }: Simulation): readonly (readonly [what: string, times: number])[] {
+function troublesOf({
+  crew,
+  callers,
+  payers,
+  stops,
+  world,
+}: Simulation): readonly (readonly [what: string, times: number])[] {
   const rows = world.rows();
   const alerts = world.nodes.flatMap(({ events }) => events).filter((event) => event.type === "alert");
   const withKind = (wanted: "cancel" | "replace") =>
@@ -45,6 +51,7 @@ function troublesOf({ crew, callers, payers, world }: Simulation): readonly (rea
   );
   return [
     ...crew.counts,
+    ...stops.counts,
     ...world.database.state.completions.map(({ state }) => [state, 1] as const),
     ["above the ceiling", payers.refused],
     ["unknown to the caller", callers.unknown],

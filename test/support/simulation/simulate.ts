@@ -9,9 +9,11 @@ import { Consumer } from "./consumer.ts";
 import { Crew } from "./crew.ts";
 import { Dice } from "./dice.ts";
 import { Holders } from "./holders.ts";
+import { Killers } from "./killers.ts";
 import { Operators } from "./operators.ts";
 import { Payers } from "./payers.ts";
 import { Reservers } from "./reservers.ts";
+import { Stops } from "./stops.ts";
 
 const LEASE = { durationMs: 2_000, renewIntervalMs: 500, clockSkewMs: 200 };
 const MOST_NODES = 3;
@@ -21,6 +23,7 @@ const FEE_SEEDS = 0x5eed_0000;
 const RECEIPT_SEEDS = 0x0eed_0000;
 const HEAD_SEEDS = 0x1eed_0000;
 const TIME_SEEDS = 0x2eed_0000;
+const STOP_SEEDS = 0x3eed_0000;
 
 export interface Simulation {
   readonly world: World;
@@ -29,6 +32,8 @@ export interface Simulation {
   readonly operators: Operators;
   readonly payers: Payers;
   readonly holders: Holders;
+  readonly killers: Killers;
+  readonly stops: Stops;
   readonly consumer: Consumer;
   readonly crew: Crew;
 }
@@ -42,14 +47,17 @@ export async function simulate(seed: number): Promise<Simulation> {
   const receiptDice = new Dice(seed + RECEIPT_SEEDS);
   const headDice = new Dice(seed + HEAD_SEEDS);
   const timeDice = new Dice(seed + TIME_SEEDS);
-  const crew = new Crew(world, dice, { slowness: dice.pick([0, 5, 60]), feeDice });
+  const stopDice = new Dice(seed + STOP_SEEDS);
+  const stops = new Stops(world);
+  const crew = new Crew(world, dice, { slowness: dice.pick([0, 5, 60]), feeDice, wireDice: stopDice, stops });
   const callers = new Callers(world, dice, crew.up, timeDice);
   const consumer = new Consumer(world, dice, crew.up);
   const reservers = new Reservers(world, dice, crew.up);
-  const operators = new Operators(world, dice, crew.up);
+  const operators = new Operators(world, dice, crew.up, stops);
   const payers = new Payers(world, feeDice, crew.up);
-  const holders = new Holders(world, timeDice, crew.up);
-  const simulation = { world, callers, reservers, operators, payers, holders, consumer, crew };
+  const holders = new Holders(world, timeDice, crew.up, stops);
+  const killers = new Killers(world, stopDice, crew.up, stops);
+  const simulation = { world, callers, reservers, operators, payers, holders, killers, stops, consumer, crew };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -60,6 +68,7 @@ export async function simulate(seed: number): Promise<Simulation> {
     if (receiptDice.chance(0.04)) crew.lieAboutReceipts(receiptDice);
     if (headDice.chance(0.04)) crew.inventBlocks(headDice);
     if (timeDice.chance(0.12)) holders.hold();
+    if (stopDice.chance(0.05)) killers.kill();
     await world.clock.advance(dice.int(0, 700));
   }
   crew.heal();
@@ -129,7 +138,8 @@ function makeWorld(seed: number, dice: Dice): World {
   return world;
 }
 
-function act({ world, callers, reservers, operators, crew }: Simulation, dice: Dice): void {
+function act(simulation: Simulation, dice: Dice): void {
+  const { world, callers, reservers, operators, crew } = simulation;
   const deed = dice.weighted<() => void>([
     [10, () => callers.call(dice.int(1, 8))],
     [3, () => callers.writeIntake()],
@@ -158,7 +168,7 @@ function act({ world, callers, reservers, operators, crew }: Simulation, dice: D
     [1, () => crew.loseHints()],
     [1, () => crew.loseSession()],
     [0.5, () => crew.endSessions()],
-    [0.3, () => changeHistory(world, crew, dice.chance(0.3))],
+    [0.3, () => changeHistory(simulation, dice.chance(0.3))],
     [3, () => crew.alive < MOST_NODES && crew.start()],
   ]);
   deed();
@@ -189,17 +199,18 @@ function moveMarket(world: World, crew: Crew, dice: Dice): void {
  * A failover. Where nothing can have been lost, the nodes go on by themselves; where commits may be, an operator looks at
  * it for a while, resumes the lanes, and starts the nodes again.
  */
-function changeHistory(world: World, crew: Crew, mayHaveLost: boolean): void {
+function changeHistory({ world, crew, stops }: Simulation, mayHaveLost: boolean): void {
   world.database.changeHistory(mayHaveLost);
   crew.count(mayHaveLost ? "history in doubt" : "history changed");
-  if (mayHaveLost) resumeLater(world, crew);
+  if (mayHaveLost) resumeLater(world, crew, stops);
 }
 
-function resumeLater(world: World, crew: Crew): void {
+function resumeLater(world: World, crew: Crew, stops: Stops): void {
   world.clock.after(4_000, () => {
     const { state } = world.database;
-    if (state.epochHistory !== state.history) return resumeLater(world, crew);
+    if (state.epochHistory !== state.history) return resumeLater(world, crew, stops);
     for (const row of state.lanes.values()) row.suspendedBy = null;
+    stops.liftAll();
     crew.crashAll();
     crew.start();
   });
@@ -211,14 +222,15 @@ function openReservation({ reservationId, nonce, state }: Reservation): readonly
 
 /** Asked thousands of times in each simulation, so the answer to `unrest` is put together only for a failure that is printed. */
 function isAtRest(simulation: Simulation): boolean {
-  const { callers, reservers, operators, payers, holders } = simulation;
-  const waiting = [callers, reservers, operators, payers, holders].some((actor) => actor.waiting > 0);
+  const { callers, reservers, operators, payers, holders, killers } = simulation;
+  const waiting = [callers, reservers, operators, payers, holders, killers].some((actor) => actor.waiting > 0);
   if (waiting) return false;
   return unrest(simulation).length === 0;
 }
 
 /** What is not at rest yet; empty when everything is. */
-function unrest({ world, callers, reservers, operators, payers, holders, consumer }: Simulation): readonly string[] {
+function unrest(simulation: Simulation): readonly string[] {
+  const { world, callers, reservers, operators, payers, holders, killers, consumer } = simulation;
   const { state } = world.database;
   const open = [...state.transactions.values()].filter((row) => !isSettled(row.state));
   return [
@@ -227,6 +239,7 @@ function unrest({ world, callers, reservers, operators, payers, holders, consume
     ...(operators.waiting === 0 ? [] : [`${operators.waiting} operators have no answer`]),
     ...(payers.waiting === 0 ? [] : [`${payers.waiting} payers have no answer`]),
     ...(holders.waiting === 0 ? [] : [`${holders.waiting} holders have no answer`]),
+    ...(killers.waiting === 0 ? [] : [`${killers.waiting} killers have no answer`]),
     ...state.reservations().flatMap(openReservation),
     ...waitingIntake(state).map(({ intent }) => `intake ${intent.txId} waits`),
     ...open.map(({ lane, nonce, txId, ...row }) => `${lane.signer} ${nonce} ${txId} is ${row.state}/${row.subState}`),

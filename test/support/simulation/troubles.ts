@@ -33,6 +33,11 @@ export function expectTrouble(counts: Played["counts"]): void {
     "lied about receipts",
     "receipts in dispute",
     "invented blocks",
+    "sent one by one",
+    "stopped: everything",
+    "stopped: kill",
+    "stopped: signer",
+    "stopped: transaction",
   ];
   const crashes = FAILPOINTS.map((name) => `crashed at ${name}`);
   for (const trouble of [...troubles, ...crashes]) expect(counts[trouble] ?? 0, trouble).toBeGreaterThan(0);

@@ -1,7 +1,9 @@
+import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { Attention } from "../../../src/contract/attention.ts";
 import type { ClusterHistory } from "../../../src/contract/cluster-history.ts";
 import type { Completion } from "../../../src/contract/completions.ts";
 import type { NonceRuler } from "../../../src/contract/nonce-ruler.ts";
+import type { Notices } from "../../../src/contract/notice.ts";
 import type { Overview } from "../../../src/contract/overview.ts";
 import type { SignerLane } from "../../../src/contract/signers.ts";
 import type { Explanation, Transaction } from "../../../src/contract/transactions.ts";
@@ -22,6 +24,8 @@ const SIGNERS = [
 ] as const;
 
 export const STUCK_TX = "019a4b7e-8a90-7cc1-b1d2-00000000002a";
+export const AWAITING_TX = "019a4b7e-8a90-7cc1-b1d2-0000000000aa";
+export const FOREIGN_NOTICE = "5c1f9a70-1e6f-4a58-9d43-0c2b7f2f6a11";
 const CHAIN = 8453;
 
 export interface NightOptions {
@@ -32,19 +36,20 @@ export interface NightOptions {
   readonly words?: string;
   /** How many lanes there are. */
   readonly lanes?: number;
+  /** How long an answer is held that may be; absent: for as long as was asked for. */
+  readonly heldMs?: number;
 }
 
 const hash = (n: number): `0x${string}` =>
   `0x${(0x6f4c9d2a1b8en * BigInt(n + 7919)).toString(16).padStart(16, "0").repeat(4).slice(0, 64)}`;
 const idOf = (n: number) => `019a4b7e-8a90-7cc1-b1d2-${n.toString(16).padStart(12, "0")}`;
 
-export function night({ now, isCalm = false, words, lanes = SIGNERS.length }: NightOptions) {
+export function night({ now, isCalm = false, words, lanes = SIGNERS.length, heldMs }: NightOptions) {
   const at = (secondsAgo: number) => new Date(now().getTime() - secondsAgo * 1_000).toISOString();
   const scene = { at, isCalm, words, lanes };
-  return ({ path, query, method }: Asked): unknown => {
+  const answer = ({ path, query, method }: Asked): unknown => {
     const [, kind, id, what] = path.split("/");
     if (method !== "GET") return {};
-    if (query.has("wait")) return new Promise(() => undefined);
     switch (kind) {
       case "attention":
         return attention(scene);
@@ -68,6 +73,8 @@ export function night({ now, isCalm = false, words, lanes = SIGNERS.length }: Ni
         };
       case "nodes":
         return { items: nodes(scene) };
+      case "notices":
+        return { items: isCalm ? [] : notices(scene, query.get("signer")) };
       case "cluster":
         return history(scene);
       case "policy":
@@ -78,6 +85,15 @@ export function night({ now, isCalm = false, words, lanes = SIGNERS.length }: Ni
         return null;
     }
   };
+  // Nothing changes this night: an answer that is held is held to the end of its wait.
+  return (asked: Asked): unknown => {
+    const ms = Number(asked.query.get("wait") ?? 0) * 1_000;
+    return ms === 0 ? answer(asked) : held(heldMs ?? ms, () => answer(asked));
+  };
+}
+
+function held(ms: number, answer: () => unknown): Promise<unknown> {
+  return new Promise((resolve) => systemClock.after(ms, () => resolve(answer())));
 }
 
 interface Staged {
@@ -99,6 +115,22 @@ function attention({ at, isCalm, words }: Staged): Attention {
   });
   const [payouts, treasury, mint, shared] = SIGNERS;
   const items: Attention["items"] = [
+    {
+      ...nowhere,
+      id: `notice:${FOREIGN_NOTICE}`,
+      severity: "CRITICAL",
+      code: "EXTERNAL_KEY_USE",
+      sentence: `Another program used the key of this signer: nonce 31 went to ${hash(31)}, which was not sent from here. If nobody here did it, the key is stolen: stop the signer and move its funds.`,
+      since: at(5_400),
+      chainId: CHAIN,
+      signer: shared,
+      nonce: 31,
+      actions: [
+        order("acknowledge", "Acknowledge", `/notices/${FOREIGN_NOTICE}/acknowledge`, { times: 1 }),
+        order("suspendLane", "Suspend the lane", `/signers/${shared}/suspend`, { chainId: CHAIN }),
+        order("killSigner", "Stop this signer", `/signers/${shared}/kill`),
+      ],
+    },
     {
       ...nowhere,
       id: "stuck",
@@ -155,6 +187,21 @@ function attention({ at, isCalm, words }: Staged): Attention {
     },
     {
       ...nowhere,
+      id: `tx:${AWAITING_TX}`,
+      severity: "WARNING",
+      code: "AWAITING_APPROVAL",
+      sentence: "It waits until an API key with the scope approve has approved it.",
+      since: at(120),
+      chainId: CHAIN,
+      signer: treasury,
+      txId: AWAITING_TX,
+      actions: [
+        order("approve", "Approve", `/tx/${AWAITING_TX}/approve`),
+        order("reject", "Reject", `/tx/${AWAITING_TX}/reject`),
+      ],
+    },
+    {
+      ...nowhere,
       id: "endpoint",
       severity: "WARNING",
       code: "RPC_ENDPOINT_DOWN",
@@ -168,23 +215,13 @@ function attention({ at, isCalm, words }: Staged): Attention {
   const past: Attention["items"] = [
     {
       ...nowhere,
-      id: "foreign",
-      severity: "ERROR",
-      code: "EXTERNAL_KEY_USE",
-      sentence: "Another program sent nonce 31 with this key: find out who else signs with it.",
+      id: "reorg",
+      severity: "CRITICAL",
+      code: "DEEP_REORG",
+      sentence: "Blocks that had been final left the chain: 2 outcomes are open again.",
       since: at(600),
       chainId: CHAIN,
-      signer: shared,
-      nonce: 31,
-      actions: [
-        {
-          action: "look",
-          label: "Look at the lane",
-          method: "GET",
-          path: `/api/v1/signers/${shared}?chainId=${CHAIN}`,
-          body: null,
-        },
-      ],
+      actions: [],
     },
   ];
   return {
@@ -194,6 +231,17 @@ function attention({ at, isCalm, words }: Staged): Attention {
     more: 0,
     past: isCalm ? [] : past,
   };
+}
+
+function notices({ at, words }: Staged, signer: string | null): Notices["items"] {
+  const one = (noticeId: string, seconds: number): Notices["items"][number] => ({
+    ...{ noticeId, kind: "EXTERNAL_KEY_USE", chainId: CHAIN, signer: signer ?? SIGNERS[3], nodeId: null, times: 1 },
+    ...{ firstSeenAt: at(seconds), lastSeenAt: at(seconds), overAt: null, acknowledged: null },
+    evidence: [{ at: at(seconds), nonce: 31, through: 31, txHash: hash(31), txId: null }],
+  });
+  const before = one("5c1f9a70-1e6f-4a58-9d43-0c2b7f2f6a10", 90_000);
+  const why = words ?? "the finance team's own wallet, ticket 4711";
+  return [one(FOREIGN_NOTICE, 5_400), { ...before, acknowledged: { by: "operator:ada", at: at(86_000), why } }];
 }
 
 function overview({ at, isCalm, lanes }: Staged): Overview {
@@ -218,6 +266,9 @@ function overview({ at, isCalm, lanes }: Staged): Overview {
         chainId: CHAIN,
         reachable: true,
         head: 23_114_502,
+        headSince: at(2),
+        blockSeconds: 2,
+        stalled: false,
         baseFee: "4800000000",
         tip: String(15n * 10n ** 8n),
         endpoints: [
@@ -230,6 +281,9 @@ function overview({ at, isCalm, lanes }: Staged): Overview {
         chainId: 10,
         reachable: true,
         head: 128_400_117,
+        headSince: at(isCalm ? 1 : 340),
+        blockSeconds: 2,
+        stalled: !isCalm,
         baseFee: "61000000",
         tip: String(15n * 10n ** 8n),
         endpoints: [{ url: "https://op.example.net", status: "up", behind: 0 }],
@@ -254,8 +308,12 @@ const ROAD: readonly Status[] = [
   { state: "CONFIRMED", subState: null },
 ];
 
+const AWAITING = 0xaa;
+const AWAITED: Status = { state: "CREATED", subState: "AWAITING_APPROVAL" };
+
 function transaction({ at, words }: Staged, n: number): Transaction {
-  const status = n === 42 ? (ROAD[0] as Status) : (ROAD[1 + (n % (ROAD.length - 1))] as Status);
+  const status =
+    n === AWAITING ? AWAITED : n === 42 ? (ROAD[0] as Status) : (ROAD[1 + (n % (ROAD.length - 1))] as Status);
   const isOver = status.state === "CONFIRMED" || status.state === "FAILED_FINAL";
   const isMined = isOver || status.subState === "MINED";
   const created = n === 42 ? 291 : 12 + (n % 60) * 3;
@@ -271,22 +329,28 @@ function transaction({ at, words }: Staged, n: number): Transaction {
     createdAt: at(created - 1 - index * 40),
     firstSentAt: at(created - 1 - index * 40),
   })) as Transaction["attempts"];
-  const isSigned = status.state !== "ALLOCATED";
+  const isSigned = status.state !== "ALLOCATED" && status.state !== "CREATED";
+  const approval = {
+    rule: "signers.*.maxValue.perTransaction",
+    expiresAt: at(-3_000),
+    worstCost: String(25n * 10n ** 17n),
+  };
   return {
+    ...(status.state === "CREATED" && { approval }),
     txId: idOf(n),
     chainId: CHAIN,
     signer: SIGNERS[n % 3 === 0 ? 0 : n % 3 === 1 ? 1 : 2] as string,
     requestId: words ?? `payout-${20_418 + n}`,
     owner: "checkout",
-    nonce: n,
+    nonce: status.state === "CREATED" ? null : n,
     ...status,
     txHash: isSigned ? (attempts.at(-1)?.txHash ?? null) : null,
     payload: {
       to: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
       data: `0xa9059cbb${SIGNERS[3].slice(2).toLowerCase().padStart(64, "0")}${(2_500_000).toString(16).padStart(64, "0")}`,
-      value: "0",
+      value: n === AWAITING ? String(2n * 10n ** 18n) : "0",
     },
-    gas: "65000",
+    gas: n === AWAITING ? null : "65000",
     metadata: words === undefined ? { customer: "c-17", batch: "2026-11-17" } : { words },
     validUntil: null,
     heldSince: null,
@@ -304,9 +368,9 @@ function transaction({ at, words }: Staged, n: number): Transaction {
         }
       : null,
     lastError: words ?? (n === 42 ? "UNDERPRICED: max fee per gas less than block base fee" : null),
-    submitAttempts: n === 42 ? 9 : 1,
-    lastSubmittedAt: at(20),
-    nextResubmitAt: isOver ? null : at(-40),
+    submitAttempts: n === 42 ? 9 : n === AWAITING ? 0 : 1,
+    lastSubmittedAt: n === AWAITING ? null : at(20),
+    nextResubmitAt: isOver || n === AWAITING ? null : at(-40),
     createdAt: at(created),
     updatedAt: at(5),
     confirmedAt: status.state === "CONFIRMED" ? at(5) : null,
@@ -401,7 +465,9 @@ function transactionPage(scene: Staged, query: URLSearchParams) {
   const limit = Number(query.get("limit") ?? 50);
   const state = query.get("state");
   const all = Array.from({ length: 400 }, (_, index) => transaction(scene, 400 - index + 30));
-  const fitting = [transaction(scene, 42), ...all].filter((each) => state === null || each.state === state);
+  const fitting = [transaction(scene, 42), transaction(scene, AWAITING), ...all].filter(
+    (each) => state === null || each.state === state,
+  );
   return { items: fitting.slice(0, limit), next: fitting.length > limit ? "more" : null };
 }
 
@@ -635,7 +701,14 @@ function usage({ at }: Staged) {
 }
 
 function keys({ at }: Staged) {
-  const item = { createdAt: at(900_000), signers: null, chains: null, createsPerSecond: null, queueShare: null };
+  const item = {
+    createdAt: at(900_000),
+    signers: null,
+    chains: null,
+    createsPerSecond: null,
+    readsPerSecond: null,
+    queueShare: null,
+  };
   return {
     items: [
       {

@@ -14,46 +14,55 @@ class ApiProblem extends Error {
   }
 }
 
-/** When the node last answered anything, and since when it does not; `since` is null while it does. */
-const connection = { answeredAt: null, since: null };
-
-/** Answers are held for twenty seconds: none for longer than this, and nobody knows. */
-const SILENT_MS = 40_000;
-
-/** Since when nobody has confirmed what is shown, as a time; null while it is current. */
-export function staleSince(now = Date.now()) {
-  const { answeredAt, since } = connection;
-  if (answeredAt === null) return null;
-  return since !== null || now - answeredAt > SILENT_MS ? new Date(answeredAt).toISOString() : null;
+class Unanswered extends Error {
+  constructor() {
+    super("the node does not answer");
+    this.name = "TimeoutError";
+  }
 }
 
+/** A request without an answer by then counts as unanswered: a frozen process still accepts connections. */
+const ANSWER_MS = 20_000;
+const ACTION_MS = 30_000;
+
 /** A request under /api/v1. Asks for a key where the node wants one, and then goes on as if nothing had been. */
-export async function callApi(path, { query = {}, method = "GET", body, headers = {}, signal } = {}) {
+export async function callApi(path, { query = {}, method = "GET", body, headers = {}, signal, withinMs } = {}) {
   const text = queryOf(query);
   const url = `api/v1${path}${text === "" ? "" : `?${text}`}`;
   for (;;) {
     const key = sessionStorage.getItem(KEY);
-    const response = await reach(url, {
+    const request = {
       method,
       headers: { ...headersOf(key, body), ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      ...(signal === undefined ? {} : { signal }),
-    });
-    if (response.status !== 401) return read(response);
+    };
+    const answer = await within(withinMs ?? (method === "GET" ? ANSWER_MS : ACTION_MS), signal, (limit) =>
+      reach(url, { ...request, signal: limit }),
+    );
+    if (answer.status !== 401) return read(answer);
     await askForKey(key);
   }
 }
 
+/** The whole answer: headers that arrive prove nothing about the body behind them. */
 async function reach(url, options) {
+  const response = await fetch(url, options);
+  const { ok, status } = response;
+  return { ok, status, body: await response.json().catch(() => null) };
+}
+
+/** `work` with a signal that ends it after `ms`, or when `signal` does. By a timer of this page: a silent node has none. */
+async function within(ms, signal, work) {
+  const limit = new AbortController();
+  const leave = () => limit.abort(signal.reason);
+  const timer = setTimeout(() => limit.abort(new Unanswered()), ms);
+  if (signal?.aborted) leave();
+  signal?.addEventListener("abort", leave);
   try {
-    const response = await fetch(url, options);
-    connection.answeredAt = Date.now();
-    connection.since = null;
-    return response;
-  } catch (error) {
-    // A request that this page took back says nothing about the node.
-    if (error.name !== "AbortError") connection.since ??= Date.now();
-    throw error;
+    return await work(limit.signal);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", leave);
   }
 }
 
@@ -73,10 +82,9 @@ function headersOf(key, body) {
   };
 }
 
-async function read(response) {
-  const body = await response.json().catch(() => null);
-  if (response.ok && body !== null) return body;
-  throw new ApiProblem(response.status, body);
+function read({ ok, status, body }) {
+  if (ok && body !== null) return body;
+  throw new ApiProblem(status, body);
 }
 
 let asking = null;

@@ -1,4 +1,3 @@
-import { staleSince } from "./api.js";
 import { byId, draw, h } from "./dom.js";
 import { listenToKeys } from "./keyboard.js";
 import { clusterPage } from "./pages/cluster.js";
@@ -11,8 +10,9 @@ import { transactionPage } from "./pages/transaction.js";
 import { transactionsPage } from "./pages/transactions.js";
 import { age, empty, tick } from "./parts/words.js";
 import { linkTo, parseRoute } from "./routes.js";
+import { drawTab } from "./tab.js";
 import { drawTop } from "./top.js";
-import { followWorld } from "./world.js";
+import { followWorld, sightNow } from "./world.js";
 
 /** A look at the node that a change asks for comes at most this often. */
 const LOOK_MS = 1_000;
@@ -103,8 +103,7 @@ function lookSoon() {
 
 function redraw() {
   const { page, data, problem, route } = shown;
-  const title = `${page.title(data)} · Fencepost`;
-  if (document.title !== title) document.title = title;
+  drawTab(page.title(data));
   drawTop(byId("top"), route);
   const main = byId("main");
   main.dataset.path = route.path;
@@ -126,10 +125,8 @@ function loading() {
 /** That the node is gone is said above; what it refused is said here. */
 function problemOf(problem, hasData) {
   if (problem === null || (hasData && problem.status === undefined)) return null;
-  const text =
-    problem.status === undefined && problem.name === "TypeError"
-      ? "The node does not answer. Trying again."
-      : problem.message;
+  const isSilence = problem.status === undefined && ["TypeError", "TimeoutError"].includes(problem.name);
+  const text = isSilence ? "The node does not answer. Trying again." : problem.message;
   const title = problem.status === 404 ? "Not found" : problem.status === 403 ? "Not allowed" : "This cannot be shown";
   return h(
     "div",
@@ -140,13 +137,15 @@ function problemOf(problem, hasData) {
   );
 }
 
-/** Nothing stays green when nobody says so any more. */
+/** Nothing stays green without a recent good answer. Before the first one the page is empty, and says what it waits for itself. */
 function drawStaleness() {
-  const since = staleSince();
-  document.documentElement.toggleAttribute("data-stale", since !== null);
+  const { kind, since, why } = sightNow();
+  document.documentElement.toggleAttribute("data-stale", kind !== "live");
   const notice = byId("notice");
-  notice.hidden = since === null;
-  draw(notice, since === null ? null : ["The node does not answer. What you see is ", age(since, ""), " old."]);
+  notice.hidden = kind === "live" || (kind === "unknown" && since === null);
+  const text = why === null ? "No answer yet." : `${why}.`;
+  const old = since === null ? " Nothing of what you see is proved." : [" What you see is ", age(since, ""), " old."];
+  draw(notice, notice.hidden ? null : [text, old]);
 }
 
 /** The same page with another query; what is typed at an address is a place to come back to. */
@@ -162,13 +161,13 @@ addEventListener("hashchange", open);
 addEventListener("look-again", look);
 addEventListener("redraw", redraw);
 document.addEventListener("visibilitychange", () => document.hidden || void look());
-// That the node is gone shows without an answer; the page itself is drawn again only where that begins or ends.
-let wasStale = false;
+// That answers stopped shows without one; the page itself is drawn again only where that begins or ends.
+let wasLive = false;
 setInterval(() => {
   tick();
-  const isStale = staleSince() !== null;
-  if (isStale || wasStale) redraw();
-  wasStale = isStale;
+  const isLive = sightNow().kind === "live";
+  if (!isLive || !wasLive) redraw();
+  wasLive = isLive;
 }, LOOK_MS);
 listenToKeys();
 open();

@@ -62,7 +62,7 @@ function postClass(index, passed, mood) {
 
 /** The steps of a history that end each stage; creation is over when there is a row. */
 const ENDS = {
-  allocate: ["allocate", "requeue"],
+  allocate: ["allocate"],
   sign: ["sign"],
   broadcast: ["broadcast", "adopt"],
   receipt: ["mine"],

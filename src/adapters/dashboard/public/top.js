@@ -1,10 +1,10 @@
 /** The bar at the top: where one can go, search, whether the node answers. */
-import { forgetKey, hasKey, staleSince } from "./api.js";
+import { forgetKey, hasKey } from "./api.js";
 import { byId, draw, h } from "./dom.js";
 import { age } from "./parts/words.js";
 import { linkTo } from "./routes.js";
 import { searchBox } from "./search.js";
-import { world } from "./world.js";
+import { sightNow, world } from "./world.js";
 
 const PAGES = [
   ["Now", []],
@@ -84,13 +84,13 @@ function mark() {
   );
 }
 
+/** Live is the age of the last good answer, and nothing else. */
 function status() {
-  const since = staleSince();
-  if (since !== null) return h("span", { class: "status lost" }, "no answer for ", age(since, ""));
-  const asOf = world.overview?.asOf;
-  return asOf === undefined
-    ? h("span", { class: "status lost" }, "connecting")
-    : h("span", { class: "status" }, "live");
+  const { kind, since } = sightNow();
+  if (kind === "live")
+    return h("span", { class: "status", title: "Age of the last good answer" }, "live ", age(since, ""));
+  if (since === null) return h("span", { class: "status lost" }, kind === "blind" ? "no answer" : "connecting");
+  return h("span", { class: "status lost" }, "no answer for ", age(since, ""));
 }
 
 const THEME = "fencepost-theme";

@@ -103,7 +103,9 @@ async function verdictOn(proved: Proved | undefined, { sentBy }: Settling): Prom
   const sent = await decodeTransaction(raw).catch(() => null);
   if (sent === null) return { kind: "unproven" };
   const { signer, unsigned } = sent;
-  if (signer === sentBy.signer && unsigned.nonce === sentBy.nonce) return { kind: "agreed", receipt };
+  const { to, value, data } = unsigned;
+  if (signer === sentBy.signer && unsigned.nonce === sentBy.nonce)
+    return { kind: "agreed", receipt, sent: { to, value, data } };
   return { kind: "absent", detail: `it is nonce ${unsigned.nonce} of ${signer}` };
 }
 
@@ -111,7 +113,8 @@ async function verdictOn(proved: Proved | undefined, { sentBy }: Settling): Prom
 function provedReceipt(block: BlockPlace, { receipt, pricePaid }: ProvedTransaction): Receipt {
   const read = readReceipt(receipt);
   const effectiveGasPrice = read.effectiveGasPrice === pricePaid ? pricePaid : null;
-  return { ...read, blockNumber: block.number, blockHash: block.hash, effectiveGasPrice };
+  const unsure = read.besideGas === undefined ? {} : { besideGasUnsure: true as const };
+  return { ...read, blockNumber: block.number, blockHash: block.hash, effectiveGasPrice, ...unsure };
 }
 
 /** Without the receipts that it does not show: what a chain puts into its blocks by itself may have none. */

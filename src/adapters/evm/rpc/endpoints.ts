@@ -13,6 +13,7 @@ import { fetchBlockNumber, fetchBlocks, fetchIdentity } from "../read-block.ts";
 import { COMPARE_EVERY_MS, HeadWatch } from "./head-watch.ts";
 import { BadAnswer, read } from "./quantities.ts";
 import { RpcErrorAnswer, RpcUnreachable, saysOverLimit, type UnreachableKind } from "./rpc-errors.ts";
+import { type SendRule, sendRuleOf, withoutSendRule } from "./send-rule.ts";
 import { createTransport, type RpcTransport, type TransportOptions } from "./transport.ts";
 
 export interface EndpointsOptions extends Pick<TransportOptions, "clock" | "timeoutMs" | "requestEveryMs" | "mask"> {
@@ -40,6 +41,7 @@ const LONGEST_BACKOFF_MS = 30_000;
 export class Endpoint {
   readonly index: number;
   readonly rpc: RpcTransport;
+  readonly send: SendRule;
   /** How this node takes `eth_getBlockReceipts`; found out once. */
   blockReceipts: "byHash" | "byObject" | "unsupported" = "byHash";
   /** Blocks up to this height are taken as such that nothing can be proved of; looked into again beyond it. */
@@ -52,7 +54,7 @@ export class Endpoint {
   failedThrough = 0;
   /** Skipped until then; 0 = in use. */
   probeAtMs = 0;
-  /** Which chain it proved to serve. Asked at first use, and again after every loss of contact: another machine may answer now. */
+  /** Which chain it proved to serve. Asked at first use, and again after each connection that ended: another machine may answer now. */
   chain: "unproven" | "proven" | "foreign" = "unproven";
   probing = false;
   /** As it was last told of; null: never. */
@@ -64,14 +66,20 @@ export class Endpoint {
   /** Its head when heads were last compared; null: it was not asked, or did not answer. */
   head: number | null = null;
 
-  constructor(index: number, rpc: RpcTransport) {
+  constructor(index: number, rpc: RpcTransport, send: SendRule) {
     this.index = index;
     this.rpc = rpc;
+    this.send = send;
   }
 
   /** Keeps failing, or serves another chain: not used until a probe finds it well again. */
   get lost(): boolean {
     return this.chain === "foreign" || this.failures >= FAILURES_BEFORE_SKIPPED;
+  }
+
+  /** Another machine may answer from now on. */
+  proveAgain(): void {
+    if (this.chain === "proven") this.chain = "unproven";
   }
 
   get down(): boolean {
@@ -92,8 +100,6 @@ export class Endpoint {
  * reachability.
  */
 export class Endpoints {
-  /** Of `safe` and `finalized`, those that any of them has ever shown a block for: the chain has them. */
-  readonly shownTags = new Set<BlockTag>();
   readonly #options: EndpointsOptions;
   readonly #all: readonly Endpoint[];
   readonly #heads: HeadWatch<Endpoint>;
@@ -121,7 +127,10 @@ export class Endpoints {
     this.#all = options.urls.map((url, index) => {
       const report: TransportOptions["report"] = (each) =>
         telemetry.emit({ type: "rpc.request", chainId, endpoint: index, ...each });
-      return new Endpoint(index, createTransport({ ...options, url, report }));
+      const onDisconnect = () => endpoint.proveAgain();
+      const transport = createTransport({ ...options, url: withoutSendRule(url), report, onDisconnect });
+      const endpoint = new Endpoint(index, transport, sendRuleOf(url) ?? "yes");
+      return endpoint;
     });
   }
 
@@ -156,7 +165,7 @@ export class Endpoints {
     return this.#firstAnswer(ours, async (rpc, endpoint) => {
       const identity = await fetchIdentity(rpc);
       // Another machine answers behind this URL now: it has to prove itself before it is used for anything else.
-      if (identity.chainId !== this.#options.chainId && endpoint.chain === "proven") endpoint.chain = "unproven";
+      if (identity.chainId !== this.#options.chainId) endpoint.proveAgain();
       return identity;
     });
   }
@@ -173,7 +182,7 @@ export class Endpoints {
     const reasons: string[] = [];
     const said = await Promise.all(
       asked.map(async (endpoint): Promise<Heard<T> | null> => {
-        const said = await this.#hear(endpoint, ask, reasons);
+        const said = await this.hear(endpoint, ask, reasons);
         if (said !== null) return { kind: "says", answer: said.answer };
         return up.has(endpoint) && endpoint.chain !== "foreign" ? { kind: "silent" } : null;
       }),
@@ -197,7 +206,7 @@ export class Endpoints {
     const silent: string[] = [];
     for (const asked of [up.slice(0, 2), ...up.slice(2).map((each) => [each])]) {
       said.push(
-        ...(await Promise.all(asked.map((each) => this.#hear(each, ask, silent)))).filter((each) => each !== null),
+        ...(await Promise.all(asked.map((each) => this.hear(each, ask, silent)))).filter((each) => each !== null),
       );
       if (isEnough(said)) return said;
     }
@@ -208,14 +217,16 @@ export class Endpoints {
   /** Asks this very endpoint, after it has proven its chain; keeps its health. */
   async askOne<T>(endpoint: Endpoint, ask: Ask<T>): Promise<T> {
     const ticket = ++endpoint.asked;
+    let isProven = false;
     try {
       if (endpoint.chain !== "proven") await this.#proveChain(endpoint);
+      isProven = true;
       const answer = await ask(endpoint.rpc, endpoint);
       endpoint.failures = 0;
       endpoint.probeAtMs = 0;
       return answer;
     } catch (error) {
-      if (isEndpointTrouble(error)) this.#failed(endpoint, error, ticket);
+      if (isEndpointTrouble(error)) this.#failed(endpoint, error, ticket, isProven);
       throw error;
     } finally {
       this.#tell(endpoint);
@@ -227,12 +238,22 @@ export class Endpoints {
   }
 
   /** Every endpoint that is up, or all where none is known to be. */
-  usable(): readonly Endpoint[] {
-    const ours = this.#all.filter((endpoint) => endpoint.chain !== "foreign");
+  usable(among = this.#all): readonly Endpoint[] {
+    const ours = among.filter((endpoint) => endpoint.chain !== "foreign");
     const up = ours.filter((endpoint) => !endpoint.down);
     for (const endpoint of this.#all) if (this.#probeIsDue(endpoint)) void this.#probe(endpoint);
     if (this.#all.length > 1 && this.#options.clock.monotonicMs() >= this.#compareAtMs) void this.#compareHeads();
     return up.length > 0 ? up : ours;
+  }
+
+  /** Those that a transaction may be given to: private ones alone, or every one that takes sends. */
+  senders(privately: boolean): readonly Endpoint[] {
+    return this.usable(this.#all.filter(({ send }) => (privately ? send === "only" : send !== "never")));
+  }
+
+  /** Where there are any, a transaction goes to these alone until it is disclosed. */
+  get privateEndpoints(): readonly string[] {
+    return this.#all.filter(({ send }) => send === "only").map(({ rpc }) => rpc.label);
   }
 
   async #firstAnswer<T>(candidates: readonly Endpoint[], ask: Ask<T>): Promise<T> {
@@ -253,7 +274,7 @@ export class Endpoints {
   }
 
   /** What this one says; null where it does not answer, and why among the reasons. */
-  async #hear<T>(endpoint: Endpoint, ask: Ask<T>, reasons: string[]): Promise<Said<T> | null> {
+  async hear<T>(endpoint: Endpoint, ask: Ask<T>, reasons: string[]): Promise<Said<T> | null> {
     try {
       return { label: endpoint.rpc.label, answer: await this.#firstAnswer([endpoint], ask) };
     } catch (error) {
@@ -285,13 +306,13 @@ export class Endpoints {
     return { chainId: read.number(await rpc.request("eth_chainId", []), "eth_chainId"), genesisHash: null };
   }
 
-  #failed(endpoint: Endpoint, error: EndpointTrouble, ticket: number): void {
+  #failed(endpoint: Endpoint, error: EndpointTrouble, ticket: number, isProven: boolean): void {
     // A node that answers is up, even where it refuses; unless it refuses to serve us at all, or to say what it serves.
-    if (error instanceof RpcErrorAnswer && !saysOverLimit(error) && endpoint.chain === "proven") return;
+    if (error instanceof RpcErrorAnswer && !saysOverLimit(error) && isProven) return;
     // Who limits the rate has not gone away; proving its chain anew would take more of what it has too little of.
     const isLost = error instanceof RpcUnreachable && !isSilence(error, "rateLimited");
-    if (isLost && endpoint.chain === "proven") {
-      endpoint.chain = "unproven";
+    if (isLost) {
+      endpoint.proveAgain();
       endpoint.shownTags.clear();
     }
     // Many calls fail together when contact is lost; together they are one failed probe.
@@ -319,7 +340,7 @@ export class Endpoints {
   async #probe(endpoint: Endpoint): Promise<void> {
     endpoint.probing = true;
     try {
-      if (endpoint.chain === "proven") endpoint.chain = "unproven";
+      endpoint.proveAgain();
       await this.askOne(endpoint, async () => undefined);
     } catch {
       // askOne has put off the next probe; no caller waits for this one.

@@ -1,9 +1,11 @@
-import { errors, Pool } from "undici";
+import { type Dispatcher, errors, Pool } from "undici";
 import type { Clock } from "../../../ports/clock.ts";
 import { RpcUnreachable } from "./rpc-errors.ts";
 import type { TransportOptions } from "./transport.ts";
 
 interface HttpOptions extends Pick<Required<TransportOptions>, "url" | "clock" | "timeoutMs" | "maxResponseBytes"> {
+  /** A connection has ended: another machine may answer at the next one. */
+  readonly onDisconnect?: () => void;
   /** PEM: who vouches for the other side, and what this side shows. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
 }
@@ -27,14 +29,19 @@ export function openHttp(options: HttpOptions) {
     bodyTimeout: 0,
     connect: { timeout: options.timeoutMs, ...options.tls },
   });
+  pool.on("disconnect", () => options.onDisconnect?.());
   const underWay = new Set<AbortController>();
   let closed = false;
 
   return {
     /** Scheme and host alone: user, password, path and query may all be secrets. */
     label,
-    async post(body: string) {
-      const { retryAfter, ...reply } = await exchange(body);
+    /**
+     * `begins` is called in the tick in which the request is handed to a connected socket, however long it waited for one.
+     * Where it throws, nothing was written, and `post` throws the same.
+     */
+    async post(body: string, begins: () => void = () => undefined) {
+      const { retryAfter, ...reply } = await exchange(body, begins);
       refuseNonAnswers(reply.status, parseRetryAfter(retryAfter, options.clock), label);
       return reply;
     },
@@ -45,15 +52,16 @@ export function openHttp(options: HttpOptions) {
     },
   };
 
-  async function exchange(body: string) {
+  async function exchange(body: string, begins: () => void) {
     const deadline = new AbortController();
     underWay.add(deadline);
     const cancelTimer = options.clock.after(options.timeoutMs, () => deadline.abort());
+    const exchanged = new Exchange(begins, deadline.signal);
     try {
-      const response = await pool.request({ method: "POST", path, headers, body, signal: deadline.signal });
-      const retryAfter = response.headers["retry-after"];
-      return { status: response.statusCode, body: await response.body.text(), retryAfter };
+      pool.dispatch({ method: "POST", path, headers, body }, exchanged);
+      return await exchanged.reply;
     } catch (cause) {
+      if (cause === exchanged.refusal) throw cause;
       if (closed) throw new RpcUnreachable("closed", `${label} was closed`, { cause });
       if (deadline.signal.aborted) {
         throw new RpcUnreachable("timeout", `${label} gave no answer in ${options.timeoutMs} ms`, { cause });
@@ -63,6 +71,62 @@ export function openHttp(options: HttpOptions) {
       cancelTimer();
       underWay.delete(deadline);
     }
+  }
+}
+
+/**
+ * One request and its reply. undici calls `onRequestStart` once a connected socket is free for the request, in the tick in
+ * which it writes it (client-h1.js, `writeH1`); where that throws it writes nothing and keeps the connection.
+ */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly reply: Promise<{ status: number; body: string; retryAfter: string | string[] | undefined }>;
+  /** Thrown by `begins`; null: it did not throw. */
+  refusal: unknown = null;
+  private readonly begins: () => void;
+  private readonly signal: AbortSignal;
+  private readonly chunks: Buffer[] = [];
+  private head: { readonly status: number; readonly retryAfter: string | string[] | undefined } | null = null;
+  private resolve: (reply: Awaited<Exchange["reply"]>) => void = () => undefined;
+  private reject: (error: unknown) => void = () => undefined;
+
+  constructor(begins: () => void, signal: AbortSignal) {
+    this.begins = begins;
+    this.signal = signal;
+    this.reply = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+    signal.addEventListener("abort", () => this.reject(signal.reason), { once: true });
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.signal.throwIfAborted();
+    try {
+      this.begins();
+    } catch (error) {
+      this.refusal = error;
+      throw error;
+    }
+    this.signal.addEventListener("abort", () => controller.abort(this.signal.reason), { once: true });
+  }
+
+  /** Called for informational answers (1xx) as well; the last one counts. */
+  onResponseStart(_: unknown, status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
+    this.head = { status, retryAfter: headers["retry-after"] };
+  }
+
+  onResponseData(_: unknown, chunk: Buffer): void {
+    this.chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    const body = new TextDecoder().decode(Buffer.concat(this.chunks));
+    if (this.head === null) this.reject(new Error("an answer without a status"));
+    else this.resolve({ ...this.head, body });
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    this.reject(error);
   }
 }
 

@@ -27,10 +27,18 @@ export class RpcErrorAnswer extends Error {
   }
 }
 
+/** The call was not permitted to leave any more when a connected socket was free for it: it had no effect. */
+export class RpcNotStarted extends Error {
+  constructor() {
+    super("nothing was sent: a stop came first");
+    this.name = "RpcNotStarted";
+  }
+}
+
 /** What became of one call. */
 export type RpcReply =
   | { readonly ok: true; readonly result: unknown }
-  | { readonly ok: false; readonly error: RpcErrorAnswer | RpcUnreachable };
+  | { readonly ok: false; readonly error: RpcErrorAnswer | RpcUnreachable | RpcNotStarted };
 
 /** The result of a reply; undefined where it is an error that says that there is none. Throws any other. */
 export function resultOf(reply: RpcReply | undefined, saysNone?: (error: unknown) => boolean): unknown {

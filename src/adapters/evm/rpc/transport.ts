@@ -1,17 +1,19 @@
-import { Departures, Flow } from "../../../domain/departures.ts";
 import { type Mask, maskOfShapes, maskTexts } from "../../../domain/mask.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { TelemetryEvent } from "../../../ports/telemetry.ts";
 import { DEFAULT_RETRY_AFTER_MS, openHttp } from "./http.ts";
-import { RpcErrorAnswer, type RpcReply, RpcUnreachable, resultOf } from "./rpc-errors.ts";
+import { type Group, inOrder, Line, NOT_STARTED } from "./line.ts";
+import { RpcErrorAnswer, RpcNotStarted, type RpcReply, RpcUnreachable, resultOf } from "./rpc-errors.ts";
 import {
   type BatchRefusal,
-  encodeBatch,
+  encodeBody,
   encodeCall,
   parseBody,
   type RpcCall,
   readBatch,
   readSingle,
+  refuseStopped,
+  Stopped,
   type WireCall,
 } from "./wire.ts";
 
@@ -38,6 +40,7 @@ const DEFAULTS = {
   gatherAbove: 850,
   /** Of what the endpoint says of itself: gateways quote the URL and the headers that they were asked with. */
   mask: maskOfShapes,
+  onDisconnect: (): void => undefined,
 };
 
 export interface TransportOptions extends Readonly<Partial<typeof DEFAULTS>> {
@@ -46,8 +49,6 @@ export interface TransportOptions extends Readonly<Partial<typeof DEFAULTS>> {
   readonly report: (report: RpcReport) => void;
 }
 
-/** So many leave at once after a rest, however slow the pace. */
-const REQUESTS_IN_RESERVE = 8;
 /** Of what a caller asked for itself: it is kept whole until it has left, for each of the connections at once. */
 const MOST_PASSED_BYTES = 8 * 1024 * 1024;
 /** How calls of callers' own are counted. */
@@ -57,27 +58,6 @@ const PACE_GROWTH = 9 / 8;
 
 export function createTransport(options: TransportOptions): RpcTransport {
   return new HttpTransport({ ...DEFAULTS, ...options });
-}
-
-/** Calls that must travel in one request; queued whole, packed whole. */
-interface Group {
-  readonly calls: readonly WireCall[];
-  readonly bytes: number;
-  readonly settle: (replies: readonly RpcReply[]) => void;
-}
-
-/** Requests of one kind: what waits for one, how many are under way, and when the next may leave. */
-class Line {
-  readonly waiting: Group[] = [];
-  readonly flow: Flow;
-  readonly pace: Departures;
-  inFlight = 0;
-  cancelTimer: (() => void) | null = null;
-
-  constructor({ requestEveryMs, gatherAbove }: Pick<Required<TransportOptions>, "requestEveryMs" | "gatherAbove">) {
-    this.flow = new Flow(gatherAbove);
-    this.pace = new Departures(requestEveryMs, REQUESTS_IN_RESERVE, this.flow);
-  }
 }
 
 type Resizing = Exclude<BatchRefusal, "rateLimited">;
@@ -105,7 +85,8 @@ class HttpTransport {
   constructor(options: Required<TransportOptions>) {
     this.#options = options;
     this.#http = openHttp(options);
-    this.#passing = openHttp({ ...options, maxResponseBytes: Math.min(MOST_PASSED_BYTES, options.maxResponseBytes) });
+    const maxResponseBytes = Math.min(MOST_PASSED_BYTES, options.maxResponseBytes);
+    this.#passing = openHttp({ ...options, maxResponseBytes, onDisconnect: DEFAULTS.onDisconnect });
     this.#reads = new Line(options);
     this.#sends = new Line(options);
     this.#batchLimit = options.maxBatchCalls;
@@ -150,11 +131,12 @@ class HttpTransport {
    * A caller's own call, alone and on connections of its own: whatever it takes, nothing of ours waits for it. All of them
    * are counted under one name, because callers choose theirs.
    */
-  async pass(method: string, params: unknown): Promise<unknown> {
+  async pass(call: RpcCall): Promise<unknown> {
     const { clock, mask, report } = this.#options;
     const startedMs = clock.monotonicMs();
-    const reply = await this.#exchangePassed(encodeCall(this.#nextId++, { method, params }, false));
-    report({ method: PASSED, result: resultLabel(reply), calls: 1, durationMs: clock.monotonicMs() - startedMs });
+    const reply = await this.#exchangePassed(encodeCall(this.#nextId++, call, false));
+    const result = resultLabel(reply);
+    if (result !== null) report({ method: PASSED, result, calls: 1, durationMs: clock.monotonicMs() - startedMs });
     return resultOf(reply.ok ? reply : masked(reply, mask));
   }
 
@@ -170,10 +152,11 @@ class HttpTransport {
 
   async #exchangePassed(call: WireCall): Promise<RpcReply> {
     try {
-      const { body } = await this.#passing.post(call.json);
+      const { body } = await this.#passing.post(call.json, () => refuseStopped([call]));
       return readSingle(parseBody(body), call, this.label);
     } catch (error) {
-      return { ok: false, error: asUnreachable(error, this.label) };
+      if (error instanceof Stopped) return NOT_STARTED;
+      return { ok: false, error: unreachable(error, this.label) };
     }
   }
 
@@ -266,7 +249,24 @@ class HttpTransport {
     }
   }
 
+  /** Whatever may not leave when the request would begin is left out, and the others go in a request without it. */
   async #exchange(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
+    try {
+      return await this.#exchangeAll(calls);
+    } catch (error) {
+      if (error instanceof Stopped) return this.#exchangeWithout(error.calls, calls);
+      throw error;
+    }
+  }
+
+  async #exchangeWithout(stopped: ReadonlySet<WireCall>, calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
+    const left = calls.filter((call) => !stopped.has(call));
+    const replies = left.length === 0 ? [] : await this.#exchange(left);
+    let at = 0;
+    return calls.map((call) => (stopped.has(call) ? NOT_STARTED : (replies[at++] as RpcReply)));
+  }
+
+  async #exchangeAll(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
     const [first] = calls;
     if (first !== undefined && calls.length === 1) return [await this.#exchangeOne(first)];
     if (calls.length > this.callsAtOnce) return this.#exchangeInParts(calls);
@@ -277,24 +277,24 @@ class HttpTransport {
 
   async #exchangeBatch(calls: readonly WireCall[]): Promise<readonly RpcReply[] | BatchRefusal> {
     try {
-      const { status, body } = await this.#post(encodeBatch(calls), calls.length);
+      const { status, body } = await this.#post(calls);
       if (status === 413) return "tooLarge";
       const value = parseBody(body);
       // A gateway that takes no batches may say so in HTML.
       if (value === undefined && status >= 400) return "unsupported";
       return readBatch(value, calls, this.label);
     } catch (error) {
-      const failure = asUnreachable(error, this.label);
+      const failure = unreachable(error, this.label);
       return failure.kind === "tooLarge" ? "tooLarge" : allFailed(calls, failure);
     }
   }
 
   async #exchangeOne(call: WireCall): Promise<RpcReply> {
     try {
-      const { body } = await this.#post(call.json, 1);
+      const { body } = await this.#post([call]);
       return readSingle(parseBody(body), call, this.label);
     } catch (error) {
-      return { ok: false, error: asUnreachable(error, this.label) };
+      return { ok: false, error: unreachable(error, this.label) };
     }
   }
 
@@ -328,18 +328,27 @@ class HttpTransport {
     return calls.map((call) => replyTo.get(call) as RpcReply);
   }
 
-  async #post(body: string, calls: number): Promise<{ readonly status: number; readonly body: string }> {
+  async #post(calls: readonly WireCall[]): Promise<{ readonly status: number; readonly body: string }> {
     const waitMs = this.#silentUntilMs - this.#options.clock.monotonicMs();
     if (waitMs > 0) {
+      refuseStopped(calls);
       const message = `${this.label} asked to be left alone for another ${Math.ceil(waitMs)} ms`;
       throw new RpcUnreachable("rateLimited", message, { retryAfterMs: waitMs });
     }
+    let isBegun = false;
+    const begin = () => {
+      refuseStopped(calls);
+      isBegun = true;
+    };
     try {
-      const reply = await this.#http.post(body);
-      if (calls >= this.#pace) this.#pace = Math.min(Math.ceil(this.#pace * PACE_GROWTH), this.#options.maxBatchCalls);
+      const reply = await this.#http.post(encodeBody(calls), begin);
+      if (calls.length >= this.#pace)
+        this.#pace = Math.min(Math.ceil(this.#pace * PACE_GROWTH), this.#options.maxBatchCalls);
       return reply;
     } catch (error) {
-      if (error instanceof RpcUnreachable) this.#heed(error, calls);
+      if (error instanceof RpcUnreachable) this.#heed(error, calls.length);
+      // No connection was made: nothing was written, so what may not leave by now is known not to have left.
+      if (!isBegun) refuseStopped(calls);
       throw error;
     }
   }
@@ -356,42 +365,32 @@ class HttpTransport {
       const result = resultLabel(replies[from]);
       let to = from + 1;
       while (calls[to]?.method === method && resultLabel(replies[to]) === result) to++;
-      this.#options.report({ method, result, calls: to - from, durationMs });
+      if (result !== null) this.#options.report({ method, result, calls: to - from, durationMs });
       from = to;
     }
   }
 }
 
-function resultLabel(reply: RpcReply | undefined): RpcReport["result"] {
+/** Null: nothing was asked. */
+function resultLabel(reply: RpcReply | undefined): RpcReport["result"] | null {
   if (reply?.ok) return "ok";
+  if (reply?.error instanceof RpcNotStarted) return null;
   return reply?.error instanceof RpcErrorAnswer ? "error" : "unreachable";
-}
-
-/** One part after the other. Once one has got no answer, the others are not asked for, and share its fate. */
-async function inOrder(
-  parts: readonly (readonly WireCall[])[],
-  ask: (part: readonly WireCall[]) => Promise<readonly RpcReply[]>,
-): Promise<readonly RpcReply[]> {
-  const replies: RpcReply[] = [];
-  for (const part of parts) {
-    const last = replies.at(-1);
-    const isOver = last?.ok === false && last.error instanceof RpcUnreachable;
-    replies.push(...(isOver ? part.map(() => last) : await ask(part)));
-  }
-  return replies;
 }
 
 function allFailed(calls: readonly WireCall[], error: RpcUnreachable): readonly RpcReply[] {
   return calls.map(() => ({ ok: false, error }));
 }
 
-function asUnreachable(error: unknown, label: string): RpcUnreachable {
+/** Throws where nothing was asked at all. */
+function unreachable(error: unknown, label: string): RpcUnreachable {
   if (error instanceof RpcUnreachable) return error;
+  if (error instanceof Stopped) throw error;
   return new RpcUnreachable("connection", `${label} could not be asked`, { cause: error });
 }
 
 function masked({ error }: RpcReply & { readonly ok: false }, mask: Mask): RpcReply {
-  if (error instanceof RpcUnreachable) return { ok: false, error };
+  if (!(error instanceof RpcErrorAnswer)) return { ok: false, error };
   const { code, message, data } = error;
   return { ok: false, error: new RpcErrorAnswer(code, mask(message), maskTexts(mask, data)) };
 }

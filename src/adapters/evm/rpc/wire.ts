@@ -1,8 +1,11 @@
+import type { MayLeave } from "../../../ports/chain.ts";
 import { RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./rpc-errors.ts";
 
 export interface RpcCall {
   readonly method: string;
   readonly params: unknown;
+  /** Asked when a connected socket is free for it. Absent: it may always leave. */
+  readonly mayLeave?: MayLeave;
 }
 
 /** A call as it goes out: its id, and its JSON once, so that sizes are known before a request is put together. */
@@ -12,14 +15,35 @@ export interface WireCall {
   readonly json: string;
   /** It must not be answered before those that were asked for in front of it. */
   readonly inOrder: boolean;
+  readonly mayLeave: MayLeave;
 }
 
-export function encodeCall(id: number, { method, params }: RpcCall, inOrder: boolean): WireCall {
-  return { id, method, json: JSON.stringify({ jsonrpc: "2.0", id, method, params }), inOrder };
+const ALWAYS: MayLeave = () => true;
+
+export function encodeCall(id: number, { method, params, mayLeave = ALWAYS }: RpcCall, inOrder: boolean): WireCall {
+  return { id, method, json: JSON.stringify({ jsonrpc: "2.0", id, method, params }), inOrder, mayLeave };
 }
 
-export function encodeBatch(calls: readonly WireCall[]): string {
-  return `[${calls.map((call) => call.json).join(",")}]`;
+/** One call alone is no batch. */
+export function encodeBody(calls: readonly WireCall[]): string {
+  const texts = calls.map((call) => call.json);
+  return texts.length === 1 ? texts.join() : `[${texts.join(",")}]`;
+}
+
+/** Some calls of a request may not leave any more; none of it was written. */
+export class Stopped extends Error {
+  readonly calls: ReadonlySet<WireCall>;
+
+  constructor(calls: ReadonlySet<WireCall>) {
+    super("calls of this request may not leave any more");
+    this.calls = calls;
+  }
+}
+
+/** Asked now, of each call: throws `Stopped` where one may not leave. */
+export function refuseStopped(calls: readonly WireCall[]): void {
+  const stopped = new Set(calls.filter((call) => !call.mayLeave()));
+  if (stopped.size > 0) throw new Stopped(stopped);
 }
 
 /** Undefined where it is not JSON. */

@@ -21,7 +21,13 @@ export function parsePrivateKeys(texts: readonly string[], place = ""): readonly
     const source = `${place}private key ${index + 1}`;
     const hex = KEY_PATTERN.exec(text.trim())?.[2];
     if (hex === undefined) throw new BadKey(`${source} is not 32 bytes of hex`);
-    return toSigningKey(Buffer.from(hex, "hex"), source);
+    const bytes = Buffer.from(hex, "hex");
+    try {
+      return toSigningKey(bytes, source);
+    } finally {
+      // From Node's pool of small buffers, whose memory others get as it is.
+      bytes.fill(0);
+    }
   });
 }
 

@@ -5,6 +5,7 @@ import { JsonRpcQuery } from "../../../contract/json-rpc.ts";
 import { Transaction } from "../../../contract/transactions.ts";
 import { FencepostError, invalid, unavailable } from "../../../domain/errors.ts";
 import type { Mask } from "../../../domain/mask.ts";
+import { USUAL_LOGS_RANGE } from "../../../domain/rpc-methods.ts";
 import { KEY_AT_END } from "../auth.ts";
 import { type HttpServerOptions, type RouteContext, writerOf } from "../options.ts";
 import { noteRefusal, sendProblem, telling } from "../problems.ts";
@@ -59,6 +60,8 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
     return {
       ...{ api, principal, chainId, servesChain: served.includes(chainId), clock, mask, checksum, questions, bytes },
       foreignRaw: rpc?.foreignRaw ?? "refuse",
+      methods: rpc?.methods ?? [],
+      logsRange: rpc?.logsRange ?? USUAL_LOGS_RANGE,
       requestId: requestIdIn(request),
       ignoresNonce: nonce === "ignore",
       allowsNoCode: noCode === "allow",

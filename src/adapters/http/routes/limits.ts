@@ -2,11 +2,14 @@ import type { FastifyInstance } from "fastify";
 import * as contract from "../../../contract/policies.ts";
 import { invalid } from "../../../domain/errors.ts";
 import { asObject } from "../json-body.ts";
-import { answering, type RouteContext, TRANSACTION_LIMIT_BYTES } from "../options.ts";
+import { actorOf, answering, type RouteContext, TRANSACTION_LIMIT_BYTES } from "../options.ts";
 import { noQuery, queryReader } from "../query.ts";
-import { policyUsageView, policyVerdictView } from "../views.ts";
+import { policiesView, policyUsageView, policyVerdictView } from "../views.ts";
 
-/** What policies would say, what is in force, what is used. */
+/** ABIs take most of it. */
+const DOCUMENT_LIMIT_BYTES = 1024 * 1024;
+
+/** The policy document, what it would say, and what is used. */
 export function policyRoutes(app: FastifyInstance, { checksum }: RouteContext): void {
   const readUsage = queryReader(contract.PolicyUsageQuery);
   const checking = {
@@ -24,7 +27,13 @@ export function policyRoutes(app: FastifyInstance, { checksum }: RouteContext): 
 
   app.get("/api/v1/policy", answering({ 200: contract.PoliciesInForce }), async ({ query, api }) => {
     noQuery(query);
-    return api.policies();
+    return policiesView(await api.policies());
+  });
+
+  const applying = { bodyLimit: DOCUMENT_LIMIT_BYTES, ...answering({ 200: contract.PoliciesInForce }) };
+  app.put("/api/v1/policy", applying, async ({ body, query, api, principal }) => {
+    noQuery(query);
+    return policiesView(await api.applyPolicies(body, actorOf(principal)));
   });
 
   app.get("/api/v1/policy/usage", answering({ 200: contract.PolicyUsage }), async ({ query, api }) =>

@@ -3,16 +3,30 @@ import type { HeldQuery } from "../../../application/sight-api.ts";
 import { Attention, AttentionQuery } from "../../../contract/attention.ts";
 import { ClusterHistory, ClusterHistoryQuery } from "../../../contract/cluster-history.ts";
 import { NonceRuler, NonceRulerQuery } from "../../../contract/nonce-ruler.ts";
+import { Notice, Notices, NoticesQuery } from "../../../contract/notice.ts";
 import { Overview, OverviewQuery } from "../../../contract/overview.ts";
 import { SearchQuery, SearchResults } from "../../../contract/search.ts";
-import { answering, type RouteContext } from "../options.ts";
-import { queryReader } from "../query.ts";
-import { attentionView, clusterHistoryView, nonceRulerView, overviewView, searchView } from "../sight-views.ts";
+import { keyOfOrder } from "../idempotency-key.ts";
+import { actorOf, answering, type RouteContext, TRANSACTION_LIMIT_BYTES } from "../options.ts";
+import { noQuery, queryReader } from "../query.ts";
+import {
+  attentionView,
+  clusterHistoryView,
+  nonceRulerView,
+  noticeView,
+  overviewView,
+  searchView,
+} from "../sight-views.ts";
 
 interface BySigner {
   readonly Params: { readonly signer: string };
 }
 
+interface ByNotice {
+  readonly Params: { readonly noticeId: string };
+}
+
+const readNotices = queryReader(NoticesQuery);
 const readAttention = queryReader(AttentionQuery);
 const readOverview = queryReader(OverviewQuery);
 const readSearch = queryReader(SearchQuery);
@@ -42,6 +56,20 @@ export function sightRoutes(app: FastifyInstance, context: RouteContext): void {
   app.get<BySigner>("/api/v1/signers/:signer/nonces", answering({ 200: NonceRuler }), async (request) => {
     const { params, query, api } = request;
     return nonceRulerView(await api.nonceRuler(params.signer, readRuler(query)), checksum);
+  });
+
+  app.get("/api/v1/notices", answering({ 200: Notices }), async ({ query, api }) => {
+    const { open, ...asked } = readNotices(query);
+    const found = await api.notices({ ...asked, open: open === "true" });
+    return { items: found.map((notice) => noticeView(notice, checksum)) };
+  });
+
+  const acknowledging = { bodyLimit: TRANSACTION_LIMIT_BYTES, ...answering({ 200: Notice }) };
+  app.post<ByNotice>("/api/v1/notices/:noticeId/acknowledge", acknowledging, async (request) => {
+    const { params, query, body, principal, api } = request;
+    noQuery(query);
+    const order = { noticeId: params.noticeId, request: body, actor: actorOf(principal), ...keyOfOrder(request) };
+    return noticeView(await api.acknowledge(order), checksum);
   });
 
   app.get("/api/v1/cluster/history", answering({ 200: ClusterHistory }), async ({ query, api }) =>

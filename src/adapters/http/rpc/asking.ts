@@ -24,6 +24,10 @@ export interface Asking {
   readonly mask: Mask;
   readonly checksum: Checksum;
   readonly foreignRaw: ForeignRaw;
+  /** Reads that are passed on beside the usual ones. */
+  readonly methods: readonly string[];
+  /** Blocks that one filter of logs may reach over. */
+  readonly logsRange: number;
   /** Of a header: names the packet's sends, with their places where there are several. */
   readonly requestId: string | null;
   readonly ignoresNonce: boolean;

@@ -33,6 +33,9 @@ export function result(value: unknown): RpcOutcome {
 /** As many as the largest batches of clients have; ethers sends a hundred, viem a thousand. */
 export const MOST_ITEMS = 1_000;
 
+/** So many are refused one by one; a batch of more as a whole. */
+const MOST_REFUSED = 10 * MOST_ITEMS;
+
 export interface Packet {
   readonly isBatch: boolean;
   readonly items: readonly (RpcItem | { readonly id: CallId; readonly refused: RpcFailure })[];
@@ -44,6 +47,8 @@ export function readPacket(body: unknown): Packet {
   if (body.length === 0) return { isBatch: false, items: [refused(null, "the batch is empty")] };
   if (body.length <= MOST_ITEMS) return { isBatch: true, items: body.map(readItem) };
   const why = `the batch holds ${body.length} calls; at most ${MOST_ITEMS} are taken`;
+  // An empty list in 8 MiB of them takes three bytes, and its refusal a hundred.
+  if (body.length > MOST_REFUSED) return { isBatch: false, items: [refused(null, why)] };
   return { isBatch: true, items: body.map((each: unknown) => refused(idOf(each), why)) };
 }
 

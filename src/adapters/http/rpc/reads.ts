@@ -2,11 +2,12 @@
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { isWithin } from "../../../domain/principal.ts";
+import { READ_METHODS } from "../../../domain/rpc-methods.ts";
 import { within } from "../../../ports/clock.ts";
 import { transactionView } from "../views.ts";
 import { type Asking, leftMs, requireScope } from "./asking.ts";
 import { NO_SUCH_METHOD, readFailure, UNAVAILABLE } from "./error-codes.ts";
-import { mayPass } from "./forbidden-methods.ts";
+import { refuseWideFilter } from "./log-filters.ts";
 import { RpcFailure, type RpcItem, type RpcOutcome, result } from "./packet.ts";
 
 type Read = (asking: Asking, item: RpcItem) => Promise<RpcOutcome>;
@@ -18,6 +19,8 @@ const ANSWERED: Readonly<Record<string, Read>> = {
   eth_requestAccounts: accounts,
   eth_getTransactionCount: transactionCount,
   eth_getTransactionByHash: transactionByHash,
+  eth_getLogs: logs,
+  eth_newFilter: logs,
   fencepost_getTransaction: ownTransaction,
 };
 
@@ -40,13 +43,19 @@ export async function answerRead(asking: Asking, item: RpcItem): Promise<RpcOutc
 const LATE = new RpcFailure(UNAVAILABLE, "no answer in time: ask again, or for less at once");
 
 async function pass(asking: Asking, { method, params }: RpcItem): Promise<RpcOutcome> {
-  if (!mayPass(method)) return noSuchMethod(method);
+  if (!READ_METHODS.has(method) && !asking.methods.includes(method)) return noSuchMethod(method);
   return (await asking.questions.ask(asking, method, params)).outcome;
+}
+
+async function logs(asking: Asking, item: RpcItem): Promise<RpcOutcome> {
+  await refuseWideFilter(asking, item.params);
+  return pass(asking, item);
 }
 
 /** In geth's words: clients that know another way look for them. */
 function noSuchMethod(method: string): RpcFailure {
-  return new RpcFailure(NO_SUCH_METHOD, `the method ${method.slice(0, 100)} does not exist/is not available`);
+  const known = `the method ${method.slice(0, 100)} does not exist/is not available`;
+  return new RpcFailure(NO_SUCH_METHOD, `${known}: FENCEPOST_RPC_METHODS adds reads that are passed on`);
 }
 
 function servedChain({ chainId, servesChain }: Asking): number {

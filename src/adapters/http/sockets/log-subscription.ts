@@ -4,6 +4,7 @@
  * out in silence: where a block's logs are not to be had, the subscription fails.
  */
 import type { Clock } from "../../../ports/clock.ts";
+import type { Held } from "../held-bytes.ts";
 import type { NewHead } from "../rpc/head-announcer.ts";
 
 type Log = Readonly<Record<string, unknown>>;
@@ -14,6 +15,8 @@ export interface LogSubscriptionOptions {
   readonly logsOf: (blockHash: string) => Promise<readonly Log[] | null>;
   readonly tell: (log: Log) => void;
   readonly fail: () => void;
+  /** In the name of who subscribed. */
+  readonly held: Held;
 }
 
 /** A gateway has endpoints that see a block later than another that has just told of it. */
@@ -22,11 +25,16 @@ const TRY_AGAIN_MS = 1_000;
 /** Blocks whose logs are waited for. */
 const MOST_BEHIND = 64;
 /** Kept, to be told again as removed: of so many blocks, and so many together. */
-const KEPT = { blocks: 64, logs: 2_000 };
+const KEPT = { blocks: 64, logs: 2_000, bytes: 1024 * 1024 };
+
+interface Told {
+  readonly logs: readonly Log[];
+  readonly bytes: number;
+}
 
 export class LogSubscription {
   private readonly options: LogSubscriptionOptions;
-  private readonly told = new Map<string, readonly Log[]>();
+  private readonly told = new Map<string, Told>();
   private behind = 0;
   private last: Promise<void> = Promise.resolve();
   private hasFailed = false;
@@ -46,8 +54,8 @@ export class LogSubscription {
 
   private async follow({ header: { hash }, dropped }: NewHead): Promise<void> {
     for (const gone of dropped) {
-      for (const log of [...(this.told.get(gone) ?? [])].reverse()) this.options.tell({ ...log, removed: true });
-      this.told.delete(gone);
+      for (const log of [...(this.told.get(gone)?.logs ?? [])].reverse()) this.options.tell({ ...log, removed: true });
+      this.forget(gone);
     }
     const logs = await this.logsOf(hash);
     if (logs === null) return this.fail();
@@ -64,14 +72,32 @@ export class LogSubscription {
     return this.options.logsOf(hash);
   }
 
+  /** Those of older blocks are forgotten for it, and it as well where it is too much by itself. */
   private keep(hash: string, logs: readonly Log[]): void {
-    this.told.set(hash, logs);
-    let count = [...this.told.values()].reduce((sum, each) => sum + each.length, 0);
-    for (const [oldest, each] of this.told) {
-      if (count <= KEPT.logs && this.told.size <= KEPT.blocks) return;
-      this.told.delete(oldest);
-      count -= each.length;
+    const bytes = JSON.stringify(logs).length;
+    this.told.set(hash, { logs, bytes: 0 });
+    for (const oldest of [...this.told.keys()]) {
+      if (this.mayKeep(bytes)) return void this.told.set(hash, { logs, bytes });
+      this.forget(oldest);
     }
+  }
+
+  private mayKeep(more: number): boolean {
+    const all = [...this.told.values()];
+    const logs = all.reduce((sum, each) => sum + each.logs.length, 0);
+    const bytes = all.reduce((sum, each) => sum + each.bytes, more);
+    if (all.length > KEPT.blocks || logs > KEPT.logs || bytes > KEPT.bytes) return false;
+    try {
+      this.options.held.grow(more);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  private forget(hash: string): void {
+    this.options.held.grow(-(this.told.get(hash)?.bytes ?? 0));
+    this.told.delete(hash);
   }
 
   private fail(): void {

@@ -3,10 +3,14 @@
  * is let in, limited and answered by the very same code, and a key that was deleted meanwhile has lost the socket with its
  * next message or ping, whichever comes first. Here is only what HTTP does not have: subscriptions, and a connection that stays.
  */
+
+import { FencepostError } from "../../../domain/errors.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import type { Held } from "../held-bytes.ts";
 import { refusePacket } from "../rpc/answer-packet.ts";
 import { NO_SUCH_METHOD } from "../rpc/error-codes.ts";
 import type { HeadListener, NewHead } from "../rpc/head-announcer.ts";
+import { refuseManyNames } from "../rpc/log-filters.ts";
 import { RpcFailure, type RpcItem, type RpcOutcome, readPacket, result, writeAnswer } from "../rpc/packet.ts";
 import { LogSubscription } from "./log-subscription.ts";
 import type { WebSocketLike } from "./ws-package.ts";
@@ -22,6 +26,8 @@ export interface RpcSocketOptions {
   readonly post: (text: string) => Promise<Posted>;
   /** The returned function ends it. */
   readonly hearHeads: (listener: HeadListener) => Promise<() => void>;
+  /** In the name of its key: what it says and has kept here, and what it is sent and has not taken. */
+  readonly hold: { readonly received: () => Held; readonly sent: () => Held };
 }
 
 const PING_EVERY_MS = 15_000;
@@ -47,29 +53,53 @@ export class RpcSocket {
   private readonly options: RpcSocketOptions;
   private readonly subscriptions = new Map<string, () => void>();
   private readonly inHand = { messages: 0, bytes: 0 };
+  /** Of a message that has begun and not ended. */
+  private readonly begun: { readonly held: Held; bytes: number; atLastPing: number };
+  private readonly backlog: Held;
   private lastSubscription = 0;
   private isAlive = true;
   private isLeaving = false;
   private isClosed = false;
+  /** Its connection, and everything that waited in it. */
+  private isGone = false;
   private cancelPing: () => void = () => undefined;
 
   constructor(socket: WebSocketLike, options: RpcSocketOptions, onClosed: () => void) {
     this.socket = socket;
     this.options = options;
+    this.begun = { held: options.hold.received(), bytes: 0, atLastPing: 0 };
+    this.backlog = options.hold.sent();
     socket.on("message", (data, isBinary) => {
+      this.forgetBegun();
       if (isBinary) this.close(NOT_TEXT, "only text is understood");
       else void this.answer(data.toString("utf8"));
     });
-    socket.on("pong", () => {
+    socket.on("pong", (data) => {
       this.isAlive = true;
+      this.received(-frameOf(data));
     });
+    socket.on("ping", (data) => this.received(-frameOf(data)));
     // What is wrong with a frame, `ws` has told the other side; what is wrong with the connection ends it.
     socket.on("error", () => socket.terminate());
     socket.on("close", () => {
       this.end();
+      this.isGone = true;
+      this.backlog.release();
       onClosed();
     });
     this.pingLater();
+  }
+
+  /** So many bytes more came in: of a message that ends, or of one that never does. */
+  received(bytes: number): void {
+    if (this.isClosed) return;
+    if (grown(this.begun.held, bytes) === null) {
+      this.begun.bytes += bytes;
+      return;
+    }
+    // Not closed with a code: until the other side has answered that, `ws` would go on reading the message.
+    this.end();
+    this.socket.terminate();
   }
 
   /** Nothing more is read; what it has asked is answered, and then it is closed. */
@@ -84,15 +114,25 @@ export class RpcSocket {
 
   private async answer(text: string): Promise<void> {
     if (this.isClosed) return;
+    const held = this.options.hold.received();
     this.count(1, text.length);
-    const answer = await this.answerTo(text).catch(() => null);
+    const answer = await this.answerTo(text, held).catch(() => null);
     if (answer !== null) this.send(answer);
     else this.close(REFUSED, "not allowed any more, or something unforeseen happened");
+    held.release();
     this.count(-1, -text.length);
   }
 
+  private forgetBegun(): void {
+    this.begun.held.release();
+    this.begun.bytes = 0;
+    this.begun.atLastPing = 0;
+  }
+
   /** Null: it may say nothing here any more. */
-  private async answerTo(text: string): Promise<string | null> {
+  private async answerTo(text: string, held: Held): Promise<string | null> {
+    const refusal = grown(held, text.length);
+    if (refusal !== null) return refusePacket(JSON.parse(text), refusal);
     const { status, body } = await this.options.post(text);
     if (status === 401 || status === 403) return null;
     if (status !== 200) return refusePacket(JSON.parse(text), new RpcFailure(LIMIT_EXCEEDED, detailOf(body)));
@@ -113,26 +153,34 @@ export class RpcSocket {
       return new RpcFailure(LIMIT_EXCEEDED, `a connection has at most ${MOST_SUBSCRIPTIONS} subscriptions`);
     }
     const id = `0x${(++this.lastSubscription).toString(16)}`;
+    const held = this.options.hold.received();
     this.subscriptions.set(id, () => undefined);
     const tell = (told: unknown) => {
       const params = { subscription: id, result: told };
       this.send(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
     };
-    const listener = kind === "newHeads" ? ({ header }: NewHead) => tell(header) : await this.logs(filter, tell);
+    const listener = kind === "newHeads" ? ({ header }: NewHead) => tell(header) : await this.logs(filter, tell, held);
     if (listener instanceof RpcFailure) {
       this.subscriptions.delete(id);
+      held.release();
       return listener;
     }
-    const stop = await this.options.hearHeads(listener);
+    const stopHearing = await this.options.hearHeads(listener);
+    const stop = () => {
+      stopHearing();
+      held.release();
+    };
     if (this.isClosed) stop();
     else this.subscriptions.set(id, stop);
     return result(id);
   }
 
   /** Whether the chain takes the filter is tried at once: it would be of no use to hear that with the first block. */
-  private async logs(filter: unknown, tell: (log: unknown) => void): Promise<HeadListener | RpcFailure> {
+  private async logs(filter: unknown, tell: (log: unknown) => void, held: Held): Promise<HeadListener | RpcFailure> {
     const wanted = filterIn(filter);
     if (wanted === null) return new RpcFailure(INVALID_PARAMS, "a subscription to logs has address and topics alone");
+    const refusal = tooWide(wanted) ?? grown(held, JSON.stringify(wanted).length);
+    if (refusal !== null) return refusal;
     const ask = async (blocks: object): Promise<{ readonly result?: unknown; readonly error?: RpcFailure }> => {
       const call = { jsonrpc: "2.0", id: 0, method: "eth_getLogs", params: [{ ...wanted, ...blocks }] };
       const { status, body } = await this.options.post(JSON.stringify(call));
@@ -146,7 +194,7 @@ export class RpcSocket {
     };
     const fail = () =>
       this.close(FAILED, "a block's logs are not to be had: connect again, and ask for what was missed");
-    return new LogSubscription({ clock: this.options.clock, logsOf, tell, fail }).hear;
+    return new LogSubscription({ clock: this.options.clock, logsOf, tell, fail, held }).hear;
   }
 
   private unsubscribe({ params }: RpcItem) {
@@ -157,9 +205,15 @@ export class RpcSocket {
 
   private send(text: string): void {
     if (this.isClosed) return;
-    if (this.socket.bufferedAmount > MOST_BACKLOG_BYTES)
+    if (this.socket.bufferedAmount > MOST_BACKLOG_BYTES) {
       this.close(REFUSED, "it takes too long to read what it is sent");
-    else this.socket.send(text);
+    } else if (grown(this.backlog, text.length) !== null) {
+      this.close(REFUSED, "the WebSockets of this key, or of this node, are sent more than they read");
+    } else {
+      this.socket.send(text, () => {
+        if (!this.isGone) this.backlog.grow(-text.length);
+      });
+    }
   }
 
   private count(messages: number, bytes: number): void {
@@ -181,7 +235,10 @@ export class RpcSocket {
   }
 
   private async ping(): Promise<void> {
-    if (!this.isAlive) return this.socket.terminate();
+    // A message that was not whole at the last ping, and is not yet: whoever sends it pays for it with the socket.
+    const isStalled = this.begun.atLastPing > 0;
+    if (!this.isAlive || isStalled) return this.socket.terminate();
+    this.begun.atLastPing = this.begun.bytes;
     this.isAlive = false;
     this.socket.ping();
     this.pingLater();
@@ -203,6 +260,34 @@ export class RpcSocket {
     this.cancelPing();
     for (const stop of this.subscriptions.values()) stop();
     this.subscriptions.clear();
+    this.forgetBegun();
+  }
+}
+
+/** RFC 6455, 5.2: of a control frame of a client, two bytes, and four to mask what it carries. */
+function frameOf({ length }: Buffer): number {
+  return 6 + length;
+}
+
+/** Before it is written out to be tried. */
+function tooWide(filter: object): RpcFailure | null {
+  try {
+    refuseManyNames({ ...filter });
+    return null;
+  } catch (error) {
+    if (error instanceof FencepostError) return new RpcFailure(INVALID_PARAMS, error.message);
+    throw error;
+  }
+}
+
+/** Null: they are held from here on. */
+function grown(held: Held, bytes: number): RpcFailure | null {
+  try {
+    held.grow(bytes);
+    return null;
+  } catch (error) {
+    if (error instanceof FencepostError) return new RpcFailure(LIMIT_EXCEEDED, error.message);
+    throw error;
   }
 }
 

@@ -7,16 +7,25 @@ import { type IncomingMessage, type Server, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { problemDocument } from "../../../contract/problem.ts";
+import { FencepostError } from "../../../domain/errors.ts";
+import type { Authenticate } from "../auth.ts";
+import { BACKLOG_BYTES, HeldBytes } from "../held-bytes.ts";
+import { refuseTwoHosts } from "../host-and-origin.ts";
 import type { HttpServerOptions } from "../options.ts";
 import { HeadAnnouncer, type HeadListener } from "../rpc/head-announcer.ts";
 import { type Posted, RpcSocket, STILL_ALLOWED } from "./rpc-socket.ts";
 import { type LoadUpgrader, loadUpgrader, type WebSocketUpgrader } from "./ws-package.ts";
 
 export interface RpcSocketsOptions extends Pick<HttpServerOptions, "api" | "clock"> {
+  readonly authenticate: Authenticate;
+  /** What callers have the node hold, their bodies too. */
+  readonly bytes: HeldBytes;
   readonly loadUpgrader?: LoadUpgrader;
 }
 
-const AT_RPC = /^\/rpc(?:[/?]|$)/;
+/** Whatever else begins so is refused: as a URL, which `inject` makes of it, `/rpc/../api` is another route. */
+const UNDER_RPC = /^\/rpc(?:[/\\?]|$)/;
+const AT_RPC = /^\/rpc(?:\/[\w-]+)?(?:\/key\/(?<secret>[^/\\?#]+))?(?:\?|$)/;
 const MOST_SOCKETS = 512;
 const MOST_OF_ONE_KEY = 64;
 /** As of a request. */
@@ -29,9 +38,11 @@ type Caller = Readonly<Partial<Record<(typeof IN_THE_NAME_OF)[number], string>>>
 export class RpcSockets {
   private readonly app: FastifyInstance;
   private readonly options: RpcSocketsOptions;
+  private readonly backlog = new HeldBytes(BACKLOG_BYTES);
   private readonly heads = new Map<number, HeadAnnouncer>();
   private readonly open = new Set<RpcSocket>();
-  private readonly byKey = new Map<string, number>();
+  /** By the key's name, whichever of its secrets was shown and however. */
+  private readonly byKey = new Map<string | null, number>();
   private total = 0;
   private upgrader: Promise<WebSocketUpgrader | null> | null = null;
   private isLeaving = false;
@@ -46,7 +57,10 @@ export class RpcSockets {
       // Java's client offers HTTP/2 with its first request, whatever that is: it is answered as if it had not.
       if (!isSocketAtRpc(request)) return handBack(server, request, socket, head);
       socket.on("error", () => socket.destroy());
-      this.upgrade(request, socket, head).catch(() => socket.destroy());
+      this.upgrade(request, socket, head).catch((error: unknown) => {
+        if (error instanceof FencepostError) refuse(socket, problem(error));
+        else socket.destroy();
+      });
     });
   }
 
@@ -61,13 +75,19 @@ export class RpcSockets {
   }
 
   private async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const { url = "", headers } = request;
+    const { url = "", headers, rawHeaders } = request;
+    const path = AT_RPC.exec(url);
+    if (path === null) return refuse(socket, problem(new FencepostError("NOT_FOUND", "WebSockets are at /rpc alone")));
+    refuseTwoHosts(rawHeaders);
     const caller = Object.fromEntries(IN_THE_NAME_OF.flatMap((name) => (headers[name] ? [[name, headers[name]]] : [])));
-    const key = `${headers.authorization ?? ""} ${/\/key\/[^/?]*/.exec(url)?.[0] ?? ""}`;
     const post = (text: string) => this.post(url, caller, text);
     const first = await post(STILL_ALLOWED);
     const chainId = chainIn(first);
     if (chainId === null) return refuse(socket, first.status === 200 ? { ...first, status: 400 } : first);
+    // A POST in this name was answered, so it is a known key's.
+    const { secret } = path.groups ?? {};
+    const shown = secret === undefined ? headers.authorization : `Bearer ${decodeURIComponent(secret)}`;
+    const { name: key } = this.options.authenticate(shown);
     const upgrader = await this.load();
     if (upgrader === null) return refuse(socket, NOT_INSTALLED);
     if (this.isLeaving) return refuse(socket, unavailable("this node is leaving: connect again"));
@@ -78,8 +98,12 @@ export class RpcSockets {
     socket.once("close", () => this.count(key, -1));
     upgrader.handleUpgrade(request, socket, head, (taken) => {
       const hearHeads = (listener: HeadListener) => this.headsOf(chainId).hear(listener);
-      const opened = new RpcSocket(taken, { ...this.options, post, hearHeads }, () => this.open.delete(opened));
+      const hold = { received: () => this.options.bytes.by(key), sent: () => this.backlog.by(key) };
+      const { clock } = this.options;
+      const opened = new RpcSocket(taken, { clock, post, hearHeads, hold }, () => this.open.delete(opened));
       this.open.add(opened);
+      // Before `ws` has them: a message that is announced and never ends is in its memory, not in ours.
+      socket.prependListener("data", ({ length }: Buffer) => opened.received(length));
       if (this.isLeaving) opened.leave();
     });
   }
@@ -106,11 +130,11 @@ export class RpcSockets {
     return heads;
   }
 
-  private countOf(key: string): number {
+  private countOf(key: string | null): number {
     return this.byKey.get(key) ?? 0;
   }
 
-  private count(key: string, by: number): void {
+  private count(key: string | null, by: number): void {
     this.total += by;
     const now = this.countOf(key) + by;
     if (now === 0) this.byKey.delete(key);
@@ -119,7 +143,7 @@ export class RpcSockets {
 }
 
 function isSocketAtRpc({ headers, method, url = "" }: IncomingMessage): boolean {
-  return method === "GET" && headers.upgrade?.toLowerCase() === "websocket" && AT_RPC.test(url);
+  return method === "GET" && headers.upgrade?.toLowerCase() === "websocket" && UNDER_RPC.test(url);
 }
 
 /** Null: it is not let in, or asks for no chain that is served here. */
@@ -141,8 +165,12 @@ function handBack(server: Server, request: IncomingMessage, socket: Duplex, head
   server.emit("connection", socket);
 }
 
+function problem({ code, status, message }: FencepostError): Posted {
+  return { status, body: JSON.stringify(problemDocument(code, message)) };
+}
+
 function unavailable(detail: string): Posted {
-  return { status: 503, body: JSON.stringify(problemDocument("UNAVAILABLE", detail)) };
+  return problem(new FencepostError("UNAVAILABLE", detail));
 }
 
 const NOT_INSTALLED = unavailable("WebSockets need the package ws beside this one: npm install ws@8");

@@ -6,7 +6,8 @@ import type { Duplex } from "node:stream";
 export interface WebSocketLike {
   /** Bytes that were sent and have not left yet. */
   readonly bufferedAmount: number;
-  send(text: string): void;
+  /** `left`: it has been handed to the connection, or is lost with it. */
+  send(text: string, left: () => void): void;
   ping(): void;
   close(code: number, reason: string): void;
   /** Without a word. */
@@ -15,7 +16,8 @@ export interface WebSocketLike {
   pause(): void;
   resume(): void;
   on(event: "message", listener: (data: Buffer, isBinary: boolean) => void): void;
-  on(event: "pong" | "close" | "error", listener: () => void): void;
+  on(event: "ping" | "pong", listener: (data: Buffer) => void): void;
+  on(event: "close" | "error", listener: () => void): void;
 }
 
 export interface WebSocketUpgrader {

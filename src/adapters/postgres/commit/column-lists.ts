@@ -79,6 +79,7 @@ export const LEFT: Columns<LockedLaneRow> = [
   ...named((row: LockedLaneRow) => row, "chainId", "signer", "ownerInstance", "token"),
   ...named((row: LockedLaneRow) => row, "nextNonce", "suspendedBy", "reconciledEpoch"),
   ({ departedBelow }) => departedBelow !== null,
+  ({ policyStamp }) => policyStamp,
 ];
 
 /** Of `updateTransactions`. */
@@ -129,7 +130,7 @@ export const ATTEMPT: Columns<SignedMove> = [
   ({ lane }) => lane.row.chainId,
   ...named(({ attempt }: SignedMove) => attempt, "txHash", "kind", "gas"),
   ...pricedBy(({ attempt }: SignedMove) => attempt.fees),
-  ...named(({ attempt }: SignedMove) => attempt, "foreign", "nodeSigned"),
+  ...named(({ attempt }: SignedMove) => attempt, "foreign", "nodeSigned", "private"),
   ({ attempt }) => (attempt.rawTransaction === null ? null : bare(attempt.rawTransaction)),
   ({ claimed }) => claimed || null,
 ];
@@ -142,6 +143,7 @@ export const RECEIPT: Columns<FoundReceipt> = [
   ({ lane }) => lane.row.chainId,
   ...named(({ receipt }: FoundReceipt) => receipt, "txHash", "blockNumber", "blockHash", "transactionIndex", "status"),
   ...named(({ receipt }: FoundReceipt) => receipt, "gasUsed", "effectiveGasPrice", "contractAddress"),
+  ...named(({ receipt }: FoundReceipt) => receipt, "besideGas", "besideGasUnsure"),
 ];
 
 type UsedLane = { readonly row: LockedLaneRow; readonly use: Use };

@@ -7,7 +7,7 @@ import { UNUSED } from "../../../domain/policy/use.ts";
 import { TRANSITIONS } from "../../../domain/transitions.ts";
 import { bare, OUT_OF_THE_WAY, payloadValues, recordset } from "../columns.ts";
 import { ACCEPTED } from "../rows.ts";
-import { identifyAttempts, insertAttempts, markAttemptsSent } from "../statements/attempt.ts";
+import { discloseAttempts, identifyAttempts, insertAttempts, markAttemptsSent } from "../statements/attempt.ts";
 import { deleteConfirmations, insertConfirmations } from "../statements/confirmation.ts";
 import { noteGenesis } from "../statements/database.ts";
 import { appendCompletions } from "../statements/feed.ts";
@@ -49,6 +49,7 @@ import {
   REPEAT,
   STEP,
 } from "./column-lists.ts";
+import { noticesOf } from "./foreign-uses.ts";
 import { chainIds, signers } from "./lookup.ts";
 import type { HistoryStep, Move } from "./move.ts";
 import { bitOf } from "./ordinary-life.ts";
@@ -79,6 +80,7 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
     ...rowsById(unwatchTransactions, plan.unwatched),
     ...some(insertLaneDecisions, plan.decisions.map(decisionRow), (rows) => [recordset(rows)]),
     ...some(insertOrderKeys, plan.orders.map(orderRow), (rows) => [recordset(rows)]),
+    ...noticesOf(plan),
     ...plan.pools.commands(marker),
     ...unspent(plan, marker),
     ...keyUse(plan.charges),
@@ -333,10 +335,12 @@ function changeRows({ before: { txId }, lane, change }: Move) {
 function attempts(moved: readonly Move[]): readonly Command[] {
   const signed = moved.flatMap(({ before, lane, attempts }) => attempts.map((each) => ({ before, lane, ...each })));
   const sent = moved.flatMap(({ before: { txId }, sent }) => sent.map((ordinal) => ({ txId, ordinal })));
+  const disclosed = moved.filter(({ discloses }) => discloses).map(idOf);
   const named = moved.flatMap(({ before: { txId }, identified }) => identified.map((each) => ({ txId, ...each })));
   return [
     ...some(insertAttempts, signed, () => columnsOf(ATTEMPT, signed)),
     ...some(markAttemptsSent, sent, () => [recordset(sent), sent.map(({ txId }) => txId)]),
+    ...some(discloseAttempts, disclosed, () => [disclosed]),
     ...some(identifyAttempts, named, () => [recordset(named), named.map(({ txId }) => txId), named.length]),
   ];
 }

@@ -10,10 +10,15 @@
  * and this process wrote that last: it is decided from the lane as it was left and leaves in one round trip, with the
  * proof before it that the lane is still so (`proveLanes`); that no request id exists, its unique index proves, and that
  * none is one of a transaction that is kept no more, the hashes of those (`proveUnspent`). Where a proof fails nothing is done, and the lanes are locked and read after all.
+ *
+ * Policies are judged by the document in force. Each lane carries its stamp, which the statement that locks the lane answers
+ * with, or compares: a change of the document that commits before this commit is obeyed by it, at no cost of its own. Where
+ * the stamp is another one the document is read, and everything judged anew.
  */
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
 import type { Policies } from "../../../domain/policy/policy.ts";
-import type { Committed, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
+import { type Committed, type LaneWrite, StoreUnavailable, type WriteOutcome } from "../../../ports/lane-store.ts";
+import type { PolicyBook } from "../policies.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
 import { proveLanes } from "../statements/lane.ts";
 import type { Command } from "../statements/statement.ts";
@@ -26,18 +31,28 @@ import type { RememberedLanes } from "./remembered-lanes.ts";
 
 export interface CommitRuntime extends DurableRuntime {
   readonly lanes: RememberedLanes;
-  /** Null: nothing is limited. */
-  readonly policies: Policies | null;
+  readonly policy: PolicyBook;
 }
 
+/** Each time the document is another one: more often than that in a row, nobody changes it. */
+const MOST_JUDGEMENTS = 5;
+
 export async function commitWrites(runtime: CommitRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
-  const { policies } = runtime;
-  const asked = { writes, needs: writes.map((write) => needsOf(write, policies)) };
-  const { plan, outcomes } = (await commitAsLeft(runtime, asked)) ?? (await commitAsFound(runtime, asked));
-  return { outcomes, changes: plan.changes() };
+  for (let judged = 1; judged <= MOST_JUDGEMENTS; judged++) {
+    const { policy } = runtime;
+    const { stamp, policies } = policy.current.stamp === "" ? await policy.read() : policy.current;
+    const asked = { writes, needs: writes.map((write) => needsOf(write, policies)), stamp, policies };
+    const decided = (await commitAsLeft(runtime, asked)) ?? (await commitAsFound(runtime, asked));
+    if (decided !== null) return { outcomes: decided.outcomes, changes: decided.plan.changes() };
+    await policy.read();
+  }
+  throw new StoreUnavailable("the policy document changed again and again", { busy: true });
 }
 
 interface Asked {
+  /** The policy document that they are judged by. */
+  readonly stamp: string;
+  readonly policies: Policies | null;
   readonly writes: readonly LaneWrite[];
   /** Of each write. */
   readonly needs: readonly Needs[];
@@ -48,17 +63,20 @@ interface Decided {
   readonly outcomes: readonly WriteOutcome[];
 }
 
-async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Decided> {
-  const decided = await durably(runtime, {
+/** Null: another policy document is in force than they are judged by, and nothing is committed. */
+async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Decided | null> {
+  const decided = await durably<Found, Decided | null>(runtime, {
     ...lookupFor(asked.needs),
     decide: (found, { now, history }) => {
-      const plan = new Plan(found, { epoch: history.epoch, policies: runtime.policies });
+      const isOther = found.lanes.some(({ policyStamp }) => policyStamp !== asked.stamp);
+      if (isOther) return { commands: [], result: null, rollback: true };
+      const plan = new Plan(found, { epoch: history.epoch, policies: asked.policies });
       const result = decide(plan, asked, { at: now, past: askedAt(found) ?? now });
       const rollback = result.outcomes.every(({ status }) => status === "fenced");
       return { commands: commandsOf(plan, null), result, rollback };
     },
   });
-  runtime.lanes.remember(decided.plan.lanes.values());
+  if (decided !== null) runtime.lanes.remember(decided.plan.lanes.values());
   return decided;
 }
 
@@ -67,14 +85,16 @@ async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Decid
   const known = runtime.history.standing;
   if (known === null || !asked.writes.every(isPlainAllocation) || asked.needs.some(isJudged)) return null;
   const rows = asked.writes.map(({ fence }) => runtime.lanes.recall(fence));
-  if (!rows.every((row) => row !== null)) return null;
+  if (!rows.every((row) => row !== null) || rows.some(({ policyStamp }) => policyStamp !== asked.stamp)) return null;
   // The rows have the time of the server's transaction. Until its answer tells it, this is no date at all.
   const at = new Date(Number.NaN);
-  const plan = new Plan({ lanes: rows }, { epoch: known.epoch, policies: runtime.policies });
+  const plan = new Plan({ lanes: rows }, { epoch: known.epoch, policies: asked.policies });
   const decided = decide(plan, asked, { at, past: at });
   const lanes = [...plan.lanes.values()];
   // Nothing has to be guessed to tell a lane that is held, or a repeat of another one of the same batch.
   if (lanes.some((lane) => lane.left() === lane.row)) return null;
+  // Foreign uses of a key are rare and dated: they are written the other way.
+  if (plan.uses.length > 0) return null;
   const commandsFor = (marker: string) => [proofOf(lanes, marker), ...commandsOf(plan, marker)];
   const committed = await durablyAtOnce(runtime, { known, commandsFor }).catch((error) => {
     runtime.lanes.wasWrong(lanes);

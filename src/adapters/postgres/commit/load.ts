@@ -97,6 +97,8 @@ export class Loader {
     if (reservations !== undefined || reservedAs !== undefined) loaded = this.withReservations(loaded, key, needs);
     if (needs.openReservations) loaded = this.withOpenReservations(loaded, key);
     if (needs.holes) loaded = this.withHoles(loaded, key);
+    if (needs.fixed) loaded = this.withFixed(loaded, key);
+    if (needs.epochFloor) loaded = { ...loaded, epochFloor: this.epochFloor(key) };
     if (needs.repairs) loaded = this.withRepairs(loaded, key);
     if (nonces !== undefined) loaded = this.withNonces(loaded, key, nonces);
     if (needs.orders?.length) loaded = this.withOrders(loaded, key, needs.orders);
@@ -136,6 +138,7 @@ export class Loader {
       lastEvent: row.lastEvent,
       steps: row.historyCount,
       attemptCount: row.attemptCount,
+      pinned: row.pinned,
       acceptedOrdinal: row.acceptedOrdinal,
       validUntil: row.validUntil,
       heldSince: row.heldSince,
@@ -165,6 +168,7 @@ export class Loader {
       },
       ...{
         attemptCount: 0,
+        pinned: false,
         acceptedOrdinal: null,
         minedIn: null,
         fingerprint,
@@ -227,6 +231,16 @@ export class Loader {
     const rows = (this.found.holes ?? []).filter((row) => laneKey(row) === key);
     const holes = rows.map((row) => [row.nonce, holeOf(row)] as const);
     return { ...ledger, holes: ledger.holes.covering({ kind: "all" }, holes) };
+  }
+
+  private withFixed(ledger: Ledger, key: LaneKey): Ledger {
+    const rows = (this.found.fixed ?? []).filter((row) => laneKey(row) === key);
+    const nonces = rows.map(({ nonce, txId }) => [nonce, txId] as const);
+    return { ...ledger, fixed: ledger.fixed.covering({ kind: "all" }, nonces) };
+  }
+
+  private epochFloor(key: LaneKey): number {
+    return this.found.epochFloors?.find((row) => laneKey(row) === key)?.floor ?? 0;
   }
 
   private withRepairs(ledger: Ledger, key: LaneKey): Ledger {

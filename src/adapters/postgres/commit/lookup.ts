@@ -7,6 +7,7 @@ import type { WriteTransaction } from "../session/write-transaction.ts";
 import { type AttemptRow, readAttempts } from "../statements/attempt.ts";
 import { readConfirmations } from "../statements/confirmation.ts";
 import { type DatabaseHistoryRow, readDatabaseHistory } from "../statements/database.ts";
+import { type EpochFloorRow, readEpochFloors } from "../statements/feed.ts";
 import { type HoleRow, readHoles } from "../statements/hole.ts";
 import { findAwaited, type IntakeRow, readIntake } from "../statements/intake.ts";
 import { type BoundNonceRow, type LockedLaneRow, lockLanes, readBoundNonces } from "../statements/lane.ts";
@@ -32,6 +33,7 @@ import { findSpent, type SpentRow } from "../statements/spent-request.ts";
 import type { Statement } from "../statements/statement.ts";
 import {
   type CurrentRow,
+  findFixedNonces,
   findHeldNonces,
   findRequests,
   findUnwatchable,
@@ -65,6 +67,8 @@ export interface Found {
   readonly repairs?: readonly RepairRow[];
   readonly bound?: readonly BoundNonceRow[];
   readonly heldNonces?: readonly HeldNonceRow[];
+  readonly fixed?: readonly HeldNonceRow[];
+  readonly epochFloors?: readonly EpochFloorRow[];
   readonly laneUse?: readonly (Lane & UseColumns)[];
   readonly charges?: readonly ChargeRow[];
   readonly keyUse?: readonly KeyUseRow[];
@@ -126,12 +130,14 @@ function about(keys: readonly unknown[], values: Read["values"] = [keys]): Read[
   return keys.length === 0 ? null : values;
 }
 
+type LaneNeed = "holes" | "openReservations" | "repairs" | "boundNonce" | "nonces" | "limits" | "fixed" | "epochFloor";
+
 /** Most commits are about transactions alone, and read nothing else. */
 function readsFor(needs: readonly Needs[], unwatched: readonly object[], watching: readonly string[]): readonly Read[] {
   const each = <T>(of: (need: Needs) => readonly T[] | undefined) => [
     ...new Set(needs.flatMap((need) => of(need) ?? [])),
   ];
-  const lanes = (of: "holes" | "openReservations" | "repairs" | "boundNonce" | "nonces" | "limits") => {
+  const lanes = (of: LaneNeed) => {
     const asking = needs.filter((need) => need[of]).map(({ fence }) => fence.lane);
     return about(asking, [signers(asking), chainIds(asking)]);
   };
@@ -166,6 +172,8 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
     ...read("openReservations", findOpenReservations, lanes("openReservations")),
     ...read("repairs", findRepairs, lanes("repairs")),
     ...read("bound", readBoundNonces, lanes("boundNonce")),
+    ...read("fixed", findFixedNonces, lanes("fixed")),
+    ...read("epochFloors", readEpochFloors, lanes("epochFloor")),
     ...read("laneUse", readLaneUse, lanes("limits")),
     ...read("charges", readCharges, about(charged)),
     ...read("keyUse", readKeyUse, about([...charged, ...owners], [owners, charged, chainIds(limited)])),

@@ -46,6 +46,8 @@ export class Move {
   holds: boolean | null = null;
   /** It is cancelled because its time is over. */
   expires = false;
+  /** Public endpoints may be given it from now on. */
+  discloses = false;
 
   constructor(lane: LanePlan, before: Before, first: Moved) {
     this.lane = lane;
@@ -68,6 +70,7 @@ export class Move {
     if (item.change !== undefined) this.change = item.change;
     if (item.event === "hold" || item.event === "unhold") this.holds = item.event === "hold";
     if (item.expires === true) this.expires = true;
+    if (item.disclosed === true) this.discloses = true;
   }
 
   private record({ item, step }: Moved): void {

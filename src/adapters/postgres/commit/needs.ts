@@ -3,7 +3,7 @@ import { concernsLimits } from "../../../domain/ledger/index.ts";
 import { isLimited, type Policies } from "../../../domain/policy/policy.ts";
 import { range } from "../../../domain/range.ts";
 import type { PreparedIntent } from "../../../domain/transaction.ts";
-import type { LaneWrite, NewTransaction, OrderKey } from "../../../ports/lane-store.ts";
+import type { LaneWrite, NewTransaction, OrderKey, TransitionItem } from "../../../ports/lane-store.ts";
 
 /** What of its lane a write is about: read behind the lane's lock, and loaded into its ledger, before it is judged. */
 export interface Needs {
@@ -27,6 +27,9 @@ export interface Needs {
   readonly watchedThrough?: number;
   readonly holes?: boolean;
   readonly openReservations?: boolean;
+  /** Which transactions may not move to another nonce. */
+  readonly fixed?: boolean;
+  readonly epochFloor?: boolean;
   /** Those of the last hour. */
   readonly repairs?: boolean;
   /** The highest nonce that may have left. */
@@ -63,6 +66,9 @@ const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { rea
     transactions: items.map(({ txId }) => txId),
     attempts: items.flatMap(({ txId, identified }) => (identified === undefined ? [] : txId)),
     holes: items.some(({ nonce }) => nonce !== undefined),
+    fixed: items.some(givesUp),
+    openReservations: items.some(givesUp),
+    epochFloor: items.some((item) => item.nonce !== undefined || givesUp(item)),
     orders: items.flatMap(({ decision }) => decision?.order ?? []),
   }),
   settleIntake: ({ fates }) => ({
@@ -136,6 +142,10 @@ function pooledOf(items: readonly NewTransaction[]): readonly PooledRequest[] {
 
 function fills({ fill = [] }: { readonly fill?: readonly number[] }): boolean {
   return fill.length > 0;
+}
+
+function givesUp({ event }: TransitionItem): boolean {
+  return event === "expire";
 }
 
 function ordersIn(decision: { readonly order?: OrderKey } | undefined): readonly OrderKey[] {

@@ -124,6 +124,7 @@ export class Plan {
   readonly completions: OfLane<Completion>[] = [];
   readonly decisions: OfLane<LaneDecision>[] = [];
   readonly orders: OfLane<OrderKey>[] = [];
+  readonly uses: OfLane<Extract<Change, { readonly kind: "usedElsewhere" }>>[] = [];
   readonly holes = new Map<string, HoleChange>();
   readonly reserved: Reservation[] = [];
   /** By id: from what it was when the commit began to what it is. */
@@ -258,6 +259,9 @@ export class Plan {
         break;
       case "ordered":
         this.orders.push({ ...change.order, lane });
+        break;
+      case "usedElsewhere":
+        this.uses.push({ ...change, lane });
         break;
       case "charged":
         this.charges.push({ ...change, lane });

@@ -53,6 +53,6 @@ export class RememberedLanes {
 function isSame(known: LockedLaneRow, left: LockedLaneRow): boolean {
   const isSameTerm = known.token === left.token && known.ownerInstance === left.ownerInstance;
   const isSameLane = known.nextNonce === left.nextNonce && known.suspendedBy === left.suspendedBy;
-  if (known.departedBelow !== left.departedBelow) return false;
+  if (known.departedBelow !== left.departedBelow || known.policyStamp !== left.policyStamp) return false;
   return isSameTerm && isSameLane && known.reconciledEpoch === left.reconciledEpoch && known.nodeId === left.nodeId;
 }

@@ -4,7 +4,7 @@ import { statement } from "./statement.ts";
 /** A row for each secret; one without any for a key that has none. */
 export const readApiKeys = statement<ApiKeyRow>("read-api-keys")`
   SELECT k.name, k.scopes, k.signers, to_json(k.chains) AS chains, k.creates_per_second,
-    k.queue_share, k.created_at, encode(s.digest, 'hex') AS digest,
+    k.reads_per_second, k.queue_share, k.created_at, encode(s.digest, 'hex') AS digest,
     s.created_at AS secret_created_at
   FROM fencepost.api_key AS k
   LEFT JOIN fencepost.api_secret AS s ON s.name = k.name
@@ -24,12 +24,13 @@ export const insertApiSecret = statement<{ readonly fate: "added" | "differs" | 
   "insert-api-secret",
 )`
   WITH key AS (
-    INSERT INTO fencepost.api_key AS k (name, scopes, signers, chains, creates_per_second, queue_share, created_at)
-    VALUES ($1, $2, $3, $4::bigint[], $5, $6, now())
+    INSERT INTO fencepost.api_key AS k (name, scopes, signers, chains, creates_per_second, reads_per_second, queue_share, created_at)
+    VALUES ($1, $2, $3, $4::bigint[], $5, $6, $7, now())
     ON CONFLICT (name) DO UPDATE SET name = excluded.name
       WHERE k.scopes = excluded.scopes AND k.signers IS NOT DISTINCT FROM excluded.signers
         AND k.chains IS NOT DISTINCT FROM excluded.chains
         AND k.creates_per_second IS NOT DISTINCT FROM excluded.creates_per_second
+        AND k.reads_per_second IS NOT DISTINCT FROM excluded.reads_per_second
         AND k.queue_share IS NOT DISTINCT FROM excluded.queue_share
     RETURNING k.name
   ), free AS (
@@ -38,12 +39,12 @@ export const insertApiSecret = statement<{ readonly fate: "added" | "differs" | 
     WHERE slot NOT IN (SELECT s.slot FROM fencepost.api_secret AS s WHERE s.name = $1)
   ), secret AS (
     INSERT INTO fencepost.api_secret (digest, name, slot, created_at)
-    SELECT decode($7, 'hex'), key.name, free.slot, now() FROM key, free WHERE free.slot IS NOT NULL
+    SELECT decode($8, 'hex'), key.name, free.slot, now() FROM key, free WHERE free.slot IS NOT NULL
     ON CONFLICT (name, slot) DO NOTHING
     RETURNING name
   ), noted AS (
     INSERT INTO fencepost.key_decision (name, action, actor, detail, at)
-    SELECT name, 'add', $8, json_build_object('secret', left($7, 8), 'scopes', $2::text[]), now() FROM secret
+    SELECT name, 'add', $9, json_build_object('secret', left($8, 8), 'scopes', $2::text[]), now() FROM secret
   )
   SELECT CASE
     WHEN NOT EXISTS (SELECT FROM key) THEN 'differs'

@@ -5,15 +5,15 @@ import { counted, statement } from "./statement.ts";
 
 const SIGNED = `tx_id uuid, ordinal integer, chain_id bigint, tx_hash text, kind text, gas bigint, fee_type text,
   gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric`;
-const BESIDE = "is_foreign boolean, node_signed boolean, raw_transaction text";
+const BESIDE = "is_foreign boolean, node_signed boolean, is_private boolean, raw_transaction text";
 
 /**
  * Signed payloads, before any byte of them leaves. `first_sent_at` is set where the same commit claims the sending. $1 to
- * $14, a place for each; a column that none of them has anything in is null.
+ * $15, a place for each; a column that none of them has anything in is null.
  */
 export const insertAttempts = statement("insert-attempts")`
   INSERT INTO fencepost.attempt (${names(SIGNED)}, ${names(BESIDE)}, created_at, first_sent_at)
-  SELECT ${names(SIGNED)}, is_foreign IS TRUE, node_signed IS TRUE, decode(raw_transaction, 'hex'), now(),
+  SELECT ${names(SIGNED)}, is_foreign IS TRUE, node_signed IS TRUE, is_private IS TRUE, decode(raw_transaction, 'hex'), now(),
     CASE WHEN claimed THEN now() END
   FROM (${lists(`${SIGNED}, ${BESIDE}, claimed boolean`)}) AS a`;
 
@@ -25,7 +25,7 @@ export const markAttemptsSent = statement("mark-attempts-sent")`
   WHERE a.tx_id = ANY ($2::uuid[]) AND a.tx_id = c.tx_id AND a.ordinal = c.ordinal AND a.first_sent_at IS NULL`;
 
 const COLUMNS = `a.tx_id, a.ordinal, a.kind, a.tx_hash, a.gas::numeric AS gas, a.fee_type AS type, a.gas_price,
-     a.max_fee_per_gas, a.max_priority_fee_per_gas, a.is_foreign, a.node_signed, a.created_at, a.first_sent_at`;
+     a.max_fee_per_gas, a.max_priority_fee_per_gas, a.is_foreign, a.node_signed, a.is_private, a.created_at, a.first_sent_at`;
 
 /** Every attempt of these transactions. */
 export const readAttempts = statement<AttemptRow>("read-attempts")`
@@ -34,8 +34,9 @@ export const readAttempts = statement<AttemptRow>("read-attempts")`
   WHERE a.tx_id = ANY ($1::uuid[])
   ORDER BY a.tx_id, a.ordinal`;
 
-export type AttemptRow = Omit<AttemptRecord, "fees" | "foreign" | "nodeSigned"> &
-  FeeColumns & { readonly txId: string; readonly isForeign: boolean; readonly nodeSigned: boolean };
+export type AttemptRow = Omit<AttemptRecord, "fees" | "foreign" | "nodeSigned" | "private"> &
+  FeeColumns &
+  Readonly<Record<"isForeign" | "nodeSigned" | "isPrivate", boolean>> & { readonly txId: string };
 
 /** Every attempt of what a lane's owner follows. The ids are collected first, so that attempts are found by key. */
 export const readTrackedAttempts = statement<AttemptRow>("read-tracked-attempts")`
@@ -62,6 +63,12 @@ export const readFirstHashes = statement<FirstHash>("read-first-hashes")`
 /** Which transaction an attempt's hash belongs to, old attempts too; one per chain at most. */
 export const findByHash = statement<{ readonly txId: string }>("find-by-hash")`
   SELECT a.tx_id FROM fencepost.attempt AS a WHERE a.tx_hash = $1`;
+
+/** The word of an operator, or `publicAfter`: endpoints that are not private may be given these transactions. */
+export const discloseAttempts = statement("disclose-attempts")`
+  UPDATE fencepost.attempt AS a
+  SET is_private = false
+  WHERE a.tx_id = ANY ($1::uuid[]) AND a.is_private`;
 
 /** What a node made of attempts that it signed itself. A hash that is known never changes. */
 export const identifyAttempts = counted("identify-attempts", "$3", "identified attempts")`

@@ -1,3 +1,4 @@
+import type { Lane } from "../../../domain/lane.ts";
 import type { CompletionRecord, FeedPosition } from "../../../ports/query-store.ts";
 import { type Flat, lists, names } from "../columns.ts";
 import { statement } from "./statement.ts";
@@ -43,3 +44,10 @@ export const recordEpochFloors = statement("record-epoch-floors")`
   INSERT INTO fencepost.epoch_floor (chain_id, signer, next_nonce)
   SELECT l.chain_id, l.signer, l.next_nonce FROM fencepost.lane AS l WHERE l.next_nonce IS NOT NULL
   ON CONFLICT (signer, chain_id) DO UPDATE SET next_nonce = excluded.next_nonce`;
+
+/** Where these lanes stood when the epoch began; nothing of those that it did not find. */
+export const readEpochFloors = statement<EpochFloorRow>("read-epoch-floors")`
+  SELECT e.chain_id, e.signer, e.next_nonce AS floor FROM fencepost.epoch_floor AS e
+  WHERE e.signer = ANY ($1::text[]) AND e.chain_id = ANY ($2::bigint[])`;
+
+export type EpochFloorRow = Lane & { readonly floor: number };

@@ -69,6 +69,7 @@ export const loadIntake = statement<IntakeIntentRow>("load-intake")`
   FROM (
     SELECT w.* FROM fencepost.intake AS w
     WHERE w.alias_of IS NULL AND w.signer = ANY ($3::text[]) AND w.chain_id = ANY ($2::bigint[]) AND ${isDue("w")}
+      AND (w.intake_id <> ALL ($5::bigint[]) OR w.valid_until <= clock_timestamp())
     OFFSET 0
   ) AS i
   JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON i.chain_id = k.chain_id AND i.signer = k.signer

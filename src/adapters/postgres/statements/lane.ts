@@ -42,7 +42,7 @@ export const lockLanesByKey = statement("lock-lanes-by-key")`
  */
 const held = (columns: string, expected: string): string => `
    SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended_by, l.reconciled_epoch,
-     l.departed_below, n.node_id
+     l.departed_below, l.policy_stamp, n.node_id
    FROM fencepost.lane AS l
    JOIN (${lists(`chain_id bigint, signer text, instance_id uuid, token bigint${columns}`)}) AS f
      ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token${expected}
@@ -60,18 +60,19 @@ export const lockLanes = statement<LockedLaneRow>("lock-lanes")`${held("", "")}`
  * one of them is so, behind the same fence.
  *
  * $1 to $4 as in `lockLanes`; $5 to $7 cursor, suspension and epoch as they were left, $8 whether something of the lane had
- * left by retention: only then are request ids looked for among the hashes. $9 how many lanes they are, $10 the
- * transaction's marker.
+ * left by retention: only then are request ids looked for among the hashes; $9 the stamp of the policy document that the
+ * commit was judged by. $10 how many lanes they are, $11 the transaction's marker.
  */
 export const proveLanes = statement("prove-lanes")`
   WITH held AS MATERIALIZED (${held(
-    ", cursor bigint, suspended_by text, reconciled_epoch integer, departed boolean",
+    ", cursor bigint, suspended_by text, reconciled_epoch integer, departed boolean, policy_stamp uuid",
     `
       AND l.next_nonce = f.cursor AND l.suspended_by IS NOT DISTINCT FROM f.suspended_by
-      AND l.reconciled_epoch = f.reconciled_epoch AND (l.departed_below IS NULL OR f.departed)`,
+      AND l.reconciled_epoch = f.reconciled_epoch AND (l.departed_below IS NULL OR f.departed)
+      AND l.policy_stamp = f.policy_stamp`,
   )}
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM held), $9, 'lanes as they were left'), fencepost.require_open($10)`;
+  SELECT fencepost.require_rows((SELECT count(*) FROM held), $10, 'lanes as they were left'), fencepost.require_open($11)`;
 
 export interface LockedLaneRow extends Lane {
   readonly ownerInstance: string;
@@ -81,6 +82,8 @@ export interface LockedLaneRow extends Lane {
   readonly reconciledEpoch: number;
   /** Null: every transaction that the lane ever had is kept. */
   readonly departedBelow: number | null;
+  /** Of the policy document in force, for as long as the lane is locked (statements/policy.ts). */
+  readonly policyStamp: string;
   readonly nodeId: string;
 }
 
@@ -89,8 +92,8 @@ export interface LockedLaneRow extends Lane {
  * Where the kept count says that nothing waits to be signed, it is counted: on that word, rows would never be read again.
  * In order of nonces, so that the index of the lane's live rows is walked also by a plan from when the table was empty.
  */
-export const readLane = statement<Omit<LaneSnapshot, "tracking" | "watched" | "holes" | "reservations">>("read-lane")`
-  SELECT l.next_nonce AS cursor, l.suspended_by,
+export const readLane = statement<LaneStateRow>("read-lane")`
+  SELECT l.next_nonce AS cursor, l.suspended_by, l.policy_stamp,
     CASE WHEN l.live_allocated > 0 THEN l.live_allocated ELSE (
       SELECT count(*) FROM (
         SELECT FROM fencepost.transaction AS t
@@ -109,10 +112,13 @@ export const readLane = statement<Omit<LaneSnapshot, "tracking" | "watched" | "h
       SELECT NOT n.dead AND n.expires_at > clock_timestamp() FROM fencepost.node_instance AS n WHERE n.instance_id = $3
     )`;
 
+export type LaneStateRow = Omit<LaneSnapshot, "tracking" | "watched" | "holes" | "reservations"> &
+  Pick<LockedLaneRow, "policyStamp">;
+
 /**
  * At most $4 lanes after ($1 signer, $2 chain), up to signer $3, with what is open on them: as kept beside and on the lane,
  * never counted. Of one chain ($5), of one node ($6), and only those that a person should look at ($7), where given. The oldest that waits is the one of the lowest nonce or of the lowest id, which differ only where a
- * transaction took a nonce that had become free, or another nonce than its first.
+ * transaction took a nonce that had become free.
  */
 export const listLanes = statement<LaneListRow>("list-lanes")`
   SELECT l.chain_id, l.signer, l.next_nonce AS cursor, l.suspended_by, l.token, l.acquired_at,

@@ -1,5 +1,6 @@
 import type { Address } from "../../../domain/lane.ts";
 import type { InstanceRecord } from "../../../ports/lease-store.ts";
+import { END_VANISHED, NOTE_VANISHED } from "../notice-parts.ts";
 import { SESSION_LOCKS } from "../session-locks.ts";
 import { counted, statement } from "./statement.ts";
 
@@ -8,18 +9,20 @@ export const lockRegistration = statement("lock-registration")`
   SELECT pg_advisory_xact_lock(hashtextextended('fencepost registration', 0))`;
 
 /**
- * Begins an instance. All times are the clock of the database at that moment, not of the transaction's start. $13: the
+ * Begins an instance; its node is back, where it had vanished. All times are the clock of the database at that moment, not of the transaction's start. $14: the
  * marker of the transaction where it leaves in one write, else null.
  */
 export const insertInstance = statement("insert-instance")`
+  WITH back AS (${END_VANISHED}
+  )
   INSERT INTO fencepost.node_instance (
     instance_id, node_id, url, version, mode, started_at, heartbeat_at, expires_at, chains, signers,
-    stands_back, public_key, key_proof, knows_migration
+    stands_back, public_key, key_proof, keys_away, knows_migration
   )
   SELECT $1, $2, $3, $4, $5, c.now, c.now, c.now + $6::bigint * interval '1 millisecond', $7::bigint[], $8::text[],
-    $9::boolean, $10, $11, $12
+    $9::boolean, $10, $11, $12::text[], $13
   FROM (SELECT clock_timestamp() AS now) AS c
-  WHERE fencepost.require_open($13)`;
+  WHERE fencepost.require_open($14)`;
 
 /** The instances that a process was before: over for good, and their lanes free. $2: the marker of the transaction, or null. */
 export const replaceInstance = statement("replace-instance")`
@@ -42,13 +45,13 @@ export const renewKnownInstance = counted("renew-known-instance", "1", "living i
   ${RENEWAL} AND fencepost.require_open($3)`;
 
 export const announceInstance = statement("announce-instance")`
-  UPDATE fencepost.node_instance AS n SET chains = $2::bigint[], draining = $3, stands_back = $4
+  UPDATE fencepost.node_instance AS n SET chains = $2::bigint[], draining = $3, stands_back = $4, keys_away = $5::text[]
   WHERE n.instance_id = $1
   RETURNING n.instance_id`;
 
 export const listInstances = statement<InstanceRecord>("list-instances")`
   SELECT n.instance_id, n.node_id, n.url, n.version, n.mode, n.started_at, n.heartbeat_at, n.expires_at, n.counter,
-    n.dead, n.chains::float8[] AS chains, n.draining, n.stands_back, n.public_key, n.key_proof, n.expires_at <= clock_timestamp() AS expired,
+    n.dead, n.chains::float8[] AS chains, n.draining, n.stands_back, n.keys_away, n.public_key, n.key_proof, n.expires_at <= clock_timestamp() AS expired,
     coalesce(held.lanes, 0) AS lanes,
     (SELECT count(*) + count(k.ended_at) FROM fencepost.kill AS k) AS kill_changes, clock_timestamp() AS read_at,
     CASE WHEN n.session_lock IS NULL THEN 'none' WHEN locked.key IS NULL THEN 'gone' ELSE 'held' END AS lock
@@ -124,11 +127,13 @@ export const listMissingLocks = statement<{ readonly instanceId: string; readonl
     AND NOT EXISTS (SELECT FROM (${SESSION_LOCKS}) AS held WHERE held.key = n.session_lock)`;
 
 /**
- * Ends an instance once and for all, by compare-and-set on its counter: a sign of life in between makes it fail. $3: the
+ * Ends an instance once and for all, by compare-and-set on its counter: a sign of life in between makes it fail. Leaves a
+ * notice in the same statement, so that there is exactly one however many nodes try. $3: the
  * database's clock must agree, or its list of locks once more; unless the claimant has watched the counter stand still on
  * a clock of its own.
  */
 export const declareDead = statement<{ readonly instanceId: string }>("declare-dead")`
+  WITH gone AS (
   UPDATE fencepost.node_instance AS n
   SET dead = true
   WHERE n.instance_id = $1 AND NOT n.dead AND n.counter = $2
@@ -139,7 +144,10 @@ export const declareDead = statement<{ readonly instanceId: string }>("declare-d
         AND NOT EXISTS (SELECT FROM (${SESSION_LOCKS}) AS held WHERE held.key = n.session_lock)
       ELSE false
     END
-  RETURNING n.instance_id`;
+  RETURNING n.instance_id, n.node_id, n.draining
+  ), noticed AS (${NOTE_VANISHED}
+  )
+  SELECT g.instance_id FROM gone AS g`;
 
 /** Every instance but the one that begins now ($1) belongs to a history that is over. Its process registers again. */
 export const endInstances = statement("end-instances")`

@@ -80,6 +80,21 @@ export const findOldLanes = statement<Lane>("find-old-lanes")`
     SELECT count(*) FROM horizon CROSS JOIN ${OUTCOMES} CROSS JOIN LATERAL (${oldOf("1")}) AS t
   ) > 0`;
 
+/**
+ * Lanes that nobody owns and whose signer no live instance has. A history in doubt keeps all of its rows: somebody may want to
+ * look at them.
+ */
+export const listAbandonedLanes = statement<Lane>("list-abandoned-lanes")`
+  WITH live AS MATERIALIZED (
+    SELECT n.instance_id, n.signers FROM fencepost.node_instance AS n
+    WHERE NOT n.dead AND n.expires_at > clock_timestamp()
+  )
+  SELECT l.chain_id, l.signer
+  FROM fencepost.lane AS l
+  WHERE l.suspended_by IS DISTINCT FROM 'HISTORY'
+    AND l.signer NOT IN (SELECT unnest(live.signers) FROM live)
+    AND (l.owner_instance IS NULL OR l.owner_instance NOT IN (SELECT live.instance_id FROM live))`;
+
 /** The oldest such rows of these lanes, at most $4 of each outcome and lane. */
 export const readOldRows = statement<OldTransactionRow>("read-old-rows")`
   WITH horizon AS MATERIALIZED (${HORIZON})

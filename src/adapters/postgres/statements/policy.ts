@@ -1,4 +1,5 @@
 import type { Lane } from "../../../domain/lane.ts";
+import type { PolicyRecord } from "../../../domain/policy/in-force.ts";
 import { lists, names } from "../columns.ts";
 import { counted, statement } from "./statement.ts";
 
@@ -99,10 +100,16 @@ export interface KeyUseRow extends UseColumns {
   readonly chainId: number;
 }
 
-/** The clock that windows are by, and whose the transaction $1 is. */
-export const readPolicyClock = statement<{ readonly at: Date; readonly owner: string | null }>("read-policy-clock")`
-  SELECT clock_timestamp() AS at,
+/** The clock that windows are by, whose the transaction $1 is, and which document is in force. */
+export const readPolicyClock = statement<PolicyClockRow>("read-policy-clock")`
+  SELECT clock_timestamp() AS at, (SELECT p.stamp FROM fencepost.policy AS p WHERE p.only_row) AS stamp,
     (SELECT t.owner FROM fencepost.transaction AS t WHERE t.tx_id = ANY ($1::uuid[]) LIMIT 1) AS owner`;
+
+export interface PolicyClockRow {
+  readonly at: Date;
+  readonly owner: string | null;
+  readonly stamp: string;
+}
 
 /** Null throughout: nothing was ever counted. */
 export interface UseColumns {
@@ -124,12 +131,38 @@ export const updateLaneUse = counted("update-lane-use", "$8", "lanes with anothe
   WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
     AND l.chain_id = u.chain_id AND l.signer = u.signer`;
 
-/** $1 the node, $2 and $3 hash and document. Nothing where they are those of the row before. */
-export const notePolicies = statement<{ readonly changeId: number }>("note-policies")`
-  INSERT INTO fencepost.policy_change (node_id, hash, document)
-  SELECT $1, $2::text, $3::jsonb
-  WHERE $2::text IS DISTINCT FROM (SELECT p.hash FROM fencepost.policy_change AS p WHERE p.change_id > 0 ORDER BY p.change_id DESC LIMIT 1)
-  RETURNING change_id`;
+export const readPolicy = statement<PolicyRecord>("read-policy")`
+  SELECT p.version, p.stamp, c.document, c.at AS changed_at, c.actor AS changed_by, c.reason
+  FROM fencepost.policy AS p
+  LEFT JOIN fencepost.policy_change AS c ON c.change_id = p.change_id
+  WHERE p.only_row`;
+
+/** No other change before COMMIT. Commits never wait for it: they prove the stamp of their lanes instead. */
+export const lockPolicy = statement("lock-policy")`
+  SELECT 1 FROM fencepost.policy AS p WHERE p.only_row FOR NO KEY UPDATE OF p`;
+
+/** $1 the node, $2 and $3 hash and document, $4 version, $5 and $6 who and why, $7 the stamp. */
+export const changePolicy = statement("change-policy")`
+  WITH kept AS (
+    INSERT INTO fencepost.policy_change (node_id, hash, document, version, actor, reason)
+    VALUES ($1, $2, $3::jsonb, $4, $5, $6)
+    RETURNING change_id
+  ), changed AS (
+    UPDATE fencepost.policy AS p
+    SET version = $4, stamp = $7, change_id = (SELECT k.change_id FROM kept AS k)
+    WHERE p.only_row
+    RETURNING 1
+  )
+  SELECT fencepost.require_rows((SELECT count(*) FROM changed), 1, 'policy documents')`;
+
+/**
+ * The document's stamp $1 on every lane, in the transaction that changes it. So a commit that has its lanes locked knows
+ * the document in force without another lock: one row that every commit of every node locked for share would starve the
+ * change. The table is locked by then (`lockLaneTable`): a commit that holds a lane is over before, one that waits for its
+ * lane finds the new stamp, and a lane that is being inserted is there (its default is the stamp in force).
+ */
+export const stampLanes = statement("stamp-lanes")`
+  UPDATE fencepost.lane AS l SET policy_stamp = $1 WHERE l.signer > ''`;
 
 const CHARGE =
   "tx_id uuid, chain_id bigint, ordinal integer, moves numeric, counted_in timestamptz, value numeric, cost numeric, settles boolean";

@@ -4,10 +4,10 @@ import { lists, liveIds, names, overwritten } from "../columns.ts";
 import { statement } from "./statement.ts";
 
 const FOUND = `tx_hash text, block_number bigint, block_hash text, transaction_index integer, status text,
-  gas_used bigint, effective_gas_price numeric, contract_address text`;
+  gas_used bigint, effective_gas_price numeric, contract_address text, beside_gas numeric, beside_gas_unsure boolean`;
 const COLUMNS = `tx_id uuid, chain_id bigint, ${FOUND}`;
 
-/** Receipts found on the canonical chain; a transaction has one at a time. $1 to $10, a place for each. */
+/** Receipts found on the canonical chain; a transaction has one at a time. $1 to $12, a place for each. */
 export const writeReceipts = statement("write-receipts")`
   INSERT INTO fencepost.receipt (${names(COLUMNS)})
   SELECT * FROM (${lists(COLUMNS)}) AS r
@@ -18,7 +18,7 @@ export const deleteReceipts = statement("delete-receipts")`
   DELETE FROM fencepost.receipt AS r WHERE r.tx_id = ANY ($1::uuid[])`;
 
 const RECEIPTS = `SELECT r.tx_id, r.tx_hash, r.block_number, r.block_hash, r.transaction_index, r.status,
-     r.gas_used::numeric AS gas_used, r.effective_gas_price, r.contract_address
+     r.gas_used::numeric AS gas_used, r.effective_gas_price, r.contract_address, r.beside_gas, r.beside_gas_unsure
    FROM fencepost.receipt AS r`;
 
 /** The receipts of these transactions. */
@@ -26,7 +26,11 @@ export const readReceipts = statement<ReceiptRow>("read-receipts")`
   ${RECEIPTS}
   WHERE r.tx_id = ANY ($1::uuid[])`;
 
-export type ReceiptRow = Receipt & { readonly txId: string };
+export interface ReceiptRow extends Omit<Receipt, "besideGas" | "besideGasUnsure"> {
+  readonly txId: string;
+  readonly besideGas: bigint | null;
+  readonly besideGasUnsure: boolean | null;
+}
 
 /** The receipts of what a lane's owner follows. */
 export const readTrackedReceipts = statement<ReceiptRow>("read-tracked-receipts")`

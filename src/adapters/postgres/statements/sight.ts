@@ -2,6 +2,7 @@ import type { Address, Lane } from "../../../domain/lane.ts";
 import type { SuspendedBy } from "../../../domain/ledger/index.ts";
 import type { ReservationState } from "../../../domain/reservations.ts";
 import type { State, SubState } from "../../../domain/transitions.ts";
+import { COUNT_OPEN } from "../notice-parts.ts";
 import { statement } from "./statement.ts";
 
 /**
@@ -97,7 +98,8 @@ export const countTroubles = statement<{ readonly at: Date; readonly more: numbe
     + greatest(0, (
       SELECT count(*) FROM fencepost.intake AS i
       WHERE i.awaits IS NOT NULL AND i.approved_at IS NULL AND i.alias_of IS NULL
-    ) - $1::bigint) AS more`;
+    ) - $1::bigint)
+    + greatest(0, (${COUNT_OPEN}) - $1::bigint) AS more`;
 
 /** Sums of what is kept on the lanes' rows: of these signers ($1) and chains ($2), or of all where null. */
 export const sumLanes = statement<TotalsRow>("sum-lanes")`

@@ -111,7 +111,7 @@ export const vacateNonces = counted("vacate-nonces", "$2", "vacated nonces")`
  */
 export const readTransactions = statement<CurrentRow>("read-transactions")`
   SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.live, t.history_count,
-    t.last_event, t.attempt_count, t.accepted_ordinal, t.allocated_by, t.allocated_under, t.owner,
+    t.last_event, t.attempt_count, t.pinned, t.accepted_ordinal, t.allocated_by, t.allocated_under, t.owner,
     t.valid_until, t.held_since, t.expired_at,
     CASE WHEN t.tx_id = ANY ($2::uuid[]) THEN (
       SELECT '0x' || encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id
@@ -155,15 +155,14 @@ export type TimeColumns = Pick<LedgerTransaction, "validUntil" | "heldSince" | "
 /** A page of what waits to be signed, in nonce order. The page is found first, then its payloads by key. */
 export const readAllocated = statement<AllocatedRow>("read-allocated")`
   WITH page AS MATERIALIZED (
-    SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.attempt_count, t.submit_attempts, t.accepted_ordinal,
-      t.valid_until, t.held_since, t.expired_at, t.pinned
+    SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.valid_until, t.held_since, t.expired_at, t.pinned
     FROM fencepost.transaction AS t
     WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state = 'ALLOCATED' AND t.nonce >= $3
     ORDER BY t.nonce
     LIMIT $4
   )
-  SELECT page.tx_id, page.nonce, page.request_id, page.created_at, page.attempt_count, page.submit_attempts,
-    page.accepted_ordinal, page.valid_until, page.held_since, page.expired_at, page.pinned,
+  SELECT page.tx_id, page.nonce, page.request_id, page.created_at, page.valid_until, page.held_since,
+    page.expired_at, page.pinned,
     p.gas_limit::numeric AS gas_limit, ${payloadOf("p")}
   FROM page
   JOIN fencepost.payload AS p ON p.tx_id = page.tx_id
@@ -173,10 +172,8 @@ export const readAllocated = statement<AllocatedRow>("read-allocated")`
 export interface AllocatedRow
   extends PayloadColumns,
     TimeColumns,
-    Pick<TrackedRow, "txId" | "nonce" | "requestId" | "createdAt" | "submitAttempts" | "acceptedOrdinal"> {
+    Pick<TrackedRow, "txId" | "nonce" | "requestId" | "createdAt"> {
   readonly gasLimit: bigint;
-  /** More than none where it was signed at another nonce before. */
-  readonly attemptCount: number;
   /** Its caller named its nonce. */
   readonly pinned: boolean;
 }
@@ -198,17 +195,28 @@ export type TrackedRow = Omit<
 > &
   TimeColumns & { readonly lostSightAt: Date | null };
 
+/** What may not move (domain/ledger/may-move.ts), of alias t and among what is live. */
+const FIXED = "(t.state <> 'ALLOCATED' OR t.attempt_count > 0 OR t.pinned)";
+
 /**
  * What its caller wants mined by a certain time and is not, the earliest first: nobody holds it back, and nothing was done
- * about it yet. Only such rows are in the index that this walks.
+ * about it yet. Only such rows are in the index that this walks. Whether each may give its nonce up is judged once more
+ * behind the lane's lock.
  */
 export const readExpiring = statement<ExpiringRecord>("read-expiring")`
-  SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.state, t.valid_until, t.attempt_count,
-    ceil(extract(epoch FROM t.valid_until - clock_timestamp()) * 1000)::bigint AS left_ms
-  FROM fencepost.transaction AS t
-  WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.valid_until IS NOT NULL AND t.held_since IS NULL
-    AND t.expired_at IS NULL AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK') AND coalesce(t.sub_state, '-') <> 'MINED'
-  ORDER BY t.valid_until, t.nonce
+  SELECT e.tx_id, e.nonce, e.request_id, e.created_at, e.state, e.valid_until,
+    ceil(extract(epoch FROM e.valid_until - clock_timestamp()) * 1000)::bigint AS left_ms,
+    e.state = 'ALLOCATED' AND e.attempt_count = 0 AND e.nonce >= coalesce(greatest(
+      (SELECT f.next_nonce FROM fencepost.epoch_floor AS f WHERE f.signer = $2 AND f.chain_id = $1),
+      (SELECT max(t.nonce) FROM fencepost.transaction AS t
+       WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND ${FIXED}),
+      (SELECT max(r.nonce) FROM fencepost.reservation AS r
+       WHERE r.chain_id = $1 AND r.signer = $2 AND r.state = 'RESERVED')
+    ), 0) AS may_give_up
+  FROM fencepost.transaction AS e
+  WHERE e.chain_id = $1 AND e.signer = $2 AND e.live AND e.valid_until IS NOT NULL AND e.held_since IS NULL
+    AND e.expired_at IS NULL AND e.state IN ('ALLOCATED', 'TRACKING', 'STUCK') AND coalesce(e.sub_state, '-') <> 'MINED'
+  ORDER BY e.valid_until, e.nonce
   LIMIT $3`;
 
 /** Of one API key: what has a nonce and no outcome yet. Asked once for each key, lane and term; so it has no index of its own. */
@@ -273,6 +281,12 @@ export const findHeldNonces = statement<HeldNonceRow>("find-held-nonces")`
   FROM fencepost.transaction AS t
   WHERE t.signer = ANY ($1::text[]) AND t.chain_id = ANY ($2::bigint[]) AND t.nonce = ANY ($3::bigint[])`;
 
+/** What of these lanes may not move to another nonce. */
+export const findFixedNonces = statement<HeldNonceRow>("find-fixed-nonces")`
+  SELECT t.chain_id, t.signer, t.nonce, t.tx_id
+  FROM fencepost.transaction AS t
+  WHERE t.signer = ANY ($1::text[]) AND t.chain_id = ANY ($2::bigint[]) AND t.live AND ${FIXED}`;
+
 export type HeldNonceRow = Lane & { readonly nonce: number; readonly txId: string };
 
 /**
@@ -298,6 +312,19 @@ export const findUnwatchable = statement<UnwatchableRow>("find-unwatchable")`
   WHERE settled.block_number <= settled.through_block`;
 
 export type UnwatchableRow = Lane & Watched & { readonly throughBlock: number; readonly blockNumber: number };
+
+/**
+ * Open transactions that an older version moved to a second nonce: a step of their history says so. They have at least two
+ * attempts, ours and the foreign one, so that the histories of few are looked into: by key, and not as a join of both.
+ */
+export const findRequeued = statement<RequeuedRow>("find-requeued")`
+  SELECT t.chain_id, t.signer, t.nonce, t.tx_id
+  FROM fencepost.transaction AS t
+  WHERE t.live AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK') AND t.attempt_count >= 2
+    AND (SELECT true FROM fencepost.step AS h WHERE h.tx_id = t.tx_id AND h.event = 'requeue' LIMIT 1)
+  ORDER BY t.chain_id, t.signer, t.nonce`;
+
+export type RequeuedRow = HeldNonceRow;
 
 /** Settled transactions of a lane, still under watch, that were mined in one of these blocks. */
 export const findWatched = statement<TrackedRow>("find-watched")`

@@ -305,6 +305,8 @@ async function prepareAll(ports: CreatePorts, lane: OwnedLane, batch: Batch): Pr
 const HELD =
   "the database's history changed; this signer waits to be compared with the chain, or for an operator to resume it; nothing was accepted";
 
+const UNREADABLE = "this node cannot read the policy document in force, and gives no nonce by it; nothing was accepted";
+
 function answer(fate: AllocateFate, intent: Intent): Fate {
   switch (fate.fate) {
     case "created":
@@ -322,7 +324,7 @@ function answer(fate: AllocateFate, intent: Intent): Fate {
     case "noCursor":
       return unavailable("this signer's nonce is not known yet; nothing was accepted");
     case "held":
-      return unavailable(HELD);
+      return unavailable(fate.unreadable === true ? UNREADABLE : HELD);
     case "expired":
       return tooLate();
     case "forbidden":

@@ -226,7 +226,7 @@ function unknownPool(pool: string, pools: Pools, limits: Limits | undefined): Fe
 /** Below what it will cost: its gas may have to be estimated yet, and its price to be found. */
 function leastCost({ payload }: Intent, context: ChainContext | undefined): bigint {
   const { value, gas = intrinsicGas(payload), maxFeePerGas, gasPrice } = payload;
-  const price = maxFeePerGas ?? gasPrice ?? context?.follower.head?.baseFeePerGas ?? 0n;
+  const price = maxFeePerGas ?? gasPrice ?? context?.leastBaseFee ?? 0n;
   return value + gas * price;
 }
 

@@ -13,11 +13,11 @@ import { type Content, overCeiling, refuseOverCeiling } from "../../../domain/ce
 import { defined } from "../../../domain/defined.ts";
 import { FencepostError, type RejectionReason, unavailable } from "../../../domain/errors.ts";
 import { type FeeMarket, type Fees, feeCap, isFullyPriced, isHopelessCap } from "../../../domain/fees.ts";
-import { gasOverLimit, intrinsicGas, withMargin } from "../../../domain/gas.ts";
+import { type GasLimit, gasOverLimit, intrinsicGas, lowerLimit, withMargin } from "../../../domain/gas.ts";
 import type { Intent, Payload, PreparedIntent } from "../../../domain/transaction.ts";
-import { type Call, ChainUnavailable, type Simulation } from "../../../ports/chain.ts";
+import { type Call, ChainUnavailable, type Prospect, type Simulation } from "../../../ports/chain.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { confirmEstimate, simulateWithin, withinLimits } from "../../chain/gas-needed.ts";
+import { asAsked, confirmEstimate, simulateWithin, withinLimits } from "../../chain/gas-needed.ts";
 import { simulationWithCode } from "../../chain/receiver-code.ts";
 
 type Refusal = Exclude<Simulation, { outcome: "ok" }>;
@@ -54,12 +54,11 @@ export function prepareUnasked(
   { behindPending }: Pick<Standing, "behindPending">,
 ): PreparedIntent | null {
   const { payload } = intent;
-  refuseImpossibleGas(context, payload);
-  const { value, gas = intrinsicGas(payload) } = payload;
-  refuseOverCeiling(context.ceilings, { gas, value }, payload);
+  const shown = shownTo(context);
+  refuseUnasked(context, intent, shown);
   if (payload.gas === undefined || !behindPending || !isFullyPriced(payload)) return null;
   // Of a chain that is silent the head is of the past, and so is its base fee.
-  if (context.reachable) refuseHopelessFee(context, payload);
+  if (context.reachable) refuseHopelessFee(shown, payload);
   return withGas(intent, payload.gas, namedCap(payload));
 }
 
@@ -81,27 +80,95 @@ export async function prepare(context: ChainContext, intent: Intent, standing: S
   }
 }
 
+/**
+ * Whether an endpoint would have this transaction refused, by all that it says itself: for whichever reason, and with
+ * nothing standing before it. Another endpoint's price, block or balance has no part in it.
+ */
+export function isRefusedBy(context: ChainContext, intent: Intent, prospect: Prospect): boolean {
+  const { head, market, simulation } = prospect;
+  const { to } = intent.payload;
+  const shown = { ...head, mostGas: lowerLimit(head.gasLimit, context.gasLimits.cap) };
+  const runsNoCode = simulation.outcome === "ok" && simulation.hasCode === false;
+  if (runsNoCode && intent.allowNoCode !== true && (to === null || !context.knownCode.isKnown(to))) return true;
+  try {
+    refuseUnasked(context, intent, shown);
+    judge(context, intent, { simulation: limited(simulation, shown), market, shown, behindPending: false });
+    return false;
+  } catch (error) {
+    if (error instanceof FencepostError) return true;
+    throw error;
+  }
+}
+
+/** The question that a prospect answers. */
+export function questionOf(context: ChainContext, intent: Intent): Call {
+  return asAsked(context, callOf(intent));
+}
+
+function limited(simulation: Simulation, { mostGas }: Shown): Simulation {
+  const detail = simulation.outcome === "ok" ? gasOverLimit(simulation.gas, mostGas) : null;
+  return detail === null ? simulation : { outcome: "gasOverBlock", detail };
+}
+
 async function askChain(context: ChainContext, intent: Intent, behindPending: boolean): Promise<PreparedIntent> {
   const { payload } = intent;
+  const shown = shownTo(context);
   if (payload.gas !== undefined && behindPending) {
-    const fees = priced(context, payload, payload.gas, await context.marketFor(payload));
-    refuseHopelessFee(context, payload);
+    const market = await context.marketFor(payload);
+    const fees = priced(context, payload, payload.gas, { market, shown });
+    refuseHopelessFee(shown, payload);
     return withGas(intent, payload.gas, feeCap(fees));
   }
   const call = callOf(intent);
   const [said, market] = await Promise.all([simulateWithin(context, call), context.marketFor(payload)]);
   const simulation = intent.allowNoCode === true ? said : await ranByCode(context, call, said, behindPending);
+  const estimated = simulation.outcome === "ok" && payload.gas === undefined ? simulation.gas : null;
+  if (estimated !== null) await confirmEstimate(context, call, { gas: estimated, market, wishes: payload });
+  return judge(context, intent, { simulation, market, shown: shownTo(context), behindPending });
+}
+
+interface Judged extends Priced {
+  readonly simulation: Simulation;
+  readonly behindPending: boolean;
+}
+
+/** All that was asked is known: throws the refusal, or prices what is accepted. */
+function judge(context: ChainContext, intent: Intent, judged: Judged): PreparedIntent {
+  const { payload } = intent;
+  const { simulation, shown, behindPending } = judged;
   if (simulation.outcome !== "ok") throw refusal(simulation, behindPending);
-  refuseHopelessFee(context, payload);
-  const gas = payload.gas ?? withMargin(simulation.gas, payload, context.gasLimits.most?.gas ?? null);
-  if (payload.gas === undefined) await confirmEstimate(context, call, { gas: simulation.gas, market, wishes: payload });
-  const cap = feeCap(priced(context, payload, gas, market));
+  refuseHopelessFee(shown, payload);
+  const gas = payload.gas ?? withMargin(simulation.gas, payload, shown.mostGas?.gas ?? null);
+  const cap = feeCap(priced(context, payload, gas, judged));
   const needed = payload.value + gas * cap;
   if (needed > simulation.balance) {
     const detail = `needs ${needed} wei (value + gas x fee cap), the account has ${simulation.balance}`;
     throw refusal({ outcome: "insufficientFunds", detail }, behindPending);
   }
   return withGas(intent, gas, cap);
+}
+
+/** The newest block, and the most gas that may be asked for: as this node follows the chain, or as one endpoint shows it. */
+interface Shown {
+  readonly number: number | null;
+  readonly baseFeePerGas: bigint | null;
+  readonly mostGas: GasLimit | null;
+}
+
+interface Priced {
+  readonly market: FeeMarket;
+  readonly shown: Shown;
+}
+
+/** Of base fees that one endpoint alone claims, the lowest: no caller is refused by a lie. */
+function shownTo({ follower: { head }, leastBaseFee, gasLimits }: ChainContext): Shown {
+  return { number: head?.number ?? null, baseFeePerGas: leastBaseFee, mostGas: gasLimits.most };
+}
+
+function refuseUnasked(context: ChainContext, { payload }: Intent, { mostGas }: Shown): void {
+  refuseImpossibleGas({ gasLimits: { most: mostGas } }, payload);
+  const { value, gas = intrinsicGas(payload) } = payload;
+  refuseOverCeiling(context.ceilings, { gas, value }, payload);
 }
 
 async function ranByCode(
@@ -127,12 +194,12 @@ function notDeployedYet({ to }: Call): string {
  * The price as it will be signed. A market above the ceiling of the fee is waited for: it falls again. But so much gas that
  * a ceiling of the cost leaves less for each unit than the base fee cannot be paid for, and is refused while it is free to.
  */
-function priced(context: ChainContext, payload: Payload, gas: bigint, market: FeeMarket): Fees {
-  const { ceilings, follower } = context;
+function priced(context: ChainContext, payload: Payload, gas: bigint, { market, shown }: Priced): Fees {
+  const { ceilings } = context;
   const content: Content = { gas, value: payload.value };
   refuseOverCeiling(ceilings, content, payload);
   const { fees, reached } = context.priceOn(market, payload, content);
-  const baseFee = follower.head?.baseFeePerGas ?? 0n;
+  const baseFee = shown.baseFeePerGas ?? 0n;
   if (reached === null || reached.variable === "FENCEPOST_MAX_FEE_GWEI") return fees;
   if (reached.most > 0n && reached.most >= baseFee) return fees;
   throw overCeiling(ceilings, content, baseFee > 0n ? baseFee : 1n, reached);
@@ -165,7 +232,7 @@ function callOf({ lane, payload }: Intent): Call {
 
 /** Known without asking: no chain runs a transaction below its intrinsic gas, above its block or above its own cap. */
 export function refuseImpossibleGas(
-  context: ChainContext,
+  { gasLimits }: { readonly gasLimits: Pick<ChainContext["gasLimits"], "most"> },
   payload: Pick<Payload, "to" | "data" | "accessList" | "gas">,
 ): void {
   if (payload.gas === undefined) return;
@@ -176,17 +243,22 @@ export function refuseImpossibleGas(
       false,
     );
   }
-  const detail = gasOverLimit(payload.gas, context.gasLimits.most);
+  const detail = gasOverLimit(payload.gas, gasLimits.most);
   if (detail !== null) throw refusal({ outcome: "gasOverBlock", detail }, false);
 }
 
+/** Of a transaction that its caller signed: what no chain would run, and what no block would take at this price. */
+export function refuseImpossible(context: ChainContext, payload: Payload): void {
+  refuseImpossibleGas(context, payload);
+  if (context.reachable) refuseHopelessFee(shownTo(context), payload);
+}
+
 /** The base fee falls by an eighth a block at most. What offers a little less than it may wait; this would be refused. */
-function refuseHopelessFee({ follower }: ChainContext, payload: Payload): void {
-  const baseFee = follower.head?.baseFeePerGas ?? null;
+function refuseHopelessFee({ number, baseFeePerGas: baseFee }: Shown, payload: Payload): void {
   const cap = payload.maxFeePerGas ?? payload.gasPrice;
   if (cap === undefined || baseFee === null || !isHopelessCap(cap, baseFee)) return;
   const field = payload.maxFeePerGas === undefined ? "gasPrice" : "maxFeePerGas";
-  const detail = `${field}: the fee cap of ${cap} wei is less than half of the base fee, ${baseFee} wei at block ${follower.head?.number}; offer more than the base fee, or leave the fees to the market`;
+  const detail = `${field}: the fee cap of ${cap} wei is less than half of the base fee, ${baseFee} wei at block ${number}; offer more than the base fee, or leave the fees to the market`;
   throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "FEE_TOO_LOW", baseFeePerGas: `${baseFee}` });
 }
 

@@ -7,9 +7,10 @@
  * A crash after signing leaves nothing: bytes that were neither stored nor sent have no effect, and others are signed in their
  * place, which may differ. A crash after the commit leaves a claimed attempt that the next owner claims again and sends.
  */
+import { routed } from "../../../domain/attempts.ts";
 import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/ceilings.ts";
 import { envelopeFor, type FeeMarket, isFullyPriced, under } from "../../../domain/fees.ts";
-import { signerAwaited, type Unsignable, unsignableReported } from "../../../domain/pace/lane-pace.ts";
+import { signerAwaited } from "../../../domain/pace/lane-pace.ts";
 import { isExpiryLookOwed } from "../../../domain/pace/lane-time.ts";
 import { committed, LOOK_DUE, lookedAt } from "../../../domain/pace/transaction-pace.ts";
 import type { SignedAttempt } from "../../../domain/transaction.ts";
@@ -68,7 +69,11 @@ async function signBatch(
   fitting: readonly AllocatedRecord[],
 ): Promise<boolean> {
   const beyond = fitting.findIndex((record) => isBeyond(context, record));
-  if (beyond === 0) return refuseBeyond(ports, context, lane, fitting[0] as AllocatedRecord);
+  if (beyond === 0) {
+    const first = fitting[0] as AllocatedRecord;
+    await giveUp(ports, lane, first, whyBeyond(context, first));
+    return true;
+  }
   const wanted = beyond === -1 ? fitting : fitting.slice(0, beyond);
   const priced = await priceAll(context, lane, wanted);
   if (priced === null) return false;
@@ -82,7 +87,10 @@ async function signBatch(
   // Held back, or past its time, while it was being priced and signed: what was signed for it never leaves.
   const batch = lane.backlog.stillWaiting(wanted.slice(0, made.length));
   if (batch.length === 0) return true;
-  const planned = batch.map((record, index) => planSigned(record, unsigned[index] as Bounded, made[index] ?? null));
+  const how = { now: ports.clock.now(), privately: context.chain.privateEndpoints.length > 0 };
+  const planned = batch.map((record, index) =>
+    planSigned(record, unsigned[index] as Bounded, made[index] ?? null, how),
+  );
   await commitPlanned(ports, lane, planned);
   await ports.failpoint("sign.committed");
   const look = context.settings.fetchReceiptUponEntry ? LOOK_DUE : lookedAt(ports.clock.monotonicMs());
@@ -102,40 +110,14 @@ function isBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord)
   return feeLimit(ceilings, { gas, value: payload.value }).most < 0n;
 }
 
-/** What was signed at another nonce before may still be on a chain, and waits for a higher ceiling; the rest is given up. */
-async function refuseBeyond(
-  ports: SignPorts,
-  { ceilings }: ChainContext,
-  lane: OwnedLane,
-  record: AllocatedRecord,
-): Promise<boolean> {
-  const { gas, payload } = record;
+function whyBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord): string {
   const content = { gas, value: payload.value };
-  const why = overCeiling(ceilings, content, 0n, feeLimit(ceilings, content)).message;
-  if ((record.attempts ?? []).length === 0) {
-    await giveUp(ports, lane, record, why);
-    return true;
-  }
-  report(ports, lane, record, { code: "FEE_CEILING_REACHED", why });
-  return false;
-}
-
-/** Once for a transaction that is not signed and may not be given up. */
-function report(
-  { telemetry, clock }: SignPorts,
-  lane: OwnedLane,
-  { txId, nonce }: AllocatedRecord,
-  { code, why }: { readonly code: Unsignable["code"]; readonly why: string },
-): void {
-  if (lane.pace.unsignable?.txId === txId) return;
-  happened(lane, unsignableReported, { txId, code, text: `it is not signed: ${why}`, since: clock.now() });
-  const message = `nonce ${nonce} of ${lane.lane.signer} is not signed: ${why}`;
-  telemetry.emit({ type: "alert", severity: "ERROR", code, message, lane: lane.lane, txId });
+  return overCeiling(ceilings, content, 0n, feeLimit(ceilings, content)).message;
 }
 
 /**
  * Null: one of them will never be signed, and has given its nonce up. The others have another turn. Where the signer is
- * away, those that it signed before; those below one that it refuses and that cannot be given up.
+ * away, those that it signed before.
  */
 async function signAll(
   ports: SignPorts,
@@ -155,15 +137,7 @@ async function signAll(
       await declareAgain(ports, lane, batch);
       return null;
     }
-    const why = `the signer refused it: ${error.message}`;
-    // Signed before, at a nonce that somebody else used: what may be on a chain is never given up.
-    if ((refused.attempts ?? []).length > 0) {
-      const below = error.index;
-      if (below > 0) return signAll(ports, lane, batch.slice(0, below), unsigned.slice(0, below));
-      report(ports, lane, refused, { code: "CANNOT_RESIGN", why });
-      return [];
-    }
-    await giveUp(ports, lane, refused, why);
+    await giveUp(ports, lane, refused, `the signer refused it: ${error.message}`);
     return null;
   }
 }
@@ -213,9 +187,14 @@ function priceOne(
   return { unsigned: bounded(context.ceilings, { ...content, fees: envelopeFor(fees, accessList) }), reached };
 }
 
-function planSigned(record: AllocatedRecord, unsigned: Bounded, made: SignedTransaction | null): Planned {
-  const attempt: SignedAttempt = {
-    ordinal: (record.attempts?.length ?? 0) + 1,
+function planSigned(
+  record: AllocatedRecord,
+  unsigned: Bounded,
+  made: SignedTransaction | null,
+  { now, privately }: { readonly now: Date; readonly privately: boolean },
+): Planned {
+  const first: SignedAttempt = {
+    ordinal: 1,
     kind: record.changedTo ?? "initial",
     txHash: made?.txHash ?? null,
     gas: unsigned.gas,
@@ -223,5 +202,6 @@ function planSigned(record: AllocatedRecord, unsigned: Bounded, made: SignedTran
     rawTransaction: made?.rawTransaction ?? null,
     ...(made === null ? { nodeSigned: true } : {}),
   };
-  return plan(signed(record, attempt), "sign", { attempt, claim: { ordinal: attempt.ordinal } });
+  const attempt = routed(first, privately);
+  return plan(signed(record, attempt, now), "sign", { attempt, claim: { ordinal: attempt.ordinal } });
 }

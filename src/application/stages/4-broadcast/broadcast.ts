@@ -2,10 +2,12 @@
  * Stage 4: sends bytes that are stored and claimed, in nonce order, and notes what the node said.
  *
  * Reads: the lane's tracked transactions. Writes: the answer (TRACKING/BROADCAST, or the error in the node's words).
- * Invariants: I6 (only claimed bytes), I7 (an unknown answer decides nothing; it is asked again, with back-off).
+ * Invariants: I6 (only claimed bytes), I7 (an unknown answer decides nothing; it is asked again, with back-off). A stop that
+ * comes before bytes are handed to a socket keeps them here (permission.ts): no answer is noted for those.
  * A crash after sending leaves TRACKING/PENDING: the next owner looks for a receipt, claims again, and sends again.
  */
-import type { SubmitResult } from "../../../domain/answers.ts";
+import { isStarted, type NotStarted, type SubmitResult } from "../../../domain/answers.ts";
+import { isPrivate } from "../../../domain/attempts.ts";
 import type { Hex } from "../../../domain/lane.ts";
 import { laidDown, takenInHand } from "../../../domain/pace/transaction-pace.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
@@ -16,6 +18,7 @@ import { quietly } from "../../lane/term.ts";
 import { happened, isHeldBack, type Tracked } from "../../lane/tracked.ts";
 import { isNodeSigned, type NodeSignedPorts, sendThroughNode } from "./node-signed.ts";
 import { note, planAnswer } from "./note-answer.ts";
+import { permission } from "./permission.ts";
 import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
 
 export interface BroadcastPorts extends ResubmitPorts, NodeSignedPorts {
@@ -45,12 +48,26 @@ async function sendDue(
     try {
       const atNode = due.filter(isNodeSigned);
       const local = atNode.length === 0 ? due : due.filter((tx) => !isNodeSigned(tx));
-      if (local.length > 0) await sendAll(ports, context, lane, local);
+      if (!local.every(({ pace }) => pace.claimed)) await claimAgain(ports, { lane, context }, local);
+      await sendLocal(ports, context, lane, local);
       if (atNode.length > 0) await sendThroughNode(ports, context, lane, atNode);
     } finally {
       for (const tx of due) happened(tx, laidDown);
     }
   }
+}
+
+/** Private transactions go to private endpoints alone: they never share a request with the others. */
+async function sendLocal(
+  ports: BroadcastPorts,
+  context: ChainContext,
+  lane: OwnedLane,
+  due: readonly Tracked[],
+): Promise<void> {
+  const hidden = due.filter(({ attempts }) => isPrivate(attempts));
+  const open = hidden.length === 0 ? due : due.filter(({ attempts }) => !isPrivate(attempts));
+  if (open.length > 0) await sendAll(ports, context, lane, open);
+  if (hidden.length > 0) await sendAll(ports, context, lane, hidden);
 }
 
 async function sendAll(
@@ -59,16 +76,26 @@ async function sendAll(
   lane: OwnedLane,
   due: readonly Tracked[],
 ): Promise<void> {
-  if (!due.every(({ pace }) => pace.claimed)) await claimAgain(ports, lane, due);
   // Mined, withdrawn or held back while the claim was committed: what is left is sent, in the order it was due.
   const sendable = due.filter((tx) => tx.receipt === null && tx.pace.rawTransaction !== null && !isHeldBack(tx));
   if (sendable.length === 0) return;
-  const raws = sendable.map((tx) => tx.pace.rawTransaction as Hex);
   const everywhere = context.settings.broadcastToAll || sendable.some(wasTaken);
-  const results = await lane.term.send((mayStill) => context.chain.submit(raws, { everywhere, mayStill }));
+  const results = await lane.term.send((mayLeave) => {
+    const sends = sendable.map((tx) => ({
+      raw: tx.pace.rawTransaction as Hex,
+      mayLeave: permission(lane, tx, mayLeave),
+    }));
+    return context.chain.submit(sends, {
+      everywhere,
+      privately: sendable.every(({ attempts }) => isPrivate(attempts)),
+    });
+  });
   await ports.failpoint("broadcast.sent");
   const planned = sendable.flatMap((tx, index) => {
-    const answered = { lane, tx, result: results[index] as SubmitResult };
+    const result = results[index] as SubmitResult | NotStarted;
+    // Its claim stays, unused: it is due as before, as soon as it may leave.
+    if (!isStarted(result)) return [];
+    const answered = { lane, tx, result };
     note(ports, context, answered);
     return planAnswer(answered);
   });

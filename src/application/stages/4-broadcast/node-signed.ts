@@ -6,7 +6,7 @@
  * Invariants: I6 (payload, nonce and fees are committed and claimed before the node hears of them), I7.
  * A crash after sending leaves TRACKING/PENDING without a hash: the next owner looks for it before it sends anything.
  */
-import { isTaken } from "../../../domain/answers.ts";
+import { isStarted, isTaken } from "../../../domain/answers.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { scheduled } from "../../../domain/pace/transaction-pace.ts";
 import { at, NEVER } from "../../../domain/pace/when.ts";
@@ -19,6 +19,7 @@ import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { happened, isHeldBack, type Tracked } from "../../lane/tracked.ts";
 import { type GrayZonePorts, isOutOfSight, loseSight } from "./gray-zone.ts";
 import { type Answered, type LearnPorts, note, planAnswer } from "./note-answer.ts";
+import { permission } from "./permission.ts";
 import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
 
 export interface NodeSignedPorts extends GrayZonePorts, ResubmitPorts, LearnPorts {
@@ -38,7 +39,9 @@ export async function sendThroughNode(
   lane: OwnedLane,
   due: readonly Tracked[],
 ): Promise<void> {
-  for (const tx of due) if (tx.receipt === null) await sendOne(ports, context, lane, tx);
+  for (const tx of due) {
+    if (tx.receipt === null && !isHeldBack(tx) && !lane.held) await sendOne(ports, context, lane, tx);
+  }
 }
 
 async function sendOne(ports: NodeSignedPorts, context: ChainContext, lane: OwnedLane, tx: Tracked): Promise<void> {
@@ -53,12 +56,16 @@ async function sendOne(ports: NodeSignedPorts, context: ChainContext, lane: Owne
     happened(tx, scheduled, at(ports.clock.monotonicMs() + BEHIND_MS));
     return;
   }
-  await claimAgain(ports, lane, [tx]);
+  await claimAgain(ports, { lane, context }, [tx]);
   const [stored] = await lane.term.during(ports.store.loadPayloads([tx.txId]));
   if (stored === undefined || tx.receipt !== null || isHeldBack(tx)) return;
   const unsigned = unsignedOf(lane, tx, stored);
-  const result = await lane.term.send(() => context.chain.sendUnsigned(lane.lane.signer, unsigned));
+  const result = await lane.term.send((mayLeave) =>
+    context.chain.sendUnsigned(lane.lane.signer, unsigned, permission(lane, tx, mayLeave)),
+  );
   await ports.failpoint("broadcast.sent");
+  // The node was asked for nothing. The claim stays: this term sends under it later, another one looks for it first.
+  if (!isStarted(result)) return;
   return conclude(ports, context, { lane, tx, result });
 }
 

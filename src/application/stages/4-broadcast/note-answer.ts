@@ -31,7 +31,8 @@ export function note(ports: LearnPorts, context: ChainContext, work: Answered): 
   const nowMs = ports.clock.monotonicMs();
   if (isTaken(answer)) {
     const everyMs = resubmitEveryMs(context.settings.resubmitIntervalMs, tx.status.state);
-    happened(tx, taken, answer, afterInterval(nowMs, everyMs));
+    const block = context.follower.head?.number ?? 0;
+    happened(tx, taken, answer, afterInterval(nowMs, everyMs), { block, ms: nowMs });
     learn(ports, work);
     if (tx.nonce !== lane.headOfLine()) happened(lane, futureTaken);
     else if (lane.takesHeadAlone) context.lookSoon();

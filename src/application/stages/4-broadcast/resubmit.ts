@@ -6,8 +6,10 @@
  * bytes that may or may not have left; the next owner claims and sends them again, which a node answers "already
  * known".
  */
+import { isPrivate } from "../../../domain/attempts.ts";
 import { bytesRead, claimed } from "../../../domain/pace/transaction-pace.ts";
 import type { LaneStore } from "../../../ports/lane-store.ts";
+import type { ChainContext } from "../../chain/chain-context.ts";
 import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { happened, isHeldBack } from "../../lane/tracked.ts";
@@ -19,7 +21,7 @@ export interface ResubmitPorts extends LaneWriterPorts {
 /** Afterwards every one of them may be sent, with its bytes at hand, but for what was held back meanwhile. */
 export async function claimAgain(
   ports: ResubmitPorts,
-  lane: OwnedLane,
+  { lane, context }: { readonly lane: OwnedLane; readonly context: ChainContext },
   transactions: readonly Tracked[],
 ): Promise<void> {
   const unclaimed = transactions.filter((tx) => !tx.pace.claimed);
@@ -28,11 +30,25 @@ export async function claimAgain(
   const wanted = unclaimed.filter((tx) => !isHeldBack(tx));
   const planned = wanted.map((tx) => {
     const claim = { ordinal: tx.pace.sendOrdinal as number };
-    return plan(tx, "resubmit", tx.held ? { claim, ordered: true } : { claim });
+    const due = disclosesNow(ports, context, tx) ? DISCLOSED : {};
+    return plan(tx, "resubmit", tx.held ? { claim, ordered: true, ...due } : { claim, ...due });
   });
   await commitPlanned(ports, lane, planned);
   for (const tx of wanted) happened(tx, claimed);
   await ports.failpoint("resubmit.claimed");
+}
+
+const DISCLOSED = { disclosed: true, reason: "publicAfter is over: public endpoints are given it too" } as const;
+
+/** The private endpoints have had it for as long as the settings leave it to them alone. */
+function disclosesNow(
+  { clock }: ResubmitPorts,
+  { settings }: ChainContext,
+  { attempts, firstSentAt }: Tracked,
+): boolean {
+  const { publicAfterMs } = settings;
+  if (publicAfterMs === null || firstSentAt === null || !isPrivate(attempts)) return false;
+  return clock.now().getTime() - firstSentAt.getTime() >= publicAfterMs;
 }
 
 /** What a node signs itself is stored as a payload, and asked for when it is sent. */

@@ -13,7 +13,7 @@ import { externalUseUnseen } from "../../../domain/pace/lane-pace.ts";
 import { lookOwed } from "../../../domain/pace/transaction-pace.ts";
 import { isDue } from "../../../domain/pace/when.ts";
 import type { SignedAttempt } from "../../../domain/transaction.ts";
-import { type ChainTransaction, ChainUnavailable } from "../../../ports/chain.ts";
+import { type ChainTransaction, ChainUnavailable, type SentContents } from "../../../ports/chain.ts";
 import type { LaneStore, StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { findSent, type Sent } from "../../chain/find-sent.ts";
@@ -120,7 +120,7 @@ async function isMadeByNode({ store }: ExternalUsePorts, tx: Tracked, found: Cha
   return payload !== undefined && saysTheSame(payload, found);
 }
 
-export function saysTheSame({ payload }: StoredPayload, { to, value, data }: ChainTransaction): boolean {
+export function saysTheSame({ payload }: StoredPayload, { to, value, data }: SentContents): boolean {
   return payload.to === to && payload.value === value && payload.data === data;
 }
 

@@ -7,7 +7,7 @@
  * error is nothing at all, goes to the tail of the queue and blocks no other look.
  * A crash before the commit leaves TRACKING; the next owner looks by hash. After it, MINED waits for finality.
  */
-import { followedAttempts, hashesOf } from "../../../domain/attempts.ts";
+import { hashesOf } from "../../../domain/attempts.ts";
 import { isUnsure } from "../../../domain/pace/lane-pace.ts";
 import { byTurn, isLookDue, looked, lookFailed, lookOwed } from "../../../domain/pace/transaction-pace.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
@@ -82,7 +82,7 @@ export async function staleReceipts(
 }
 
 async function lookUp(ports: ReceiptPorts, context: ChainContext, transactions: readonly Tracked[]): Promise<boolean> {
-  const hashes = transactions.flatMap((tx) => hashesOf(followedAttempts(tx.attempts)));
+  const hashes = transactions.flatMap((tx) => hashesOf(tx.attempts));
   const { chainId } = context.chain;
   try {
     const found = (await context.chain.receipts(hashes)).filter((receipt) => receipt !== null);
@@ -124,7 +124,7 @@ interface Belonging {
   readonly open: number;
 }
 
-/** What we signed says by its hash whose it is. What a caller or a signing node named might be anybody's. */
+/** What we signed says by its hash whose it is. What a caller, a signing node or an endpoint named might be anybody's. */
 async function belonging(ports: ReceiptPorts, context: ChainContext, named: readonly Receipt[]): Promise<Belonging> {
   const receipts: Receipt[] = [];
   let open = 0;
@@ -144,12 +144,14 @@ const NONE: Belonging = { receipts: [], open: 0 };
 function isNamed({ hashes }: ChainContext, receipt: Receipt): boolean {
   const attempts = hashes.get(receipt.txHash)?.tx.attempts ?? [];
   const named = attempts.find(({ txHash }) => txHash === receipt.txHash);
-  return named !== undefined && !named.foreign && (named.kind === "external" || named.nodeSigned === true);
+  return named !== undefined && (named.kind === "external" || named.nodeSigned === true);
 }
 
 /** Nothing more is to be learned from that hash; the transaction is still to be mined, by whatever comes at its nonce. */
 function disown({ clock }: ReceiptPorts, { hashes }: ChainContext, tx: Tracked, sent: ChainTransaction): void {
   hashes.delete(sent.txHash);
+  // An endpoint lied about it; nobody who is to be told named it.
+  if (tx.attempts.some(({ txHash, foreign }) => txHash === sent.txHash && foreign === true)) return;
   const text = `${sent.txHash} is another transaction: nonce ${sent.nonce} of ${sent.from}`;
   establish(tx, "HASH_OF_ANOTHER", { text, since: clock.now() });
 }

@@ -8,18 +8,17 @@
 import { type FinalityView, isFinal, watchedThrough } from "../../../domain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { ChainUnavailable, unlessSilent } from "../../../ports/chain.ts";
+import type { LaneStore } from "../../../ports/lane-store.ts";
 import { type ChainContext, canonicalHashes } from "../../chain/chain-context.ts";
 import { inTurn, type Working } from "../../lane/activity.ts";
 import type { OwnContractPorts } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { complete } from "../7-complete/complete.ts";
 import { type ReorgPorts, reviseWatched, withdraw } from "./reorg.ts";
-import { type RequeuePorts, requeueLost } from "./requeue.ts";
-import { applyVerdicts, type MinedOn, settleReceipts, type Verdicts } from "./settle.ts";
+import { applyVerdicts, foreignByContents, type MinedOn, settleReceipts, type Verdicts } from "./settle.ts";
 
-export interface FinalityPorts extends ReorgPorts, RequeuePorts, OwnContractPorts {
-  readonly store: ReorgPorts["store"] & RequeuePorts["store"];
-  readonly codec: RequeuePorts["codec"] & OwnContractPorts["codec"];
+export interface FinalityPorts extends ReorgPorts, OwnContractPorts {
+  readonly store: ReorgPorts["store"] & Pick<LaneStore, "loadPayloads">;
 }
 
 /** What one pass decides by: heights and tags read once, hashes by height from the window, receipts that were settled. */
@@ -158,8 +157,8 @@ async function decideAsked(
   if (absent.length > 0) await withdraw(ports, lane, absent, "does not hold it");
   if (settled.length > 0) {
     await ports.failpoint("finality.decided");
-    const others = await requeueLost(ports, context, lane, settled);
-    if (others.length > 0) complete(ports, lane, others, corrected);
+    const foreign = await lane.term.during(foreignByContents(ports, settled, verdicts));
+    complete(ports, lane, settled, { corrected, foreign });
   }
 }
 

@@ -10,10 +10,12 @@ import { depthNeeded } from "../../../domain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
 import { type BlockPlace, ChainUnavailable, type ReceiptVerdict, type Settling } from "../../../ports/chain.ts";
+import type { LaneStore } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { sideBySide } from "../../lane/activity.ts";
 import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+import { saysTheSame } from "../5-receipt/external-use.ts";
 import type { Correction } from "../7-complete/complete.ts";
 
 /** By the hash of what was mined. What has none is decided in no way. */
@@ -82,6 +84,32 @@ async function settleBlock(
   }
 }
 
+/**
+ * Of transactions that a chain node signed: whether what was mined is another program's, by the contents that are settled.
+ * One endpoint said so when it was found, and that one may have lied in either direction.
+ */
+export async function foreignByContents(
+  { store }: { readonly store: Pick<LaneStore, "loadPayloads"> },
+  candidates: readonly Tracked[],
+  verdicts: Verdicts,
+): Promise<ReadonlyMap<Tracked, boolean>> {
+  const shown = candidates.flatMap((tx) => {
+    const verdict = tx.receipt === null ? undefined : verdicts.get(tx.receipt.txHash);
+    const isNodeSigned = tx.attempts.some(({ nodeSigned }) => nodeSigned === true);
+    return isNodeSigned && verdict?.kind === "agreed" && verdict.sent !== undefined
+      ? [[tx, verdict.sent] as const]
+      : [];
+  });
+  if (shown.length === 0) return new Map();
+  const payloads = await store.loadPayloads(shown.map(([{ txId }]) => txId));
+  return new Map(
+    shown.flatMap(([tx, sent], index) => {
+      const payload = payloads[index];
+      return payload === undefined ? [] : [[tx, !saysTheSame(payload, sent)] as const];
+    }),
+  );
+}
+
 export interface Decided {
   /** To be completed, by the receipts that they have or by those of `corrected`. */
   readonly settled: readonly Tracked[];
@@ -123,5 +151,9 @@ function difference(stored: Receipt | null, agreed: Receipt): Correction["stored
     stored.gasUsed === agreed.gasUsed &&
     stored.contractAddress === agreed.contractAddress;
   if (!isTrue) return "false";
-  return stored.effectiveGasPrice === agreed.effectiveGasPrice ? null : "imprecise";
+  const isPaid =
+    stored.effectiveGasPrice === agreed.effectiveGasPrice &&
+    stored.besideGas === agreed.besideGas &&
+    stored.besideGasUnsure === agreed.besideGasUnsure;
+  return isPaid ? null : "imprecise";
 }

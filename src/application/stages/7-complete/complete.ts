@@ -8,10 +8,9 @@
  */
 import { feeCap } from "../../../domain/fees.ts";
 import { NOTHING_PAID, type Paid } from "../../../domain/policy/charges.ts";
-import type { Receipt } from "../../../domain/transaction.ts";
+import type { Attempt, Receipt } from "../../../domain/transaction.ts";
 import type { TransitionEvent } from "../../../domain/transitions.ts";
 import { commitPlanned, type FeedWriterPorts, plan } from "../../lane/lane-writer.ts";
-import type { LimitPorts } from "../../lane/limits.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 
@@ -27,25 +26,34 @@ const REASONS = {
   imprecise: "the price that was paid is what could be settled of it",
 } as const;
 
+/** What the endpoints settled that is not what was noted when the transaction was found to be mined. */
+export interface Findings {
+  /** Another receipt than the database holds. */
+  readonly corrected: ReadonlyMap<Tracked, Correction>;
+  /** Whether what was mined is another program's, where that hangs on its contents. */
+  readonly foreign: ReadonlyMap<Tracked, boolean>;
+}
+
 /**
- * What is settled, and of those which have another receipt than the database holds. The pass goes on: whatever comes next
+ * What is settled, with what was found out about it. The pass goes on: whatever comes next
  * is written behind this, in the lane's order, and a failure reloads the lane.
  */
 export function complete(
-  ports: FeedWriterPorts & LimitPorts,
+  ports: FeedWriterPorts,
   lane: OwnedLane,
   settled: readonly Tracked[],
-  corrected: ReadonlyMap<Tracked, Correction>,
+  { corrected, foreign }: Findings,
 ): void {
   const planned = settled.map((tx) => {
     lane.settle(tx);
     const correction = corrected.get(tx);
     const receipt = correction?.receipt ?? tx.receipt;
-    const counted = ports.limits ? { paid: paidFor(tx, receipt) } : {};
-    const outcome = outcomeOf(tx, receipt);
+    const mined = minedOf(tx, receipt, foreign.get(tx));
+    const outcome = outcomeOf(tx, mined, receipt);
     const reasons = [expiryNote(tx, outcome), correction === undefined ? null : REASONS[correction.stored]];
     const reason = reasons.filter((each) => each !== null).join("; ");
-    const told = reason === "" ? counted : { reason, ...counted };
+    const paid = paidFor(mined, receipt);
+    const told = reason === "" ? { paid } : { reason, paid };
     return plan(tx, outcome, correction === undefined ? told : { receipt: correction.receipt, ...told });
   });
   const tell = (): void | Promise<void> => {
@@ -56,12 +64,21 @@ export function complete(
   lane.outcomes.add(writing, (error) => lane.term.readAgain(String(error)));
 }
 
-/** What policies count from here on, instead of the worst case. */
-function paidFor({ attempts }: Tracked, receipt: Receipt | null): Paid {
+/** The attempt that was mined; another program's as its settled contents say, else as it was noted. */
+function minedOf({ attempts }: Tracked, receipt: Receipt | null, isForeign: boolean | undefined): MinedAttempt | null {
   const mined = attempts.find((attempt) => attempt.txHash === receipt?.txHash);
-  if (mined === undefined || mined.foreign === true || receipt === null) return NOTHING_PAID;
-  const price = receipt.effectiveGasPrice ?? feeCap(mined.fees);
-  return { ordinal: mined.ordinal, gasCost: receipt.gasUsed * price, succeeded: receipt.status === "success" };
+  return mined === undefined ? null : { ...mined, isForeign: isForeign ?? mined.foreign === true };
+}
+
+type MinedAttempt = Attempt & { readonly isForeign: boolean };
+
+/** What policies count from here on, instead of the worst case. */
+function paidFor(mined: MinedAttempt | null, receipt: Receipt | null): Paid {
+  if (mined === null || mined.isForeign || receipt === null) return NOTHING_PAID;
+  const { gasUsed, effectiveGasPrice, besideGas = 0n, besideGasUnsure } = receipt;
+  const gasCost = gasUsed * (effectiveGasPrice ?? feeCap(mined.fees)) + besideGas;
+  const paid = { ordinal: mined.ordinal, gasCost, succeeded: receipt.status === "success" };
+  return besideGasUnsure === true ? { ...paid, unsure: true } : paid;
 }
 
 /** What became of the cancel that its `validUntil` asked for. */
@@ -73,9 +90,8 @@ function expiryNote({ expired, validUntil }: Tracked, outcome: TransitionEvent):
 }
 
 /** Decided by whose payload was mined, and only for the caller's own also by how it ended. */
-function outcomeOf({ attempts, expired }: Tracked, receipt: Receipt | null): TransitionEvent {
-  const mined = attempts.find((attempt) => attempt.txHash === receipt?.txHash);
-  if (mined?.foreign === true) return "loseNonce";
+function outcomeOf({ expired }: Tracked, mined: MinedAttempt | null, receipt: Receipt | null): TransitionEvent {
+  if (mined?.isForeign) return "loseNonce";
   if (mined?.kind === "cancel" || mined?.kind === "placeholder") return expired ? "confirmExpiry" : "confirmCancel";
   if (receipt?.status === "reverted") return "revert";
   return mined?.kind === "replace" ? "confirmReplacement" : "confirm";

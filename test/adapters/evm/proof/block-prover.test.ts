@@ -89,7 +89,7 @@ describe("an honest endpoint", () => {
     const { proxy, hashes } = await open();
     const block = (await harness.chain.head("latest")) as Block;
     const transport = { url: proxy.url, clock: systemClock, timeoutMs: 50_000, report: () => undefined };
-    const endpoint = new Endpoint(0, createTransport(transport));
+    const endpoint = new Endpoint(0, createTransport(transport), "yes");
     const prover = new BlockProver();
     await prover.close();
     const settled = prover.settle(
@@ -115,6 +115,17 @@ describe("an honest endpoint", () => {
     const prices = (await settle()).map((verdict) => verdict.kind === "agreed" && verdict.receipt.effectiveGasPrice);
     expect(prices.map((price) => price === null)).toEqual(hashes.map((_, index) => index === 2));
   });
+});
+
+it("what a lone endpoint says was paid beside gas is not sure: no block commits to it", async () => {
+  const { proxy, hashes, settle } = await open();
+  lieAboutReceipts(proxy, hashes[2] as Hash, (receipt) => ({
+    ...receipt,
+    blobGasUsed: "0x20000",
+    blobGasPrice: "0x1",
+  }));
+  const unsure = (await settle()).map((verdict) => verdict.kind === "agreed" && verdict.receipt.besideGasUnsure);
+  expect(unsure).toEqual(hashes.map((_, index) => (index === 2 ? true : undefined)));
 });
 
 describe("an endpoint that contradicts its own block is believed in nothing of it:", () => {

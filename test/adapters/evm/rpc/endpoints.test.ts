@@ -225,6 +225,23 @@ describe("an endpoint of another chain", () => {
     expect(alerts(b.telemetry)).toEqual(["CRITICAL RPC_WRONG_CHAIN"]);
   });
 
+  it("is noticed when another machine answers at the next connection, although no request was lost", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    expect(await b.endpoints.read(who)).toBe(0);
+    server(b, 0).on("eth_chainId", () => "0x1");
+    server(b, 0).failNext({ kind: "hangUp" });
+    await expect.poll(() => b.endpoints.read(who)).toBe(1);
+    expect(alerts(b.telemetry)).toEqual(["CRITICAL RPC_WRONG_CHAIN"]);
+  });
+
+  it("that ends each connection with its answer is not down because it refuses a call", async () => {
+    const b = await bench(CHAIN, CHAIN);
+    server(b, 0).failAlways({ kind: "hangUp" });
+    const refused: Ask<unknown> = (rpc) => rpc.request("nothing", []);
+    for (let times = 0; times < 5; times++) await b.endpoints.read(refused).catch(() => undefined);
+    expect(alerts(b.telemetry)).toEqual([]);
+  });
+
   it("that begins differently under the same number is noticed after a loss of contact, once that is known", async () => {
     const known = `0x${"0a".repeat(32)}` as const;
     const blockZero = (hash: string) => ({

@@ -1,5 +1,6 @@
 /** One connection, without a network: what is kept for it, and what of it is read. */
 import { describe, expect, it } from "vitest";
+import { HeldBytes } from "../../../../src/adapters/http/held-bytes.ts";
 import type { HeadListener } from "../../../../src/adapters/http/rpc/head-announcer.ts";
 import { type Posted, RpcSocket } from "../../../../src/adapters/http/sockets/rpc-socket.ts";
 import type { WebSocketLike } from "../../../../src/adapters/http/sockets/ws-package.ts";
@@ -16,7 +17,13 @@ class FakeSocket implements WebSocketLike {
   readonly ends: (number | "terminated")[] = [];
   private readonly listeners = new Map<string, (data: Buffer, isBinary: boolean) => void>();
 
-  readonly send = (text: string) => void this.sent.push(text);
+  /** Of what was sent, to be called when the other side has taken it. */
+  readonly taken: (() => void)[] = [];
+
+  readonly send = (text: string, left: () => void) => {
+    this.sent.push(text);
+    this.taken.push(left);
+  };
   readonly ping = () => undefined;
   readonly close = (code: number) => void this.ends.push(code);
   readonly terminate = () => void this.ends.push("terminated");
@@ -32,9 +39,15 @@ class FakeSocket implements WebSocketLike {
   say(text: string): void {
     this.listeners.get("message")?.(Buffer.from(text), false);
   }
+
+  emit(event: "ping" | "pong" | "close"): void {
+    this.listeners.get(event)?.(Buffer.alloc(0), false);
+  }
 }
 
 function open(post: (text: string) => Promise<Posted> = async () => ({ status: 200, body: NONE })) {
+  const bytes = new HeldBytes({ ofKey: 16 * MIB, ofNode: 16 * MIB });
+  const backlog = new HeldBytes({ ofKey: 1_000, ofNode: 1_000 });
   const clock = createManualClock();
   const socket = new FakeSocket();
   const heard = new Set<HeadListener>();
@@ -42,11 +55,12 @@ function open(post: (text: string) => Promise<Posted> = async () => ({ status: 2
     heard.add(listener);
     return () => void heard.delete(listener);
   };
-  new RpcSocket(socket, { clock, post, hearHeads }, () => undefined);
+  const hold = { received: () => bytes.by("shop"), sent: () => backlog.by("shop") };
+  const opened = new RpcSocket(socket, { clock, post, hearHeads, hold }, () => undefined);
   const tellHead = () => {
     for (const tell of heard) tell({ header: { hash: "0x1", parentHash: "0x0" }, dropped: [] });
   };
-  return { clock, socket, heard, tellHead };
+  return { clock, socket, heard, tellHead, bytes, backlog, opened };
 }
 
 describe("a connection", () => {
@@ -82,6 +96,67 @@ describe("a connection", () => {
     waiting[0]?.({ status: 200, body: "{}" });
     await clock.advance(0);
     expect(socket.isPaused).toBe(false);
+  });
+
+  it("is ended where a message of it never ends and its key holds too much, and gives all back", async () => {
+    const { socket, opened, bytes } = open();
+    const others = bytes.by("shop");
+    others.grow(12 * MIB);
+    opened.received(3 * MIB);
+    expect(socket.ends).toEqual([]);
+    opened.received(2 * MIB);
+    expect(socket.ends).toEqual(["terminated"]);
+    others.grow(4 * MIB);
+  });
+
+  it("is ended where a message that has begun is not whole after two pings; pongs alone are none", async () => {
+    const { clock, socket, opened } = open();
+    for (let n = 0; n < 3; n++) {
+      opened.received(6);
+      socket.emit("pong");
+      await clock.advance(15_000);
+    }
+    expect(socket.ends).toEqual([]);
+    opened.received(100);
+    socket.emit("pong");
+    await clock.advance(15_000);
+    opened.received(6);
+    socket.emit("pong");
+    expect(socket.ends).toEqual([]);
+    await clock.advance(15_000);
+    expect(socket.ends).toEqual(["terminated"]);
+  });
+
+  it("is told -32005 for a message, and for a filter, that its key has no bytes left for", async () => {
+    const { clock, socket, bytes } = open(async () => ({ status: 200, body: NONE.replace("none", "_") }));
+    const filter = { address: Array.from({ length: 1_000 }, () => "0x".padEnd(42, "a")) };
+    const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["logs", filter] });
+    const others = bytes.by("shop");
+    others.grow(16 * MIB - text.length - 1);
+    socket.say(text);
+    await clock.advance(0);
+    expect(JSON.parse(socket.sent[0] ?? "")).toMatchObject({ id: 1, error: { code: -32005 } });
+    others.grow(text.length + 1);
+    socket.say('{"jsonrpc":"2.0","id":7,"method":"eth_chainId"}');
+    await clock.advance(0);
+    expect(JSON.parse(socket.sent[1] ?? "")).toMatchObject({ id: 7, error: { code: -32005 } });
+    expect(socket.ends).toEqual([]);
+  });
+
+  it("is closed where its key's sockets together do not take what they are sent", async () => {
+    const { clock, socket, backlog } = open(async () => ({ status: 200, body: "x".repeat(600) }));
+    socket.say("{}");
+    await clock.advance(0);
+    for (const left of socket.taken.splice(0)) left();
+    socket.say("{}");
+    await clock.advance(0);
+    expect([socket.sent.length, socket.ends]).toEqual([2, []]);
+    socket.say("{}");
+    await clock.advance(0);
+    expect([socket.sent.length, socket.ends]).toEqual([2, [1008]]);
+    socket.emit("close");
+    for (const left of socket.taken) left();
+    backlog.by("shop").grow(1_000);
   });
 
   it("that is refused for the moment is told so under the id of each call, and stays", async () => {

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ApiKey, HttpServerOptions } from "../../../../src/adapters/http/options.ts";
 import { createHttpServer, type HttpServer } from "../../../../src/adapters/http/server.ts";
 import type { FencepostApi } from "../../../../src/application/api.ts";
-import type { Principal } from "../../../../src/domain/principal.ts";
+import { NO_QUOTAS, type Principal } from "../../../../src/domain/principal.ts";
 import type { PassedAnswer } from "../../../../src/ports/chain.ts";
 import { createManualClock } from "../../../doubles/manual-clock.ts";
 import { deferred } from "../../../support/deferred.ts";
@@ -83,6 +83,16 @@ const UPGRADE = [
   ...["sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==", "", ""],
 ].join("\r\n");
 
+/** The first bytes that are answered to these. */
+async function raw(url: string, bytes: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  socket.write(bytes);
+  const [answer] = await once(socket, "data");
+  socket.destroy();
+  return String(answer);
+}
+
 /** What a request that asks for a WebSocket is told instead of one. */
 async function refusal(url: string, headers: Readonly<Record<string, string>> = {}) {
   const upgrade = {
@@ -144,7 +154,7 @@ describe("a WebSocket at /rpc", () => {
     const known = new Map<string, Principal>();
     const found = { name: "shop", scopes: new Set(["read"]), signers: null, chains: null };
     const liveKeys = { find: () => known.get("shop") ?? null };
-    known.set("shop", { ...found, createsPerSecond: null, queueShare: null } as Principal);
+    known.set("shop", { ...found, ...NO_QUOTAS } as Principal);
     const { rpc, clock } = await serve(new Blocks(), { apiKeys: [], liveKeys });
     const [speaking, silent] = [await TestSocket.open(rpc, as("shop")), await TestSocket.open(rpc, as("shop"))];
     expect(await speaking.call("eth_gasPrice")).toMatchObject({ result: "0x9" });
@@ -182,6 +192,53 @@ describe("a WebSocket at /rpc", () => {
     open[0]?.close();
     await open[0]?.closed;
     await vi.waitFor(() => TestSocket.open(rpc, as("busy")));
+  });
+
+  it("is counted by its key's name, however the header spells the secret and whichever secret it is", async () => {
+    const second = { ...key("busy"), secret: "another-0123456789abcdef" };
+    const options = { apiKeys: [key("busy"), second], rpc: { foreignRaw: "refuse", keyInPath: true } } as const;
+    const { rpc } = await serve({}, options);
+    const { secret } = key("busy");
+    const spellings = ["Bearer ", "bearer ", "BEARER ", "Bearer   "].map((scheme) => `${scheme}${secret}`);
+    const names = [...spellings, `Bearer ${second.secret}`];
+    const opening = Array.from({ length: 63 }, (_, at) => {
+      return TestSocket.open(rpc, { authorization: names[at % names.length] as string });
+    });
+    await Promise.all([...opening, TestSocket.open(`${rpc}/key/${secret}`)]);
+    for (const authorization of names) expect((await refusal(rpc, { authorization })).status).toBe(503);
+    expect((await refusal(`${rpc}/key/${secret}`)).status).toBe(503);
+  });
+
+  it.each([
+    "/rpc/../api/v1/tx",
+    "/rpc/%2e%2e/api/v1/tx",
+    "/rpc/1/../../api/v1/tx",
+    "/rpc\\..\\api\\v1\\tx",
+    "/rpc/key/..\\..\\api\\v1\\tx",
+    "/rpc//api/v1/tx",
+    "/rpc/1/2",
+  ])("is at /rpc and /rpc/{chainId} alone: %s is refused, and nothing is asked in its name", async (path) => {
+    const create = vi.fn(async () => Promise.reject(new Error("it was dispatched")));
+    const { url } = await serve(
+      { create },
+      {
+        apiKeys: [key("shop", { scopes: ["read", "submit"] })],
+      },
+    );
+    const answer = await raw(
+      url,
+      UPGRADE.replace("GET /rpc ", `GET ${path} `).replace(
+        "host: x",
+        `host: x\r\nauthorization: ${as("shop").authorization}`,
+      ),
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 404 /);
+    expect(create).not.toHaveBeenCalled();
+  });
+
+  it("is refused with 400 where the request names two hosts (RFC 9112, 3.2)", async () => {
+    const { url } = await serve();
+    expect(await raw(url, UPGRADE.replace("host: x", "host: x\r\nHost: x"))).toMatch(/^HTTP\/1\.1 400 /);
   });
 
   it("is nothing that other paths have, and a request that offers HTTP/2 is answered as if it did not", async () => {

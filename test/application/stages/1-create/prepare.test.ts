@@ -10,6 +10,7 @@ import { SIGNER, TO } from "../../../support/world.ts";
 const FIRST: Standing = { behindPending: false, laneKnown: true };
 const BEHIND: Standing = { behindPending: true, laneKnown: true };
 const NEW_LANE: Standing = { behindPending: false, laneKnown: false };
+const GWEI = 1_000_000_000n;
 const FEES = { maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
 const ARBITRUM = 42_161;
 const entropy = createSeededEntropy(3);
@@ -285,6 +286,16 @@ describe("a fee cap that is under the base fee", () => {
     await expect(prepareWith(bench, { ...FEES })).rejects.toEqual(
       rejection("FEE_TOO_LOW", { baseFeePerGas: "40000000001" }),
     );
+  });
+
+  it("is taken where the base fee is one endpoint's word, and two agreed on a lower one", async () => {
+    const bench = await ready();
+    bench.simulated.setBaseFee(40_000_000_001n);
+    bench.simulated.mine();
+    await bench.context.follower.advance();
+    bench.chain.feeMarket = async () => ({ baseFees: [GWEI], priorityFees: [], gasPrice: GWEI, agreed: true });
+    await bench.context.feeMarket();
+    expect((await prepareWith(bench, { gas: 21_000, ...FEES })).gas).toBe(21_000n);
   });
 
   it("is refused behind pending ones too, and taken where the base fee is of a chain that is silent now", async () => {

@@ -7,7 +7,7 @@ import { pause } from "../world.js";
 
 const PAGE = 1_000;
 const KEPT = 200;
-const WAIT_SECONDS = 20;
+const WAIT_SECONDS = 10;
 const RETRY_MS = 2_000;
 
 /** What was read so far; kept while the page is another, gone on with when it is this one again. */

@@ -4,6 +4,7 @@ import { countOf, etherOf, shortHex, wordsOf } from "../formats.js";
 import { ordersForLane, wordOf } from "../parts/actions.js";
 import { attemptsTable, marketNow } from "../parts/attempts.js";
 import { explainedOf, explanation } from "../parts/explanation.js";
+import { openNotice, pastNotices } from "../parts/lane-notices.js";
 import { orderButton } from "../parts/order-dialog.js";
 import { ruler, windowOf } from "../parts/ruler.js";
 import { transactionTable } from "../parts/transaction-rows.js";
@@ -42,18 +43,19 @@ export const lanePage = {
     const { chainId } = lane;
     const shown = windowOf(route.query, lane);
     const head = lane.headOfLine?.txId;
-    const [nonces, newest, first, explained] = await Promise.all([
+    const [nonces, newest, noticed, first, explained] = await Promise.all([
       callApi(`/signers/${signer}/nonces`, { query: { chainId, from: shown.from, to: shown.to }, signal }),
       callApi("/tx", { query: { signer, chainId, limit: NEWEST }, signal }),
+      callApi("/notices", { query: { signer, chainId, limit: NEWEST }, signal }),
       head === undefined ? null : callApi(`/tx/${head}`, { query: { include: "history" }, signal }),
       head === undefined ? null : explainedOf(head, [lane.headOfLine.state, lane.holes, lane.suspended], signal),
     ]);
-    return { lane, nonces, newest: newest.items, first, explained };
+    return { lane, nonces, newest: newest.items, noticed: noticed.items, first, explained };
   },
 
   everyMs: ({ lane }) => (lane.pending + lane.stuck > 0 ? MOVING_MS : null),
 
-  view({ lane, nonces, newest, first, explained }, { route, go, refresh }) {
+  view({ lane, nonces, newest, noticed, first, explained }, { route, go, refresh }) {
     // By the address, not by what was read last: a key that is held moves on from where the window is.
     const shown = windowOf(route.query, lane);
     const { chainId, signer } = lane;
@@ -61,13 +63,14 @@ export const lanePage = {
     const baseFee = market?.baseFee ?? null;
     return [
       heading(lane, refresh),
+      openNotice(noticed, lane, refresh),
       notices(lane),
       first === null ? null : explanation(explained, first, { baseFee, refresh }),
       section("Nonces", { aside: quiet("next ", number(lane.cursor ?? 0)) }, ruler(nonces, shown, { route, go, lane })),
       h(
         "div",
         { class: "columns" },
-        h("div", {}, standing(lane, market), holes(lane), decisions(lane, first)),
+        h("div", {}, standing(lane, market), holes(lane), pastNotices(noticed), decisions(lane, first)),
         h(
           "div",
           {},
@@ -211,7 +214,6 @@ const LIMITS = {
   CHAIN_UNSURE: "whether the chain that answers is ours is being looked at",
   SIGNER_AWAY: "its signer does not sign",
   HELD: "the next one is held back",
-  NOT_SIGNED: "the next one cannot be signed",
   NO_FUTURE_NONCES: "the chain's node takes no more ahead of what is mined",
   FULL: "the window is full: the next goes when one is mined",
 };
@@ -276,7 +278,6 @@ const DECIDED = {
   reprice: "raised the fee",
   stick: "called it stuck",
   unstick: "took it up again",
-  requeue: "gave it another nonce",
 };
 
 function decision({ action, actor, reason, nodeId, fencingToken, at, tx }) {

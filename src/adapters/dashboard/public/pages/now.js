@@ -1,13 +1,15 @@
-import { callApi, staleSince } from "../api.js";
+import { callApi } from "../api.js";
 import { h } from "../dom.js";
 import { countOf, durationOf, gweiOf, plural, wordsOf } from "../formats.js";
 import { meaningOf } from "../parts/actions.js";
+import { approvalLine } from "../parts/approval.js";
 import { orderButton } from "../parts/order-dialog.js";
 import { pastAlerts, places } from "../parts/past-alerts.js";
 import { testTransfers } from "../parts/test-transfers.js";
 import { age, cell, copyButton, quiet, said, section, table } from "../parts/words.js";
 import { linkTo, toLane, toTransaction, toTransactions } from "../routes.js";
-import { world } from "../world.js";
+import { answered } from "../sight.js";
+import { attentionSight, sightNow, world } from "../world.js";
 import { firstSteps } from "./transactions.js";
 
 const MOODS = { CRITICAL: "critical", ERROR: "error", WARNING: "warning" };
@@ -19,7 +21,7 @@ export const nowPage = {
   async load({ signal }) {
     // Whichever of the two can be had is shown: what is wrong must not wait for how everything goes.
     const [attention, overview] = await Promise.all(
-      ["attention", "overview"].map((name) => world[name] ?? callApi(`/${name}`, { signal }).catch((error) => error)),
+      ["attention", "overview"].map((name) => world[name] ?? first(`/${name}`, signal)),
     );
     if (attention instanceof Error) throw attention;
     world.attention ??= attention;
@@ -27,10 +29,10 @@ export const nowPage = {
     const isNew = total(overview.states) === 0;
     const signers = isNew || world.isDev ? (await callApi("/signers", { query: { limit: 20 }, signal })).items : [];
     world.overview ??= overview;
-    return { isNew, signers, problem: null };
+    return { isNew, signers, problem: null, awaited: await awaitedOf(attention, signal) };
   },
 
-  view({ isNew, signers, problem }, { refresh }) {
+  view({ isNew, signers, problem, awaited = new Map() }, { refresh }) {
     const { attention, overview } = world;
     return [
       headline(attention, overview),
@@ -39,7 +41,7 @@ export const nowPage = {
         : h(
             "ol",
             { class: "troubles" },
-            attention.items.map((item) => trouble(item, refresh)),
+            attention.items.map((item) => trouble(item, { refresh, transaction: awaited.get(item.txId) })),
           ),
       attention.more > 0 ? h("p", { class: "quiet" }, `and ${countOf(attention.more)} more`) : null,
       pastAlerts(attention.past),
@@ -57,21 +59,40 @@ function total(counts) {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
+/** A refusal is kept for the page to say; the world asks again by itself. */
+function first(path, signal) {
+  return callApi(path, { signal }).then(
+    (answer) => {
+      answered(path);
+      return answer;
+    },
+    (error) => error,
+  );
+}
+
+/** Green is proved by both answers; red is proved by what needs attention, and else by the part that does not answer. */
 function headline({ items, more, asOf }, overview) {
   const count = items.length + more;
-  const isStale = staleSince() !== null;
+  const { kind, why } = count === 0 ? sightNow() : attentionSight();
+  const mood = kind === "blind" ? "critical blind" : kind === "unknown" ? "unknown" : MOODS[items[0]?.severity];
+  const title =
+    kind === "blind" ? why : kind === "unknown" ? "Not known" : count === 0 ? "All is well" : troubled(count);
   return h(
     "div",
-    { class: `headline ${count === 0 ? "calm" : MOODS[items[0]?.severity]}` },
+    { class: `headline ${mood ?? "calm"}` },
     picket(),
     h(
       "div",
       {},
-      h("h1", {}, count === 0 ? (isStale ? "All was well" : "All is well") : troubled(count)),
+      h("h1", {}, title),
       h(
         "p",
         { class: "quiet" },
-        count === 0 && overview !== null ? `Nothing waits for a person on ${plural(overview.lanes, "lane")}. ` : "",
+        kind === "live"
+          ? count === 0 && overview !== null
+            ? `Nothing waits for a person on ${plural(overview.lanes, "lane")}. `
+            : ""
+          : `Nobody knows what needs attention now. ${count === 0 ? "Nothing did" : `${troubled(count)}`} at the last good answer. `,
         "As of ",
         age(asOf),
         ".",
@@ -93,7 +114,25 @@ function picket() {
   );
 }
 
-function trouble(item, refresh) {
+/** What waits for approval is shown with what would be approved; of many, the first. */
+const MOST_AWAITED = 20;
+const read = new Map();
+
+async function awaitedOf({ items }, signal) {
+  const ids = items.filter(({ code }) => code === "AWAITING_APPROVAL").map(({ txId }) => txId);
+  const shown = ids.slice(0, MOST_AWAITED);
+  for (const txId of read.keys()) if (!shown.includes(txId)) read.delete(txId);
+  await Promise.all(
+    shown.map(async (txId) => {
+      if (read.has(txId)) return;
+      const transaction = await callApi(`/tx/${txId}`, { signal }).catch(() => null);
+      if (transaction !== null) read.set(txId, transaction);
+    }),
+  );
+  return new Map(read);
+}
+
+function trouble(item, { refresh, transaction }) {
   const { id, severity, code, sentence, since, waiting, actions } = item;
   return h(
     "li",
@@ -102,6 +141,7 @@ function trouble(item, refresh) {
       "div",
       { class: "what" },
       h("p", { class: "sentence" }, h("span", { class: "unseen" }, `${severity.toLowerCase()}: `), said(sentence, 600)),
+      transaction === undefined ? null : h("p", { class: "judged" }, approvalLine(transaction)),
       h(
         "p",
         { class: "meta" },
@@ -117,7 +157,7 @@ function trouble(item, refresh) {
       "div",
       { class: "buttons" },
       FUNDING.has(code) ? copyButton(item.signer, "the address to send funds to") : null,
-      actions.length === 0 ? lookButton(item) : actions.map((action) => actionButton(action, refresh)),
+      actions.length === 0 ? lookButton(item) : actions.map((action) => actionButton(action, refresh, transaction)),
     ),
   );
 }
@@ -133,8 +173,9 @@ function lookButton({ txId, chainId, signer, nodeId }) {
 }
 
 /** With GET: where to look. Everything else is an order, and asked twice. */
-function actionButton(action, refresh) {
-  if (action.method !== "GET") return orderButton({ ...action, label: meaningOf(action).label }, {}, refresh);
+function actionButton(action, refresh, transaction) {
+  const about = transaction === undefined ? {} : { transaction };
+  if (action.method !== "GET") return orderButton({ ...action, label: meaningOf(action).label }, about, refresh);
   return h("a", { class: "button", href: pageOf(action.path) }, action.label);
 }
 
@@ -232,7 +273,7 @@ function states({ states: counts }) {
 const ENDPOINT_MOODS = { up: "done", behind: "waiting", failing: "failed", foreign: "failed", unknown: "quiet" };
 
 function chains(known) {
-  const rows = known.map(({ chainId, reachable, head, baseFee, endpoints }) =>
+  const rows = known.map(({ chainId, reachable, head, headSince, blockSeconds, stalled, baseFee, endpoints }) =>
     h(
       "tr",
       { key: chainId },
@@ -240,8 +281,16 @@ function chains(known) {
         "",
         h("a", { href: toTransactions({ chain: chainId }) }, `chain ${chainId}`),
         reachable ? null : h("span", { class: "tag bad" }, "does not answer"),
+        stalled ? h("span", { class: "tag bad" }, "stands still") : null,
       ),
       cell("right mono", head === null ? quiet("unknown") : countOf(head)),
+      cell(
+        "right",
+        headSince === null ? quiet("unknown") : h("span", { class: stalled ? "bad" : null }, age(headSince)),
+        blockSeconds === null
+          ? null
+          : h("small", { class: "quiet wide" }, `, one every ${durationOf(blockSeconds * 1_000)}`),
+      ),
       cell("right mono", baseFee === null ? quiet("unknown") : gweiOf(baseFee)),
       cell("grow", endpoints.map(endpoint)),
     ),
@@ -249,7 +298,11 @@ function chains(known) {
   return section(
     "Chains",
     {},
-    table("Chains", [["Chain"], ["Head", "right"], ["Base fee, gwei", "right"], ["Endpoints", "grow"]], rows),
+    table(
+      "Chains",
+      [["Chain"], ["Head", "right"], ["Newest block", "right"], ["Base fee, gwei", "right"], ["Endpoints", "grow"]],
+      rows,
+    ),
   );
 }
 

@@ -24,7 +24,7 @@ export const policiesPage = {
       section("API keys", { aside: quiet("those of the database") }, keyTable(keys)),
       section(
         "Policies in force",
-        { aside: policies.hash === null ? null : code(policies.hash.slice(0, 18)) },
+        { aside: changeOf(policies) },
         policies.policies === null
           ? empty("None: every signer may pay anybody, up to the ceilings of the chain.")
           : h(
@@ -36,6 +36,18 @@ export const policiesPage = {
     ];
   },
 };
+
+/** Which version it is, and who put it in force. */
+function changeOf({ version, hash, changedAt, changedBy, reason }) {
+  if (hash === null) return null;
+  return [
+    `version ${version} `,
+    quiet(`by ${changedBy} at ${changedAt}: `),
+    said(reason ?? "", 200),
+    " ",
+    code(hash.slice(0, 18)),
+  ];
+}
 
 function usageTable({ signers, keys }) {
   if (signers.length + keys.length === 0)

@@ -227,7 +227,8 @@ const ENDINGS = {
 function outcome({ chainId, receipt, lastError, subState }) {
   const failed = lastError === null ? null : ["Last error", h("span", { class: "bad" }, said(lastError))];
   if (receipt === null) return section("Receipt", {}, facts(["Mined", "not yet"], failed));
-  const { status, blockNumber, transactionIndex, gasUsed, effectiveGasPrice, contractAddress } = receipt;
+  const { status, verified, blockNumber, transactionIndex, gasUsed, effectiveGasPrice, contractAddress } = receipt;
+  const isPlain = verified === false || subState === "NONCE_CONSUMED_EXTERNALLY";
   return section(
     "Receipt",
     {},
@@ -236,9 +237,10 @@ function outcome({ chainId, receipt, lastError, subState }) {
         "Status",
         h(
           "span",
-          { class: subState === "NONCE_CONSUMED_EXTERNALLY" ? null : status === "success" ? "good" : "bad" },
+          { class: isPlain ? null : status === "success" ? "good" : "bad" },
           status,
           ENDINGS[subState] ?? "",
+          verified === false ? quiet(", one endpoint's word until it is final") : null,
         ),
       ],
       [

@@ -53,6 +53,10 @@ const ACTIONS = {
     what: "Nothing is sent from any signer, on any node and chain, until the order is ended by a key with admin. Creates are accepted and wait.",
     danger: true,
   },
+  acknowledge: {
+    label: "Acknowledge",
+    what: "Says that somebody looked into it and who. It needs attention no more; the same again is a new notice.",
+  },
   endKill: {
     label: "End the order to stop",
     what: "Everything that was stopped by it goes on. Needs a key with admin.",
@@ -100,6 +104,12 @@ const LANE_PATHS = { suspendLane: "suspend", resumeLane: "resume", realign: "rea
 
 function laneOrder(word, { chainId, signer }) {
   return orderOf(word, `/signers/${signer}/${LANE_PATHS[word]}`, { chainId });
+}
+
+/** What may be ordered where a key was used by others. */
+export function orderFor(word, { lane, noticeId, body }) {
+  if (word === "acknowledge") return orderOf(word, `/notices/${noticeId}/acknowledge`, body);
+  return word === "killSigner" ? orderOf(word, `/signers/${lane.signer}/kill`) : laneOrder(word, lane);
 }
 
 export const stopEverything = () => orderOf("killAll", "/kill");

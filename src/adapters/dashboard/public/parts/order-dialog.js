@@ -3,7 +3,8 @@ import { callApi, randomId } from "../api.js";
 import { byId, draw, h } from "../dom.js";
 import { GWEI_DIGITS, weiOf } from "../formats.js";
 import { chainOf } from "../world.js";
-import { meaningOf, previewOf } from "./actions.js";
+import { meaningOf, previewOf, wordOf } from "./actions.js";
+import { approvalFacts } from "./approval.js";
 
 const AMOUNT = "[0-9]+([.][0-9]{1,18})?";
 const GWEI = "[0-9]+([.][0-9]{1,9})?";
@@ -25,7 +26,12 @@ async function readUp(mine) {
   const [, txId] = /^\/api\/v1\/tx\/([^/]+)\//.exec(mine.order.path) ?? [];
   if (txId === undefined) return;
   const transaction = await callApi(`/tx/${txId}`).catch(() => null);
-  if (transaction === null || open !== mine) return;
+  if (open !== mine) return;
+  if (transaction === null) {
+    mine.about = { isUnread: true };
+    show();
+    return;
+  }
   mine.about = { transaction, baseFee: chainOf(transaction.chainId)?.baseFee ?? null };
   show();
 }
@@ -36,10 +42,26 @@ export function orderButton(order, about, onDone) {
   return h("button", { type: "button", class: danger === true ? "danger" : null, onclick }, order.label);
 }
 
+/** Decided by somebody who has to see what it is about: not sent before that is on the page. */
+const FOUR_EYES = new Set(["approve", "reject"]);
+
+function judged({ transaction, isUnread }) {
+  if (transaction !== undefined) return h("div", { class: "judged" }, approvalFacts(transaction));
+  return isUnread === true
+    ? h(
+        "p",
+        { class: "notice bad" },
+        "It could not be read, and cannot be decided from here. Close this and try again.",
+      )
+    : h("p", { class: "quiet" }, "Reading what it is about…");
+}
+
 function show() {
   const { order, about, said, problem, isBusy } = open;
   const { what, fields = [], danger } = meaningOf(order);
   const preview = previewOf(order, about);
+  const decides = FOUR_EYES.has(wordOf(order));
+  const isBlind = decides && about.transaction === undefined;
   draw(
     byId("order-dialog"),
     h(
@@ -47,6 +69,7 @@ function show() {
       { key: open.key, onsubmit: submit, oninput: note, method: "dialog" },
       h("h2", { id: "order-title" }, order.label),
       h("p", {}, what),
+      decides ? judged(about) : null,
       preview === null ? null : h("p", { class: "preview" }, h("b", {}, "On the chain: "), preview),
       fields.map((field) => FIELDS[field](said)),
       h(
@@ -74,7 +97,7 @@ function show() {
         h("button", { type: "button", class: "plain", onclick: () => byId("order-dialog").close() }, "Back"),
         h(
           "button",
-          { type: "submit", class: danger === true ? "danger solid" : "solid", disabled: isBusy },
+          { type: "submit", class: danger === true ? "danger solid" : "solid", disabled: isBusy || isBlind },
           isBusy ? "Sending…" : order.label,
         ),
       ),

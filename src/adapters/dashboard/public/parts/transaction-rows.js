@@ -1,6 +1,7 @@
 import { h } from "../dom.js";
 import { countOf, shortHex } from "../formats.js";
 import { fenceOf, stateOf } from "../stages.js";
+import { approvalLine, isAwaiting } from "./approval.js";
 import { age, cell, chainName, laneLink, quiet, table, transactionLink } from "./words.js";
 
 const COLUMNS = [
@@ -25,7 +26,7 @@ function row(transaction) {
     "tr",
     { key: txId, "data-tx": txId },
     cell("state-cell", stateOf(transaction), heldSince === null ? null : h("span", { class: "tag" }, "held")),
-    cell("grow", transactionLink(transaction)),
+    cell("grow", transactionLink(transaction), isAwaiting(transaction) ? [" ", approvalLine(transaction)] : null),
     cell("wide", fenceOf(transaction)),
     cell("right mono mid", nonce === null ? quiet("none") : countOf(nonce)),
     cell("wide", laneLink(chainId, signer), " ", chainName(chainId)),

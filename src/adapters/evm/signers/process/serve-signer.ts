@@ -12,10 +12,12 @@ import { PayloadMemory } from "./payload-memory.ts";
 import {
   type Beginning,
   decodeBeginning,
+  decodePolicies,
   decodeRequest,
   encodeFailure,
   encodeSigned,
   Lines,
+  POLICIES,
   type SignRequest,
 } from "./wire.ts";
 
@@ -99,9 +101,12 @@ interface Speech {
   readonly mask: (text: string) => string;
 }
 
-function serving(signer: Signer, { bounds }: Beginning, { answers, mask }: Speech): Serving {
+function serving(signer: Signer, beginning: Beginning, { answers, mask }: Speech): Serving {
   const memory = new PayloadMemory();
+  let { bounds } = beginning;
   const refuse = ({ address, term, transactions }: SignRequest): void => {
+    // Not for good: the node has them before it signs anything for a lane.
+    if (bounds.policies === null) throw new SignerAway("the policies in force are not known yet");
     for (const [index, each] of transactions.entries()) {
       const why = beyondBounds(bounds, address, each);
       if (why !== null) throw new SigningRefused(index, why);
@@ -120,6 +125,10 @@ function serving(signer: Signer, { bounds }: Beginning, { answers, mask }: Speec
   };
   return {
     async serve(line) {
+      if (line.startsWith(POLICIES)) {
+        bounds = { ...bounds, policies: decodePolicies(line) };
+        return;
+      }
       try {
         const request = decodeRequest(line);
         refuse(request);

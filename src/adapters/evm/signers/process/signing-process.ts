@@ -5,6 +5,7 @@
  */
 import { type Duplex, PassThrough } from "node:stream";
 import { type BackoffRule, backoffMs } from "../../../../domain/backoff.ts";
+import type { Policy } from "../../../../domain/policy/policy.ts";
 import type { Clock } from "../../../../ports/clock.ts";
 import type { Entropy } from "../../../../ports/entropy.ts";
 import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
@@ -15,6 +16,7 @@ import {
   decodeFailure,
   decodeSigned,
   encodeBeginning,
+  encodePolicies,
   encodeRequest,
   type Hello,
   Lines,
@@ -65,6 +67,7 @@ export async function openSigningProcess(options: SigningProcessOptions): Promis
       addresses: () => addresses,
       custody: (address) => (node.has(address) ? "node" : "local"),
       sign: (address, transactions, term = 0) => signing.sign({ address, transactions, term }),
+      adoptPolicies: (signers) => signing.adopt(signers),
       close: () => signing.close(),
     };
   } catch (error) {
@@ -85,6 +88,8 @@ class SigningProcess {
   private current: Launched | null = null;
   /** Why nothing can be asked now; null: it has its keys. */
   private away: string | null = "is starting";
+  /** For the process that takes the place of one that ended, too. Null: not known yet. */
+  private policies: string | null = null;
   private outgoing = "";
   private nextId = 0;
   private failures = 0;
@@ -109,6 +114,7 @@ class SigningProcess {
     hello.catch(() => undefined);
     launched.channel.write(`${encodeBeginning(await beginning)}\n`);
     const said = await hello;
+    if (this.policies !== null) launched.channel.write(this.policies);
     this.hasWarned = true;
     this.away = null;
     launched.hold(false);
@@ -132,6 +138,12 @@ class SigningProcess {
       this.outgoing += `${encodeRequest({ id, ...request })}\n`;
       this.pending.set(id, { resolve, reject });
     });
+  }
+
+  /** Ahead of whatever is asked from here on: lines are read in order. */
+  adopt(signers: ReadonlyMap<string, Policy>): void {
+    this.policies = `${encodePolicies(signers)}\n`;
+    if (this.away === null) this.current?.channel.write(this.policies);
   }
 
   async close(): Promise<void> {

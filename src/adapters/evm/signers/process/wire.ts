@@ -5,6 +5,7 @@
 import { deserialize, serialize } from "node:v8";
 import type { Fees } from "../../../../domain/fees.ts";
 import type { Address, Hash, Hex } from "../../../../domain/lane.ts";
+import type { Policy } from "../../../../domain/policy/policy.ts";
 import { DECLARATIONS, type SigningBounds, type ToSign } from "../../../../domain/signing.ts";
 import type { AccessListEntry } from "../../../../domain/transaction.ts";
 import { type SignedTransaction, SignerAway, SigningRefused } from "../../../../ports/signer.ts";
@@ -41,7 +42,24 @@ export function encodeBeginning(beginning: Beginning): string {
 }
 
 export function decodeBeginning(text: string): Beginning {
-  return deserialize(Buffer.from(text, "base64")) as Beginning;
+  const bytes = Buffer.from(text, "base64");
+  try {
+    return deserialize(bytes) as Beginning;
+  } finally {
+    // Keys are in it; freed memory keeps its content until somebody else writes there.
+    bytes.fill(0);
+  }
+}
+
+/** How a line begins that has the policies in force; requests begin with a number. */
+export const POLICIES = "p";
+
+export function encodePolicies(signers: ReadonlyMap<string, Policy>): string {
+  return POLICIES + serialize(signers).toString("base64");
+}
+
+export function decodePolicies(line: string): ReadonlyMap<string, Policy> {
+  return deserialize(Buffer.from(line.slice(POLICIES.length), "base64")) as ReadonlyMap<string, Policy>;
 }
 
 const NONE = "-";

@@ -5,6 +5,7 @@ import type { ToSign } from "../../../../../src/domain/signing.ts";
 import { type Signer, SignerAway, SigningRefused } from "../../../../../src/ports/signer.ts";
 import { addressOf, describeSignerContract } from "../../../../contracts/signer.contract.ts";
 import { createManualClock, type ManualClock } from "../../../../doubles/manual-clock.ts";
+import { policiesOf } from "../../../../support/policies.ts";
 import {
   beginningOf,
   type FakeProcess,
@@ -62,6 +63,34 @@ describe("the signing process", () => {
     await expect(elsewhere).rejects.toThrow(/chain 5 is not one of those/);
     expect(await signer.sign(ADDRESS, [{ ...transfer(0, 2n), because: "again" }], 1)).toHaveLength(1);
     expect(await signer.sign(ADDRESS, [transfer(0, 3n)], 2)).toHaveLength(1);
+  });
+
+  it("signs nothing before it knows the policies in force, and by the newest of them from then on, also after it was started again", async () => {
+    const processes: FakeProcess[] = [];
+    const launch = () => {
+      const launched = launchHere(() => undefined);
+      processes.push(launched);
+      return launched;
+    };
+    const bounds = { ...wideBounds([1]), policies: null };
+    const signer = await start({ beginning: Promise.resolve(beginningOf([KEY], bounds)), launch });
+    const upTo = (most: string) =>
+      policiesOf({ signers: { [ADDRESS]: { maxValue: { perTransaction: most } } } }).signers;
+    await expect(signer.sign(ADDRESS, [transfer(0)], 1)).rejects.toBeInstanceOf(SignerAway);
+    signer.adoptPolicies?.(upTo("0"));
+    await expect(signer.sign(ADDRESS, [transfer(0)], 1)).rejects.toThrow(/maxValue.perTransaction/);
+    signer.adoptPolicies?.(upTo("5"));
+    expect(await signer.sign(ADDRESS, [transfer(0)], 1)).toHaveLength(1);
+    processes[0]?.kill();
+    const again = async (value: bigint) => {
+      for (;;) {
+        const signed = await signer.sign(ADDRESS, [transfer(1, value)], 2).catch((error: unknown) => error);
+        if (!(signed instanceof SignerAway)) return signed;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    expect(await again(6n)).toBeInstanceOf(SigningRefused);
+    expect(await again(5n)).toHaveLength(1);
   });
 
   it("has not signed what its key service did not: another price then needs no declaration", async () => {

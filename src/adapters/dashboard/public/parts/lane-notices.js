@@ -1,0 +1,66 @@
+/** Uses of a lane's key that were not sent from here: red until somebody has acknowledged them, then who, when and why. */
+import { h } from "../dom.js";
+import { countOf, plural } from "../formats.js";
+import { orderFor } from "./actions.js";
+import { orderButton } from "./order-dialog.js";
+import { age, code, said, section } from "./words.js";
+
+export function openNotice(notices, lane, refresh) {
+  const [open] = notices.filter(({ acknowledged }) => acknowledged === null);
+  if (open === undefined) return null;
+  const { noticeId, times, evidence, lastSeenAt } = open;
+  const body = { times };
+  return h(
+    "div",
+    { class: "notice bad foreign-use", role: "alert" },
+    h(
+      "p",
+      {},
+      h("b", {}, "Another program used this key"),
+      times === 1 ? "" : ` ${countOf(times)} times`,
+      ", last ",
+      age(lastSeenAt),
+      ": ",
+      useOf(evidence[0]),
+      ". If nobody here did it, the key is stolen.",
+    ),
+    h(
+      "div",
+      { class: "buttons" },
+      ["acknowledge", "suspendLane", "killSigner"].map((word) =>
+        h("span", { key: word }, orderButton(orderFor(word, { lane, noticeId, body }), {}, refresh)),
+      ),
+    ),
+  );
+}
+
+export function pastNotices(notices) {
+  const past = notices.filter(({ acknowledged }) => acknowledged !== null);
+  if (past.length === 0) return null;
+  return section(
+    "Uses of the key by others",
+    { name: "notices" },
+    h(
+      "ul",
+      { class: "decisions" },
+      past.map(({ noticeId, times, evidence, acknowledged: { by, at, why } }) =>
+        h(
+          "li",
+          { key: noticeId },
+          useOf(evidence[0]),
+          times === 1 ? "" : ` and ${plural(times - 1, "more use")}`,
+          ", acknowledged by ",
+          said(by, 80),
+          " ",
+          age(at),
+          h("p", { class: "reason" }, said(why, 400)),
+        ),
+      ),
+    ),
+  );
+}
+
+function useOf({ nonce, through, txHash } = {}) {
+  const nonces = through === undefined || through === nonce ? `nonce ${nonce}` : `nonces ${nonce} to ${through}`;
+  return txHash ? [`${nonces} went to `, code(txHash)] : `the chain counts ${nonces}`;
+}

@@ -1,0 +1,131 @@
+/**
+ * What gas costs, where any endpoint may lie. A header that hashes to its block's hash has the base fee that the chain gave
+ * it, so with two endpoints up the base fee is that of the newest header that both have. Tips and gas prices stand in no
+ * header: the lower of two markets counts (domain/two-markets.ts).
+ *
+ * Chains whose headers cannot be recomputed (zkSync, Arbitrum, Bor, a fork that is not known here) are known by headers that
+ * two endpoints agree on and that do not hash: there agreement is enough, and nothing ever waits for a proof.
+ */
+import type { FeeMarket } from "../../domain/fees.ts";
+import { lowerOf, type MarketWord, type SharedBaseFee } from "../../domain/two-markets.ts";
+import type { Block } from "../../ports/chain.ts";
+import { type Clock, within } from "../../ports/clock.ts";
+import { fetchFeeMarket, type ShownMarket } from "./fetch-fee-market.ts";
+import { fetchBlocks } from "./read-block.ts";
+import type { Endpoint, Endpoints } from "./rpc/endpoints.ts";
+import type { RpcTransport } from "./rpc/transport.ts";
+
+/** A stalled second endpoint delays a price by this much, until it counts as down. */
+const SECOND_WORD_MS = 1_000;
+/** While the second endpoint is silent, what both said so recently is still the price. */
+const KEPT_MS = 60_000;
+/** A lone endpoint whose headers hashed, and do not any more: past so many blocks its chain has forked to another encoding. */
+const REFUSED_BLOCKS = 256;
+
+interface Word extends ShownMarket {
+  readonly endpoint: Endpoint;
+}
+
+export class PriceJudge {
+  readonly #endpoints: Endpoints;
+  readonly #clock: Clock;
+  /** The newest header that hashed to its hash; null: none of this chain did. */
+  #proved: Block | null = null;
+  #agreed: { readonly market: FeeMarket; readonly ms: number } | null = null;
+
+  constructor(endpoints: Endpoints, clock: Clock) {
+    this.#endpoints = endpoints;
+    this.#clock = clock;
+  }
+
+  async market(): Promise<FeeMarket> {
+    const [one, other] = this.#endpoints.usable().filter(({ down }) => !down);
+    if (one === undefined || other === undefined) return this.#askAlone();
+    const words = await this.#askTwo(one, other);
+    const [a, b] = words;
+    if (a === undefined) return this.#askAlone();
+    if (b !== undefined) return this.#together(a, b);
+    const isFresh = this.#agreed !== null && this.#clock.monotonicMs() - this.#agreed.ms < KEPT_MS;
+    const isSilent = !one.down && !other.down;
+    return this.#agreed !== null && isFresh && isSilent ? this.#agreed.market : this.#alone(a);
+  }
+
+  async #askAlone(): Promise<FeeMarket> {
+    return this.#alone(await this.#endpoints.read(wordOf));
+  }
+
+  /** Those of the two that answer in time. */
+  async #askTwo(one: Endpoint, other: Endpoint): Promise<readonly Word[]> {
+    const asked = [one, other].map((endpoint) => this.#endpoints.hear(endpoint, wordOf, []));
+    const early = await Promise.race(asked);
+    const said = await within(this.#clock, Promise.all(asked), { ms: SECOND_WORD_MS, late: () => [early] });
+    return said.flatMap((each) => each?.answer ?? []);
+  }
+
+  async #together(a: Word, b: Word): Promise<FeeMarket> {
+    const versions = await this.#sharedHeader(a, b);
+    const proved = versions.find(({ head }) => head.headerHolds === true);
+    if (proved !== undefined) this.#proved = proved.head;
+    const market = lowerOf(wordIn(a), wordIn(b), sharedBaseFee(versions), troublesIn(versions));
+    if (market.agreed === true) this.#agreed = { market, ms: this.#clock.monotonicMs() };
+    return market;
+  }
+
+  /** The newest header that both have, as each shows it; none: their chains part below the lower head, or one does not answer. */
+  async #sharedHeader(a: Word, b: Word): Promise<readonly Version[]> {
+    if (a.head.hash === b.head.hash) return [a, b];
+    const [lower, higher] = a.head.number <= b.head.number ? [a, b] : [b, a];
+    const isParent = higher.head.headerHolds === true && higher.head.parentHash === lower.head.hash;
+    if (isParent && lower.head.headerHolds === true) return [lower];
+    const said = await this.#endpoints.hear(higher.endpoint, (rpc) => fetchBlocks(rpc, [lower.head.number]), []);
+    const head = said?.answer[0] ?? null;
+    return head === null || head.hash !== lower.head.hash ? [] : [lower, { endpoint: higher.endpoint, head }];
+  }
+
+  #alone(word: Word): FeeMarket {
+    const { head, market, endpoint } = word;
+    if (head.headerHolds === true) this.#proved = head;
+    if (this.#proved === null) return market;
+    if (head === this.#proved) return pricedBy(market, head);
+    if (head.number > this.#proved.number + REFUSED_BLOCKS) return market;
+    return { ...pricedBy(market, this.#proved), disputed: [forgery({ endpoint, head })] };
+  }
+}
+
+type Version = Pick<Word, "endpoint" | "head">;
+
+const wordOf = async (rpc: RpcTransport, endpoint: Endpoint): Promise<Word> => ({
+  ...(await fetchFeeMarket(rpc)),
+  endpoint,
+});
+
+function wordIn({ endpoint, market, head }: Word): MarketWord {
+  return { label: endpoint.rpc.label, market, baseFee: head.baseFeePerGas };
+}
+
+/** Of the version that hashes; where none does, what both say. */
+function sharedBaseFee(versions: readonly Version[]): SharedBaseFee {
+  const proved = versions.find(({ head }) => head.headerHolds === true);
+  const [first, ...others] = (proved === undefined ? versions : [proved]).map(({ head }) => head.baseFeePerGas);
+  if (first === undefined || others.some((baseFee) => baseFee !== first)) return "none";
+  return { baseFee: first };
+}
+
+function troublesIn(versions: readonly Version[]): readonly string[] {
+  const forged = versions.filter(({ head }) => head.headerHolds !== true);
+  if (forged.length < versions.length) return forged.map(forgery);
+  if (sharedBaseFee(versions) !== "none") return [];
+  return versions.map(({ endpoint, head }) => {
+    return `${endpoint.rpc.label} says that block ${head.number} has a base fee of ${head.baseFeePerGas} wei`;
+  });
+}
+
+function forgery({ endpoint, head }: Version): string {
+  return `${endpoint.rpc.label} shows block ${head.number} with a header that does not hash to ${head.hash}`;
+}
+
+/** The history is one endpoint's word: it counts for tips alone. */
+function pricedBy(market: FeeMarket, { baseFeePerGas }: Block): FeeMarket {
+  if (baseFeePerGas === null) return { ...market, baseFees: [], priorityFees: [] };
+  return { ...market, baseFees: [baseFeePerGas] };
+}

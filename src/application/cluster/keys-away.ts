@@ -1,0 +1,66 @@
+/**
+ * Which keys of this node do not sign, by the signatures that its lanes asked for. Told to the others with the heartbeat, so that
+ * a lane goes to a node whose signer answers.
+ *
+ * Reads: nothing. Writes: nothing; the cluster announces it. A wrong or old picture moves a lane in vain, never a wrong write (I10).
+ */
+import { afterFailure, afterSignature, isAway, type KeyHealth } from "../../domain/key-health.ts";
+import type { Address } from "../../domain/lane.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { type Signer, SignerAway, SigningRefused } from "../../ports/signer.ts";
+
+export interface KeysAwayPorts {
+  readonly signer: Signer;
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly leaseDurationMs: number;
+}
+
+export class KeysAway {
+  /** The same signer, with an eye on what becomes of each request. */
+  readonly signer: Signer;
+  private readonly ports: KeysAwayPorts;
+  private readonly health = new Map<Address, KeyHealth>();
+
+  constructor(ports: KeysAwayPorts) {
+    this.ports = ports;
+    const { signer } = ports;
+    this.signer = {
+      addresses: () => signer.addresses(),
+      custody: (address) => signer.custody(address),
+      close: () => signer.close(),
+      sign: (address, transactions, term) => this.watched(address, signer.sign(address, transactions, term)),
+    };
+  }
+
+  list(): readonly Address[] {
+    const nowMs = this.ports.clock.monotonicMs();
+    return [...this.health].flatMap(([address, health]) => (isAway(health, nowMs) ? [address] : [])).sort();
+  }
+
+  private async watched<T>(address: Address, signing: Promise<T>): Promise<T> {
+    try {
+      const signed = await signing;
+      this.signed(address);
+      return signed;
+    } catch (error) {
+      // Refused without the key being asked: that does not tell whether it would sign.
+      if (error instanceof SignerAway && error.signed.length > 0) this.signed(address);
+      else if (!(error instanceof SigningRefused)) this.failed(address);
+      throw error;
+    }
+  }
+
+  private failed(address: Address): void {
+    const { clock, leaseDurationMs } = this.ports;
+    this.health.set(address, afterFailure(this.health.get(address), clock.monotonicMs(), leaseDurationMs));
+  }
+
+  private signed(address: Address): void {
+    const before = this.health.get(address);
+    if (before === undefined) return;
+    const { clock, leaseDurationMs } = this.ports;
+    const health = afterSignature(before, clock.monotonicMs(), leaseDurationMs);
+    if (health === undefined) this.health.delete(address);
+    else this.health.set(address, health);
+  }
+}

@@ -1,0 +1,40 @@
+import type { Change } from "../../domain/ledger/index.ts";
+import type { UnconfirmedRefusal } from "../../domain/unconfirmed-refusal.ts";
+
+/** Accepted intents of one lane that an endpoint refuses and that are not ended by its word, by their place in the intake. A new owner begins again. */
+export class UnconfirmedRefusals {
+  private readonly byIntake = new Map<number, UnconfirmedRefusal>();
+
+  of(intakeId: number): UnconfirmedRefusal | null {
+    return this.byIntake.get(intakeId) ?? null;
+  }
+
+  ofTransaction(txId: string): UnconfirmedRefusal | null {
+    return this.all.find((each) => each.txId === txId) ?? null;
+  }
+
+  get all(): readonly UnconfirmedRefusal[] {
+    return [...this.byIntake.values()];
+  }
+
+  /** Those that are not looked at again before a later block than this one. */
+  restingAt(block: number): readonly number[] {
+    return [...this.byIntake].filter(([, { nextBlock }]) => nextBlock > block).map(([intakeId]) => intakeId);
+  }
+
+  note(intakeId: number, refusal: UnconfirmedRefusal): void {
+    this.byIntake.set(intakeId, refusal);
+  }
+
+  forget(intakeId: number): void {
+    this.byIntake.delete(intakeId);
+  }
+
+  /** What has ended, by whichever way, or is held back waits for no endpoint any more. */
+  fold(changes: readonly Change[]): void {
+    for (const change of changes) {
+      if (change.kind === "aliased") this.forget(change.intakeId);
+      if (change.kind === "refused" || change.kind === "held") this.forget(change.intake.intakeId);
+    }
+  }
+}

@@ -1,0 +1,41 @@
+/**
+ * Follows the policy document in force: whoever holds the keys re-checks by it, and people are alerted where this node cannot
+ * read it, or has a file that says something else.
+ */
+import type { AlertCode } from "../../domain/alerts.ts";
+import type { PolicyInForce } from "../../domain/policy/in-force.ts";
+import type { Policies } from "../../domain/policy/policy.ts";
+import type { PolicyStore } from "../../ports/policy-store.ts";
+import type { Ports } from "../../ports/ports.ts";
+import { StandingAlerts } from "../standing-alerts.ts";
+
+export interface FollowPorts extends Pick<Ports, "telemetry" | "signer"> {
+  readonly store: Pick<PolicyStore, "knownPolicy">;
+  /** Of this node's file or configuration. */
+  readonly policies?: Policies | null;
+}
+
+export function followPolicies({ store, telemetry, signer, policies: own = null }: FollowPorts): void {
+  const alerts = new StandingAlerts(telemetry);
+  const say = (code: AlertCode, severity: "ERROR" | "WARNING", message: string | null): void => {
+    if (message === null) alerts.resolve({ code }, "the node works by the policy document in force");
+    else alerts.raise({ severity, code, message });
+  };
+  store.knownPolicy.onChange((policy) => {
+    signer.adoptPolicies?.(policy.policies?.signers ?? new Map());
+    say("POLICY_UNREADABLE", "ERROR", unreadable(policy));
+    say("POLICY_FILE_DIFFERS", "WARNING", differing(policy, own));
+  });
+}
+
+function unreadable({ version, policies }: PolicyInForce): string | null {
+  const mistakes = policies?.unreadable ?? [];
+  if (mistakes.length === 0) return null;
+  return `this node gives no nonce: it cannot read version ${version} of the policy document (${mistakes.join("; ")})`;
+}
+
+/** Before the first document there is nothing to differ from: this node's own seeds it. */
+function differing({ version, policies }: PolicyInForce, own: Policies | null): string | null {
+  if (version === 0 || own === null || policies?.hash === own.hash) return null;
+  return `the policies of this node's file or configuration are not used: version ${version} of the document in the database is in force, and says something else`;
+}

@@ -1,0 +1,82 @@
+/**
+ * Acknowledging a notice: who looked into it, when and why. At any node: no lane's data changes, so nothing is forwarded to an
+ * owner, and a lane that no node acts for can be acknowledged as well.
+ *
+ * Reads and writes: one notice. A crash leaves it acknowledged, or not; a repeat under the same key says which.
+ */
+import { FencepostError, invalid, orDatabaseSilent } from "../../domain/errors.ts";
+import type { AcknowledgeVerdict, Notice } from "../../domain/notices.ts";
+import { isLimited, isWithin, type Limits } from "../../domain/principal.ts";
+import type { NoticeStore } from "../../ports/notice-store.ts";
+import type { FencepostApi, NoticeOrder } from "../api.ts";
+import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
+import { parseReason } from "../requests/order.ts";
+import { parseOrderKey } from "../requests/order-key.ts";
+
+export interface NoticePorts {
+  readonly store: Pick<NoticeStore, "notice" | "acknowledgeNotice">;
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export function noticeOperations({ store }: NoticePorts): Pick<FencepostApi, "acknowledge"> {
+  return {
+    async acknowledge(order, limits) {
+      const asked = parse(order);
+      const silent = "nothing may have been acknowledged; repeat this";
+      if (limits !== undefined && isLimited(limits)) {
+        refuseOthers(await orDatabaseSilent(store.notice(asked.noticeId), null), limits);
+      }
+      const done = await orDatabaseSilent(store.acknowledgeNotice(asked), silent);
+      if (done === null) throw noNotice();
+      const refused = refusalOf(done.verdict, done.notice);
+      if (refused !== null) throw refused;
+      return done.notice;
+    },
+  };
+}
+
+/** A key that is limited acknowledges what is about its own lanes; a node concerns everybody. */
+function refuseOthers(notice: Notice | null, limits: Limits): void {
+  if (notice === null || notice.lane === null || !isWithin(limits, notice.lane)) throw noNotice();
+}
+
+function noNotice(): FencepostError {
+  return new FencepostError("NOT_FOUND", "there is no such notice");
+}
+
+function parse({ noticeId, request, actor, idempotencyKey }: NoticeOrder) {
+  const id = noticeId.toLowerCase();
+  if (!UUID.test(id)) throw noNotice();
+  const fields = asObject(request, "");
+  refuseUnknownKeys(fields, ["reason", "times"], "");
+  const { times = null } = fields;
+  if (times !== null && !(typeof times === "number" && Number.isSafeInteger(times) && times >= 1)) {
+    throw invalid("times", "must be a whole number from 1 on");
+  }
+  const named = parseOrderKey(idempotencyKey, { subject: id, action: "acknowledge", request });
+  const order = named === undefined ? null : { key: named.key, fingerprint: named.fingerprint };
+  return { noticeId: id, by: actor, why: parseReason(fields.reason), times, order };
+}
+
+function refusalOf(verdict: AcknowledgeVerdict, { acknowledged, times }: Notice): FencepostError | null {
+  switch (verdict) {
+    case "reused":
+      return new FencepostError(
+        "REQUEST_ID_REUSED",
+        "Idempotency-Key: this notice was acknowledged with other words under this key; nothing was done now",
+      );
+    case "taken":
+      return new FencepostError(
+        "CONFLICT",
+        `it was acknowledged by ${acknowledged?.by} (${acknowledged?.why}); nothing was done now`,
+      );
+    case "grown":
+      return new FencepostError(
+        "CONFLICT",
+        `it has happened ${times} times by now: look at it again before you acknowledge it; nothing was done`,
+      );
+    default:
+      return null;
+  }
+}

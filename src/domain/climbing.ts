@@ -1,0 +1,55 @@
+/**
+ * The way from the lower of two endpoints' markets to the dearer one, for a transaction that blocks pass over. Which of the
+ * two lies is not known. The first step at most doubles the lower price; each further one needs more blocks that pass it
+ * over, after every endpoint was given the step before (broadcast.ts sends a repriced payload to all).
+ */
+import { type Asked, baseFeeNow, type FeeMarket, type Fees, larger, smaller, tipFor } from "./fees.ts";
+import { covers } from "./repricing.ts";
+
+/**
+ * Passed over by so much, an offer climbs a step. There are three, so that the dearer market is offered after six blocks. On
+ * chains with several blocks a second, inclusion alone takes longer than two of them.
+ */
+export const PASSED_OVER = { blocks: 2, ms: 1_000 } as const;
+
+/** The next step above what stands; null: the markets do not differ, or the dearer one is already offered. */
+export function nextStep(standing: Fees, market: FeeMarket): Fees | null {
+  if (market.dearer === undefined) return null;
+  const hasBaseFee = market.baseFees.length > 0;
+  const offers = steps(market, market.dearer).map((asked) => offerFor(standing, hasBaseFee, asked));
+  return offers.find((fees) => !covers(standing, fees)) ?? null;
+}
+
+function steps(market: FeeMarket, dearer: Asked): readonly Asked[] {
+  const baseFee = baseFeeNow(market) ?? 0n;
+  const tip = tipFor(market);
+  const { gasPrice } = market;
+  // With the base fee agreed, all of the doubled price may go into the tip.
+  const room = dearer.baseFee > baseFee ? 0n : baseFee;
+  const first: Asked = {
+    baseFee: smaller(dearer.baseFee, 2n * baseFee),
+    tip: smaller(dearer.tip, 2n * tip + room),
+    gasPrice: smaller(dearer.gasPrice, 2n * gasPrice),
+  };
+  const second: Asked = {
+    baseFee: between(first.baseFee, dearer.baseFee),
+    tip: between(first.tip, dearer.tip),
+    gasPrice: between(first.gasPrice, dearer.gasPrice),
+  };
+  return [first, second, dearer];
+}
+
+function offerFor(like: Fees, hasBaseFee: boolean, { baseFee, tip, gasPrice }: Asked): Fees {
+  if (like.type !== "eip1559")
+    return { type: like.type, gasPrice: hasBaseFee ? larger(gasPrice, baseFee + tip) : gasPrice };
+  if (!hasBaseFee) return { type: "eip1559", maxFeePerGas: gasPrice, maxPriorityFeePerGas: gasPrice };
+  return { type: "eip1559", maxFeePerGas: baseFee * 2n + tip, maxPriorityFeePerGas: tip };
+}
+
+/** The geometric mean: as far from the one as from the other, in factors. */
+function between(low: bigint, high: bigint): bigint {
+  const product = larger(low, 1n) * larger(high, 1n);
+  let root = 1n << BigInt(Math.ceil(product.toString(2).length / 2));
+  for (let next = (root + product / root) >> 1n; next < root; next = (root + product / root) >> 1n) root = next;
+  return smaller(larger(root, low), larger(low, high));
+}

@@ -1,0 +1,43 @@
+/**
+ * Words that our own messages, settings and codes are made of. A secret that is one of them is not masked as text: with the
+ * database password `fencepost` every message read `***: ***_API_KEYS: is required`, and said nothing any more. In a URL, a
+ * header or behind the word password it is masked by its shape all the same, and a node says at its start which setting it is.
+ */
+import { ALERT_CODES } from "./alerts.ts";
+import { ERROR_CATALOGUE, REJECTION_REASONS } from "./errors.ts";
+import { STATES } from "./transitions.ts";
+
+const SETTINGS = `addresses admin advertise after age alert all allowance allowed api attempts auth aws balance batch block broadcast ca
+  cert chain clock cluster confirmations cost count database depth dir direct drain duration entry expired explorer
+  external fee fencepost fetch fields file files finality flight foreign format gas gcp gray gwei head hole hook host
+  hosts id ids in interval key keys keystore kms lease length level limit log lookback low max mnemonic mode module
+  networks node nonce notifications oldest oracle origins password path paths pattern peer pending policies policy poll
+  pools port prepared private query queue rate raw receipt reconciliation remote renew repairs reprice repricing request
+  reservation reservations reserved resubmit resubmits retention rpc schema secret share signer signers signing size skew
+  stale state statements stuck timeout to transaction ttl unit upon url use vault versions webhook wei window workers
+  writer ws zone`;
+
+const SENTENCES = `id methods never only public reads send accepted account action actions address already another answer answered answers approve approved attempt behind
+  before between blocked blocks cancel cannot ceiling chains changed client commit committed completions config configuration
+  configured confirmed connection connections contract created creates critical deadline default detail different directory
+  embedded endpoint endpoints errors existing explain failed finalized forbidden hashes history instance instead invalid
+  latest leader limits localhost message method migrate missing mnemonics moment newest nonces nothing number operate operator
+  options others outcome payload postgres postgresql private problem process reached reason refused rejected release released
+  repeat replace requests required resolve result resume running seconds server service session settings signature signed
+  stopped submit suspend suspended terminal transactions transfer unavailable unknown unreachable username variable variables
+  version waiting waits warning whether without`;
+
+const OWN_WORDS: readonly string[] = [
+  ...`${SETTINGS} ${SENTENCES}`.split(/\s+/),
+  ...[...Object.keys(ERROR_CATALOGUE), ...REJECTION_REASONS, ...ALERT_CODES, ...STATES].map((code) =>
+    code.toLowerCase(),
+  ),
+];
+
+const KNOWN: ReadonlySet<string> = new Set(OWN_WORDS);
+
+/** Also a part of one, and several as names of settings join them: every such text would be cut out of our own. */
+export function isOwnWord(text: string): boolean {
+  const lower = text.toLowerCase();
+  return OWN_WORDS.some((word) => word.includes(lower)) || lower.split("_").every((part) => KNOWN.has(part));
+}

@@ -1,0 +1,74 @@
+/**
+ * The methods of Ethereum's JSON-RPC that `/rpc` may pass on to an endpoint, by exact name. A list of what is forbidden would
+ * let through what nobody thought of: `klay_sendTransaction` moves the money of an account that the endpoint holds.
+ */
+
+/** Reads of execution-apis, and of geth beside it, that viem, ethers, web3.py, web3.js and cast use. */
+export const READ_METHODS: ReadonlySet<string> = new Set([
+  "eth_baseFee",
+  "eth_blobBaseFee",
+  "eth_blockNumber",
+  "eth_call",
+  "eth_coinbase",
+  "eth_config",
+  "eth_createAccessList",
+  "eth_estimateGas",
+  "eth_feeHistory",
+  "eth_gasPrice",
+  "eth_getBalance",
+  "eth_getBlockByHash",
+  "eth_getBlockByNumber",
+  "eth_getBlockReceipts",
+  "eth_getBlockTransactionCountByHash",
+  "eth_getBlockTransactionCountByNumber",
+  "eth_getCode",
+  "eth_getFilterChanges",
+  "eth_getFilterLogs",
+  "eth_getHeaderByHash",
+  "eth_getHeaderByNumber",
+  "eth_getLogs",
+  "eth_getProof",
+  "eth_getRawTransactionByBlockHashAndIndex",
+  "eth_getRawTransactionByBlockNumberAndIndex",
+  "eth_getRawTransactionByHash",
+  "eth_getStorageAt",
+  "eth_getTransactionByBlockHashAndIndex",
+  "eth_getTransactionByBlockNumberAndIndex",
+  "eth_getTransactionByHash",
+  "eth_getTransactionCount",
+  "eth_getTransactionReceipt",
+  "eth_getUncleByBlockHashAndIndex",
+  "eth_getUncleByBlockNumberAndIndex",
+  "eth_getUncleCountByBlockHash",
+  "eth_getUncleCountByBlockNumber",
+  "eth_hashrate",
+  "eth_maxPriorityFeePerGas",
+  "eth_mining",
+  "eth_newBlockFilter",
+  "eth_newFilter",
+  "eth_newPendingTransactionFilter",
+  "eth_protocolVersion",
+  "eth_simulateV1",
+  "eth_syncing",
+  "eth_uninstallFilter",
+  "web3_clientVersion",
+]);
+
+/** Blocks that one filter of logs may reach over, where no setting says otherwise. */
+export const USUAL_LOGS_RANGE = 10_000;
+
+/** A name as all clients spell it: a namespace, and the rest. */
+export const METHOD_NAME = /^[a-z][a-zA-Z0-9]{0,30}_[a-zA-Z0-9_]{1,60}$/;
+
+const ACTING = ["send", "sign", "submit", "propose", "set", "mine", "unlock", "import"] as const;
+
+/** The first camelCase word behind the namespace that makes a node act, in its base form; null: none does. */
+export function actingWordIn(method: string): string | null {
+  const name = method.slice(method.indexOf("_") + 1);
+  const words = name.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g) ?? [];
+  return words.map((word) => actingFormOf(word.toLowerCase())).find((word) => word !== null) ?? null;
+}
+
+function actingFormOf(word: string): string | null {
+  return ACTING.find((acting) => word === acting || word === `${acting}s` || word === `re${acting}`) ?? null;
+}

@@ -1,0 +1,61 @@
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { browserPath, launchBrowser } from "../../support/browser.ts";
+import { FOREIGN_NOTICE } from "../../support/staged/night.ts";
+import { leave, shows, visit } from "./visit.ts";
+
+const SHARED = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
+
+let browser: Browser;
+
+describe.skipIf(browserPath === undefined)("a foreign use of a key on the dashboard", () => {
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+
+  afterEach(() => leave(browser));
+
+  afterAll(() => browser?.close());
+
+  it("stands first and red, with Acknowledge, Suspend and Stop beside it, and takes a reason", async () => {
+    const { page, node, open, complaints } = await visit(browser);
+    await open("#/");
+    const trouble = page.locator(".trouble[data-code=EXTERNAL_KEY_USE]");
+    expect(await trouble.getAttribute("class")).toContain("critical");
+    expect(await page.locator(".trouble").first().getAttribute("data-code")).toBe("EXTERNAL_KEY_USE");
+    expect(await trouble.locator("button").allTextContents()).toEqual([
+      "Acknowledge",
+      "Suspend the lane",
+      "Stop this signer",
+    ]);
+    await trouble.getByRole("button", { name: "Acknowledge" }).click();
+    await shows(page, "#order-dialog", "the same again is a new notice");
+    await page.locator("#order-dialog textarea").fill("the finance team's own wallet");
+    await page.locator("#order-dialog button[type=submit]").click();
+    await shows(page, "#toast", "the node has taken the order");
+    const [order, ...more] = node.asked.filter(({ method }) => method !== "GET");
+    expect(more).toEqual([]);
+    expect(order).toMatchObject({
+      method: "POST",
+      path: `/notices/${FOREIGN_NOTICE}/acknowledge`,
+      body: { times: 1, reason: "the finance team's own wallet" },
+    });
+    expect(order?.headers["idempotency-key"]).toMatch(/^dashboard-/);
+    expect(complaints).toEqual([]);
+  });
+
+  it("is a notice on the page of its lane, with the same buttons and what was acknowledged before", async () => {
+    const { page, open } = await visit(browser);
+    await open(`#/lanes/8453/${SHARED}`);
+    const notice = page.locator(".foreign-use");
+    await shows(page, ".foreign-use", "Another program used this key");
+    expect(await notice.locator("button").allTextContents()).toEqual([
+      "Acknowledge",
+      "Suspend the lane",
+      "Stop this signer",
+    ]);
+    await shows(page, "section", "acknowledged by operator:ada");
+    await notice.getByRole("button", { name: "Stop this signer" }).click();
+    await shows(page, "#order-dialog", "Nothing is sent from this signer");
+  });
+});

@@ -1,0 +1,57 @@
+/** An endpoint that says another chain id than it should, before a real node: at start, and behind a connection made anew. */
+import { describe, expect } from "vitest";
+import { untilSettled } from "../support/audit.ts";
+import { it } from "../support/integration.ts";
+import { pretend, startRpcProxy } from "../support/rpc-proxy.ts";
+import { pricedTransfer } from "../support/transfers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const saysOne = pretend(() => "0x1");
+
+describe("an endpoint that says another chain id", () => {
+  it("is refused at start on a database that has served another chain, unless the operator names it", async ({
+    edr,
+    nodes,
+    database,
+  }) => {
+    const proxy = await startRpcProxy(edr.url);
+    try {
+      const first = await nodes.start(proxy.url);
+      expect(first.stderr() + first.stdout()).toContain("chain.adopted");
+      await first.client.send(pricedTransfer(0));
+      await untilSettled(database, 1);
+      first.signal("SIGTERM");
+      await first.exited;
+      const lie = proxy.rule({ methods: ["eth_chainId"] }, saysOne);
+      const refused = nodes.spawn(proxy.url);
+      await expect(refused.ready).rejects.toThrow(/serves chain 1, and this database has served 31337 alone/);
+      expect((await refused.exited).code).not.toBe(0);
+      expect(await database.query("SELECT 1 FROM fencepost.lane WHERE chain_id = 1")).toEqual([]);
+      expect(await database.query("SELECT 1 FROM fencepost.served_chain WHERE chain_id = 1")).toEqual([]);
+      const mismatched = nodes.spawn(proxy.url, { FENCEPOST_CHAIN_ID: "31337" });
+      await expect(mismatched.ready).rejects.toThrow(/chain 31337 is configured/);
+      const named = await nodes.start(proxy.url, { FENCEPOST_CHAIN_ID: "1" });
+      named.signal("SIGTERM");
+      await named.exited;
+      lie.lift();
+    } finally {
+      await proxy.close();
+    }
+  });
+
+  it("is not used any more once its connection was made anew, and nothing is sent to it", async ({ edr, nodes }) => {
+    const proxy = await startRpcProxy(edr.url);
+    try {
+      const node = await nodes.start(proxy.url);
+      proxy.rule({ methods: ["eth_chainId"] }, saysOne);
+      proxy.hangUp();
+      await waitUntil(() => node.stderr().includes("RPC_WRONG_CHAIN"), "the other chain is noticed");
+      const sent = () => proxy.calls.filter(({ method }) => method === "eth_sendRawTransaction").length;
+      const before = sent();
+      await node.client.send(pricedTransfer(1)).catch(() => undefined);
+      expect(sent()).toBe(before);
+    } finally {
+      await proxy.close();
+    }
+  });
+});

@@ -1,0 +1,131 @@
+import { randomUUID } from "node:crypto";
+import { expect, it } from "vitest";
+import type { Policies } from "../../../src/domain/policy/policy.ts";
+import {
+  AT,
+  aLane,
+  allocate,
+  anAttempt,
+  anIntent,
+  aPayload,
+  apply,
+  BY_ANYBODY,
+  commitOne,
+  holdLane,
+  nonces,
+  step,
+} from "../../support/lane-samples.ts";
+import { forSigner, policiesOf } from "../../support/policies.ts";
+import type { LaneStoreContext } from "../lane-store.contract.ts";
+import type { Store } from "../store-subject.ts";
+
+/** One document for every node: whoever commits next obeys it, whichever store changed it. */
+export function policyDocumentContract(context: LaneStoreContext): void {
+  const change = (store: Store, policies: Pick<Policies, "document" | "hash">, expectedVersion: number | null = null) =>
+    store.changePolicy({ policies, actor: "operator:alice", reason: "a test", nodeId: "node-1", expectedVersion });
+  const spending = (lane: ReturnType<typeof aLane>, value: bigint) => anIntent(lane, { payload: { value } });
+  /** A document that a newer release could read. */
+  const ofTomorrow = { document: { signers: {}, moods: ["good"] }, hash: "0x01" } as const;
+
+  it("keeps who changed the document, when and why, and counts versions", async () => {
+    const { store } = context;
+    const before = await store.readPolicy();
+    const policies = forSigner(aLane().signer, { maxValue: { perDay: "1" } });
+    const { outcome, inForce } = await change(store, policies, before.version);
+    expect(outcome).toBe("changed");
+    expect(inForce).toMatchObject({
+      ...{ version: before.version + 1, document: policies.document, changedBy: "operator:alice", reason: "a test" },
+      ...{ changedAt: expect.any(Date), policies: { hash: policies.hash } },
+    });
+    expect(inForce.stamp).not.toBe(before.stamp);
+    expect(await store.readPolicy()).toEqual(inForce);
+  });
+
+  it("changes nothing for a version that is in force no more, or a document that is in force already", async () => {
+    const { store } = context;
+    const policies = forSigner(aLane().signer, { maxValue: { perDay: "2" } });
+    const { inForce } = await change(store, policies);
+    expect(await change(store, policiesOf({}), inForce.version - 1)).toEqual({ outcome: "conflict", inForce });
+    expect(await change(store, policies, inForce.version - 1)).toEqual({ outcome: "unchanged", inForce });
+  });
+
+  it("judges the next commit of every store by a document that one of them has changed", async () => {
+    const { store, subject } = context;
+    const other = await subject.connect();
+    const lane = aLane();
+    const fence = await holdLane(other, lane);
+    expect(nonces(await allocate(other, fence, [spending(lane, 5n)]))).toEqual([0]);
+    await change(store, forSigner(lane.signer, { maxValue: { perTransaction: "4" } }));
+    const fates = await allocate(other, fence, [spending(lane, 5n), spending(lane, 4n)]);
+    expect(fates).toMatchObject([{ fate: "forbidden", rule: "signer.maxValue.perTransaction" }, { nonce: 1 }]);
+    await change(store, policiesOf({}));
+    expect(nonces(await allocate(other, fence, [spending(lane, 5n)]))).toEqual([2]);
+    await other.close();
+  });
+
+  it("judges a further payload by the document in force when it is committed", async () => {
+    const { store, subject } = context;
+    const other = await subject.connect();
+    const lane = aLane();
+    const fence = await holdLane(other, lane);
+    const intent = spending(lane, 0n);
+    await allocate(other, fence, [intent]);
+    await apply(other, fence, [
+      step(intent.txId, AT.allocated, "sign", { attempt: anAttempt(), claim: { ordinal: 1 } }),
+    ]);
+    await change(store, forSigner(lane.signer, { maxCost: { perTransaction: "99" } }));
+    const { to, data, value } = aPayload({ value: 0n });
+    const spends = { to, data, value, gasCost: 100n, about: "cost" } as const;
+    const reprice = step(intent.txId, AT.pending, "reprice", { attempt: anAttempt(2), spends });
+    expect(await apply(other, fence, [reprice])).toEqual(["forbidden"]);
+    await other.close();
+  });
+
+  it("gives a lane that is new the document in force", async () => {
+    const { store, subject } = context;
+    const other = await subject.connect();
+    const lane = aLane();
+    await change(store, forSigner(lane.signer, { maxValue: { perTransaction: "4" } }));
+    const fence = await holdLane(other, lane);
+    expect(await allocate(other, fence, [spending(lane, 5n)])).toMatchObject([{ fate: "forbidden" }]);
+    await other.close();
+  });
+
+  it("tells who listens of each document once, before a commit is judged by it", async () => {
+    const { store, subject } = context;
+    const other = await subject.connect();
+    const lane = aLane();
+    const fence = await holdLane(other, lane);
+    const heard: (number | undefined)[] = [];
+    other.knownPolicy.onChange(({ policies }) => heard.push(policies?.signers.size));
+    await change(store, forSigner(lane.signer, { maxValue: { perTransaction: "4" } }));
+    await allocate(other, fence, [spending(lane, 5n)]);
+    await allocate(other, fence, [spending(lane, 3n)]);
+    expect(heard).toEqual([1]);
+    await other.close();
+  });
+
+  it("gives no nonce and no further payload by a document that it cannot read, and moves what is open on", async () => {
+    const { store, subject } = context;
+    const other = await subject.connect();
+    const lane = aLane();
+    const fence = await holdLane(other, lane);
+    const intent = spending(lane, 0n);
+    await allocate(other, fence, [intent]);
+    await change(store, ofTomorrow);
+    expect(await allocate(other, fence, [spending(lane, 1n)])).toEqual([{ fate: "held", unreadable: true }]);
+    const reserve = { floor: 0, requestId: null, ...BY_ANYBODY, ttlMs: 1_000 };
+    const reserved = await commitOne(other, { kind: "reserve", fence, reservationId: randomUUID(), ...reserve });
+    expect(reserved).toMatchObject({ fate: { fate: "noCursor" } });
+    const sign = step(intent.txId, AT.allocated, "sign", { attempt: anAttempt(), claim: { ordinal: 1 } });
+    expect(await apply(other, fence, [sign])).toEqual(["applied"]);
+    const { to, data, value } = aPayload({ value: 0n });
+    const spends = { to, data, value, gasCost: 100n, about: "cost" } as const;
+    const reprice = step(intent.txId, AT.pending, "reprice", { attempt: anAttempt(2), spends });
+    expect(await apply(other, fence, [reprice])).toEqual(["forbidden"]);
+    expect((await other.readPolicy()).policies?.unreadable).toEqual(["moods is not known here (signers, keys, abis)"]);
+    await change(store, policiesOf({}));
+    expect(nonces(await allocate(other, fence, [spending(lane, 1n)]))).toEqual([1]);
+    await other.close();
+  });
+}

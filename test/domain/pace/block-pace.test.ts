@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { type BlockPace, blockSeen, isStalled, NO_BLOCKS, usualBlockMs } from "../../../src/domain/pace/block-pace.ts";
+
+/** Blocks so many milliseconds apart, from 0 on. */
+const apart = (...spansMs: readonly number[]): { readonly pace: BlockPace; readonly atMs: number } => {
+  let pace = blockSeen(NO_BLOCKS, 100, 0);
+  let atMs = 0;
+  for (const [index, ms] of spansMs.entries()) {
+    atMs += ms;
+    pace = blockSeen(pace, 101 + index, atMs);
+  }
+  return { pace, atMs };
+};
+const every = (ms: number, times = 20) => apart(...Array.from({ length: times }, () => ms));
+
+describe("a chain's blocks", () => {
+  it("have a usual time once some were seen, whatever one of them took", () => {
+    expect(usualBlockMs(every(12_000, 7).pace)).toBeNull();
+    expect(usualBlockMs(every(12_000).pace)).toBe(12_000);
+    expect(usualBlockMs(apart(...Array.from({ length: 19 }, () => 12_000), 90_000).pace)).toBe(12_000);
+  });
+
+  it("count each of those that one look brings", () => {
+    let pace = blockSeen(NO_BLOCKS, 0, 0);
+    for (let look = 1; look <= 10; look++) pace = blockSeen(pace, 5 * look, 1_000 * look);
+    expect(usualBlockMs(pace)).toBe(200);
+  });
+
+  it("stall when none has come for ten times that, and for half a minute at least", () => {
+    const slow = every(12_000);
+    expect(isStalled(slow.pace, slow.atMs + 119_000, 0)).toBe(false);
+    expect(isStalled(slow.pace, slow.atMs + 120_000, 0)).toBe(true);
+    const fast = every(200);
+    expect(isStalled(fast.pace, fast.atMs + 29_000, 0)).toBe(false);
+    expect(isStalled(fast.pace, fast.atMs + 30_000, 0)).toBe(true);
+  });
+
+  it("stall no more with the next one, and a reorg to a lower head is a change as well", () => {
+    const { pace, atMs } = every(200);
+    const lower = blockSeen(pace, 90, atMs + 60_000);
+    expect(isStalled(lower, atMs + 60_001, 0)).toBe(false);
+    expect(lower.spansMs).toEqual(pace.spansMs);
+  });
+
+  it("that are mined on demand stall only while transactions wait", () => {
+    const { pace, atMs } = apart(...Array.from({ length: 20 }, (_, index) => (index % 4 === 0 ? 60_000 : 50)));
+    expect(usualBlockMs(pace)).toBeNull();
+    expect(isStalled(pace, atMs + 3_600_000, 0)).toBe(false);
+    expect(isStalled(pace, atMs + 119_000, 1)).toBe(false);
+    expect(isStalled(pace, atMs + 120_000, 1)).toBe(true);
+  });
+
+  it("are not missed before the first was seen", () => {
+    expect(isStalled(NO_BLOCKS, 1e9, 5)).toBe(false);
+  });
+});

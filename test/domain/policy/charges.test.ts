@@ -1,0 +1,22 @@
+import { describe, expect, it } from "vitest";
+import { type Charge, settledCharges, standing } from "../../../src/domain/policy/charges.ts";
+
+const COUNTED: Charge = { ordinal: 0, moves: 10n, hourMs: 0, settles: false, value: 10n, cost: 110n };
+
+describe("what counts for a transaction that is final", () => {
+  const counts = (gasCost: bigint, { succeeded = true, unsure = false } = {}) => {
+    const paid = { ordinal: 1, gasCost, succeeded, ...(unsure && { unsure: true as const }) };
+    return standing([COUNTED, ...settledCharges([COUNTED], paid)]);
+  };
+
+  it("is what was paid, with blobs and data where that is sure", () => {
+    expect(counts(40n)).toEqual({ value: 10n, cost: 50n });
+    expect(counts(140n)).toEqual({ value: 10n, cost: 150n });
+  });
+
+  it("is no less than the worst case where one endpoint alone says what blobs or data cost", () => {
+    expect(counts(40n, { unsure: true })).toEqual({ value: 10n, cost: 110n });
+    expect(counts(140n, { unsure: true })).toEqual({ value: 10n, cost: 150n });
+    expect(counts(40n, { unsure: true, succeeded: false })).toEqual({ value: 0n, cost: 100n });
+  });
+});

@@ -1,0 +1,62 @@
+import { FencepostError } from "../../../src/domain/errors.ts";
+import { SIGNERS, type World, type WorldNode } from "../world.ts";
+import { Actor } from "./actor.ts";
+import type { Dice } from "./dice.ts";
+import type { Stops } from "./stops.ts";
+
+const CLIENT_TIMEOUT_MS = 3_000;
+const LATE_MS = 20_000;
+const LATER: readonly string[] = ["NOT_LEADER", "UNAVAILABLE"];
+
+/** People who stop everything, or one signer, on whichever node they reach, and end that after a while. */
+export class Killers extends Actor {
+  private readonly stops: Stops;
+  private isKilling = false;
+
+  constructor(world: World, dice: Dice, nodes: () => readonly WorldNode[], stops: Stops) {
+    super(world, dice, nodes);
+    this.stops = stops;
+  }
+
+  /** One kill at a time: which of two ends the other is not what is tried here. */
+  kill(): void {
+    if (this.isKilling) return;
+    this.isKilling = true;
+    const signer = this.dice.chance(0.5) ? null : this.dice.pick(SIGNERS);
+    this.begin(this.stopFor(signer).finally(() => (this.isKilling = false)));
+  }
+
+  private async stopFor(signer: string | null): Promise<void> {
+    const subject = signer === null ? "everything" : `kill ${signer}`;
+    const nodes = this.nodes();
+    if (nodes.length === 0) return;
+    const asked = this.dice.pick(nodes);
+    const answered = this.ask(asked.node.api.kill({ signer, request: { reason: "drill" }, actor: "operator:killer" }));
+    void answered.then((isDone) => isDone && this.stops.answered(subject, asked));
+    const isDone = await Promise.race([answered, this.world.clock.sleep(CLIENT_TIMEOUT_MS).then(() => false)]);
+    await this.world.clock.sleep(this.dice.int(50, 4_000));
+    // Without an answer it may be carried out late, and must not come after the request that ends it.
+    if (!isDone) await this.world.clock.sleep(LATE_MS);
+    while (!(await this.end(signer, subject))) await this.world.clock.sleep(200);
+  }
+
+  private async end(signer: string | null, subject: string): Promise<boolean> {
+    const nodes = this.nodes();
+    if (nodes.length === 0) return false;
+    this.stops.lift(subject);
+    const { api } = this.dice.pick(nodes).node;
+    const ended = api.endKill({ signer, request: undefined, actor: "operator:killer" });
+    return Promise.race([this.ask(ended), this.world.clock.sleep(CLIENT_TIMEOUT_MS).then(() => false)]);
+  }
+
+  private async ask(request: Promise<{ readonly durable: boolean }>): Promise<boolean> {
+    try {
+      await request;
+      return true;
+    } catch (error) {
+      const code = error instanceof FencepostError ? error.code : String(error);
+      if (!LATER.includes(code)) this.absurd.push(`who stops everything was answered ${String(error)}`);
+      return false;
+    }
+  }
+}
