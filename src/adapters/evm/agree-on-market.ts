@@ -12,7 +12,8 @@ import type { Block } from "../../ports/chain.ts";
 import { type Clock, within } from "../../ports/clock.ts";
 import { fetchFeeMarket, type ShownMarket } from "./fetch-fee-market.ts";
 import { fetchBlocks } from "./read-block.ts";
-import type { Endpoint, Endpoints } from "./rpc/endpoints.ts";
+import type { Endpoint } from "./rpc/endpoint.ts";
+import type { Endpoints } from "./rpc/endpoints.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
 /** A stalled second endpoint delays a price by this much, until it counts as down. */

@@ -18,7 +18,8 @@ import {
 import { fetchBlockNumber, fetchBlocks, fetchTagged } from "./read-block.ts";
 import { fetchShownAtOnce, fetchShownInBlock, type ShownReceipt, standsIn } from "./read-receipts.ts";
 import { fetchTransaction } from "./read-sent.ts";
-import type { Ask, Endpoint, Endpoints, Said } from "./rpc/endpoints.ts";
+import type { Endpoint } from "./rpc/endpoint.ts";
+import type { Ask, Endpoints, Said } from "./rpc/endpoints.ts";
 import { read } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, saysOverLimit } from "./rpc/rpc-errors.ts";
 

@@ -1,7 +1,8 @@
 import { NOT_STARTED, type NotStarted } from "../../domain/answers.ts";
 import type { Hex } from "../../domain/lane.ts";
 import { ChainUnavailable, type MayLeave, type PassedAnswer } from "../../ports/chain.ts";
-import type { Endpoint, Endpoints } from "./rpc/endpoints.ts";
+import type { Endpoint } from "./rpc/endpoint.ts";
+import type { Endpoints } from "./rpc/endpoints.ts";
 import { BadAnswer } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, RpcNotStarted, RpcUnreachable, saysOverLimit } from "./rpc/rpc-errors.ts";
 

@@ -2,7 +2,7 @@ import type { Hash } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";
 import type { Block } from "../../ports/chain.ts";
 import { fetchBlocks, saysNoSuchBlock } from "./read-block.ts";
-import type { Endpoint } from "./rpc/endpoints.ts";
+import type { Endpoint } from "./rpc/endpoint.ts";
 import { BadAnswer, type Fields, read } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, resultOf, saying, saysMethodUnsupported, withholds } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";

@@ -3,7 +3,7 @@ import type { Fees } from "../../domain/fees.ts";
 import type { Address, Hash } from "../../domain/lane.ts";
 import type { ChainTransaction } from "../../ports/chain.ts";
 import { saysNoSuchBlock } from "./read-block.ts";
-import type { Endpoint } from "./rpc/endpoints.ts";
+import type { Endpoint } from "./rpc/endpoint.ts";
 import { BadAnswer, type Fields, read } from "./rpc/quantities.ts";
 import { type RpcReply, resultOf, saying, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";

@@ -6,7 +6,8 @@ import type { UnsignedTransaction } from "../../domain/transaction.ts";
 import type { MayLeave, NodeSubmission, Send, SubmitOptions } from "../../ports/chain.ts";
 import { classifySubmission, namedGasCap } from "./classify-submission.ts";
 import { shorten } from "./error-texts.ts";
-import type { Endpoint, Endpoints } from "./rpc/endpoints.ts";
+import type { Endpoint } from "./rpc/endpoint.ts";
+import type { Endpoints } from "./rpc/endpoints.ts";
 import { BadAnswer, read } from "./rpc/quantities.ts";
 import { type RpcErrorAnswer, RpcNotStarted, type RpcReply, RpcUnreachable } from "./rpc/rpc-errors.ts";
 

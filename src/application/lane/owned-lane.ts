@@ -190,8 +190,7 @@ export class OwnedLane {
 
   /** The lowest nonce that is not final, as far as it is at hand; null where there is none. */
   lowestOpen(): number | null {
-    const first = this.backlog.atHand[0]?.nonce ?? Number.POSITIVE_INFINITY;
-    let lowest = first;
+    let lowest = this.backlog.atHand[0]?.nonce ?? Number.POSITIVE_INFINITY;
     for (const nonce of this.mined.keys()) lowest = Math.min(lowest, nonce);
     lowest = Math.min(lowest, this.headOfLine() ?? lowest);
     return Number.isFinite(lowest) ? lowest : null;

@@ -194,8 +194,7 @@ export class FencepostNode {
     else while (this.reception.underWay > 0 && clock.monotonicMs() < deadlineMs) await clock.sleep(10);
     this.lanes.close(DRAINING);
     this.lanes.dropAll(DRAINING, "putOff");
-    // Each step has its share of what is left: a database or a chain that hangs must not keep the process. Open writes first,
-    // then the lease, so that the lanes are free before anything is waited for that asks the chain.
+    // Each step has its share of the time. Open writes, then the lease: the lanes are free before the chain is waited for.
     await bounded(clock, this.writer.idle(), deadlineMs + GRACE_MS);
     await bounded(clock, this.lease.stop(), deadlineMs + 2 * GRACE_MS);
     this.ports.wakeUps.tell("lanes");
@@ -204,7 +203,7 @@ export class FencepostNode {
 
   /** Stops without releasing anything: to the rest of the world this node has crashed. */
   async abandon(): Promise<void> {
-    this.reception.draining = true;
+    this.drain();
     this.lanes.close("abandoned");
     this.lanes.dropAll("abandoned", "lost");
     await this.lease.abandon();
@@ -285,8 +284,8 @@ export class FencepostNode {
   }
 
   private async takeIntake(): Promise<void> {
-    if (this.reception.draining || !this.lease.mayAct()) return;
-    await takeWaiting({ ...this.ports, lanes: this.lanes, intakes: this.intakes, cluster: this.cluster });
+    const { lanes, intakes, cluster } = this;
+    if (!this.reception.draining && this.lease.mayAct()) await takeWaiting({ ...this.ports, lanes, intakes, cluster });
   }
 
   private async balance(): Promise<void> {
@@ -303,10 +302,9 @@ export class FencepostNode {
   private async leaveToOthers(deadlineMs: number): Promise<void> {
     // What others still send here in good faith must not bring a lane back that is on its way to them.
     this.lanes.close(DRAINING);
-    const handOvers = this.lanes.all().map(async (lane) => {
-      await this.lanes.handOver(lane, DRAINING);
-      this.ports.wakeUps.tell("lanes");
-    });
+    const handOvers = this.lanes
+      .all()
+      .map((lane) => this.lanes.handOver(lane, DRAINING).then(() => this.ports.wakeUps.tell("lanes")));
     await bounded(this.ports.clock, Promise.all(handOvers), deadlineMs);
     await this.ports.clock.sleep(Math.max(0, deadlineMs - this.ports.clock.monotonicMs()));
   }
@@ -326,9 +324,8 @@ export class FencepostNode {
     if (wakeUp === "completions") this.feed.grew();
     if (wakeUp === "intake") this.intakes.expectRows();
     if (wakeUp === "taken") this.cluster.answersCame();
-    if (wakeUp !== "lanes") return;
-    this.lease.look();
-    this.claiming.kick();
+    if (wakeUp === "lanes") this.lease.look();
+    if (wakeUp === "lanes") this.claiming.kick();
   }
 
   private feedGrew(): void {

@@ -13,7 +13,7 @@ import { type BlockPlace, ChainUnavailable, type ReceiptVerdict, type Settling }
 import { decodeTransaction } from "../decode-transaction.ts";
 import { saysNoSuchBlock } from "../read-block.ts";
 import { fetchBlockReceipts, readReceipt } from "../read-receipts.ts";
-import type { Endpoint } from "../rpc/endpoints.ts";
+import type { Endpoint } from "../rpc/endpoint.ts";
 import { type Fields, read } from "../rpc/quantities.ts";
 import { resultOf, withholds } from "../rpc/rpc-errors.ts";
 import { WorkerThread } from "../threads/worker-thread.ts";
