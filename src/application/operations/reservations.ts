@@ -28,7 +28,7 @@ import { happened } from "../lane/tracked.ts";
 import type { NormalisePorts } from "../requests/normalise.ts";
 import { type HandedIn, parseReserve, parseSubmission, parseUsed, type ReserveOrder } from "../requests/reservation.ts";
 import type { ChainSettings } from "../settings.ts";
-import { refuseImpossible } from "../stages/1-create/prepare.ts";
+import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
 
@@ -171,7 +171,7 @@ export const submitReserved: Operation<ReservationPorts, Used, Submission, Creat
   perform(ports, lane, { handedIn, ...reservation }) {
     const payload = payloadOf(handedIn);
     const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-    refuseImpossible(context, payload);
+    refuseImpossibleGas(context, payload);
     const { txHash, rawTransaction } = handedIn;
     const blobs = blobCost(handedIn);
     const { gas, fees } = bounded(context.ceilings, handedIn.unsigned, blobs);

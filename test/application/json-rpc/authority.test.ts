@@ -227,11 +227,11 @@ describe("eth_sendRawTransaction", () => {
     expect(asked).toMatchObject({ code: "SUBMISSION_REJECTED", extras: { reason: "FEE_TOO_LOW" } });
     const bytes = await signedBy(SIGNER, 0, 5n, 1n);
     expect((await rpc.ask(raw(bytes))).error).toMatchObject({ code: -32003, data: asked.extras });
-    const { reservation } = await world.settle(api.reserveNonce({ signer: SIGNER }));
-    const { reservationId } = reservation;
-    const submitted = api.submitReserved(reservationId, { rawTransaction: bytes });
-    expect(await world.refusal(submitted)).toMatchObject({ extras: { reason: "FEE_TOO_LOW" } });
     expect(world.rows()).toEqual([]);
+    // For a reserved nonce its caller may have sent the bytes already: refused, nobody would track them.
+    const { reservation } = await world.settle(api.reserveNonce({ signer: SIGNER }));
+    await world.settle(api.submitReserved(reservation.reservationId, { rawTransaction: bytes }));
+    expect(world.rows()).toMatchObject([{ state: "TRACKING" }]);
   });
 
   it("of a stranger is refused, or passed on where the setting says so", async () => {
