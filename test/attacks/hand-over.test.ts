@@ -9,8 +9,7 @@ import { blocksLater, type SlowEndpoint, startSlowEndpoint } from "../support/sl
 import { pricedTransfer, transfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-/** Twice the bar of 250 ms, which the same tests on virtual time keep exactly: here node, database and chain share the cores. */
-const RELEASED_WITHIN_MS = 500;
+const RELEASED_WITHIN_MS = 250;
 
 let endpoint: SlowEndpoint;
 afterEach(() => endpoint.close());

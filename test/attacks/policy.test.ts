@@ -87,8 +87,10 @@ describe("a document that is applied at run time", () => {
     }
     const late = { policies: {}, reason: "late", expectedVersion: 2 };
     await expect(first.admin.applyPolicies(late)).rejects.toMatchObject({ status: 409, code: "CONFLICT" });
-    const { items } = await second.admin.attention();
-    expect(items).toContainEqual(expect.objectContaining({ code: "POLICY_FILE_DIFFERS", nodeId: one.nodeId }));
+    const differs = async () => (await second.admin.attention()).items.some(isDifferent);
+    const isDifferent = ({ code, nodeId }: { readonly code: string; readonly nodeId?: string | null }) =>
+      code === "POLICY_FILE_DIFFERS" && nodeId === one.nodeId;
+    await waitUntil(differs, "the node whose file differs says so to the others");
     const audit = await database.query("SELECT version, actor, reason FROM fencepost.policy_change ORDER BY change_id");
     expect(audit).toMatchObject([
       { version: "1", actor: `node:${one.nodeId}` },

@@ -10,8 +10,7 @@ import { pricedTransfer, range } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const COUNT = 64;
-/** Twice the bar of 250 ms, which the same tests on virtual time keep exactly: here node, database and chain share the cores. */
-const ANSWERED_WITHIN_MS = 500;
+const ANSWERED_WITHIN_MS = 250;
 /** Two seconds: far longer than a node needs to begin the next send. */
 const A_WHILE_BLOCKS = 2_000 / BLOCK_TIME_MS;
 /** Longer than the short lease. */
