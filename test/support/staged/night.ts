@@ -78,7 +78,7 @@ export function night({ now, isCalm = false, words, lanes = SIGNERS.length, held
       case "cluster":
         return history(scene);
       case "policy":
-        return id === "usage" ? usage(scene) : policies;
+        return id === "usage" ? usage(scene) : policies(scene);
       case "keys":
         return keys(scene);
       default:
@@ -675,10 +675,14 @@ function history({ at }: Staged): ClusterHistory {
   };
 }
 
-const policies = {
+const policies = ({ at }: Staged) => ({
+  version: 3,
   hash: "0x2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
   policies: { signers: { "*": { maxCost: { perDay: "1000000000000000000" } } } },
-};
+  changedAt: at(90_000),
+  changedBy: "operator:treasury",
+  reason: "one ether a day for every signer",
+});
 
 function usage({ at }: Staged) {
   const windows = {
