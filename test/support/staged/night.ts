@@ -234,8 +234,9 @@ function attention({ at, isCalm, words }: Staged): Attention {
 }
 
 function notices({ at, words }: Staged, signer: string | null): Notices["items"] {
+  if (signer !== null && signer !== SIGNERS[3]) return [];
   const one = (noticeId: string, seconds: number): Notices["items"][number] => ({
-    ...{ noticeId, kind: "EXTERNAL_KEY_USE", chainId: CHAIN, signer: signer ?? SIGNERS[3], nodeId: null, times: 1 },
+    ...{ noticeId, kind: "EXTERNAL_KEY_USE", chainId: CHAIN, signer: SIGNERS[3], nodeId: null, times: 1 },
     ...{ firstSeenAt: at(seconds), lastSeenAt: at(seconds), overAt: null, acknowledged: null },
     evidence: [{ at: at(seconds), nonce: 31, through: 31, txHash: hash(31), txId: null }],
   });
