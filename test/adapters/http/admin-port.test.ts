@@ -18,6 +18,7 @@ const OPERATORS = [
   ...["suspend", "resume", "realign", "kill"].map((action) => `post /api/v1/signers/{signer}/${action}`),
   ...["post /api/v1/kill", "delete /api/v1/kill", "delete /api/v1/signers/{signer}/kill"],
   ...["get /api/v1/keys", "post /api/v1/keys", "delete /api/v1/keys/{name}", "get /metrics"],
+  ...["put /api/v1/policy", "post /api/v1/notices/{noticeId}/acknowledge"],
 ];
 
 let server: HttpServer;
@@ -42,6 +43,7 @@ function pathOf(route: string): readonly [string, string] {
   const path = pattern
     .replace("{txId}", sampleTxId(1))
     .replace("{reservationId}", sampleTxId(2))
+    .replace("{noticeId}", sampleTxId(3))
     .replace("{signer}", SIGNER_EIP55)
     .replace("{name}", "shop");
   return [verb.toUpperCase(), path];

@@ -191,24 +191,28 @@ describe("of questions to a chain", () => {
 });
 
 describe("where more reads wait than there is room for", () => {
-  /** Twelve of them leave no room. */
-  const large = (n: number, key: string) => read("eth_call", [{ data: `${nth(n)}${"0".repeat(8_300_000)}` }], key);
-  const codesOf = async (reads: readonly Promise<RpcAnswer>[]) =>
-    (await Promise.all(reads)).map(({ error }) => error?.code ?? null);
+  /** Twelve of them leave no room, though the bytes of their bodies are few: what a key may have of those is less. */
+  const large = async (key: string): Promise<readonly RpcAnswer[]> => {
+    const reads = Array.from({ length: 1_000 }, () => call("eth_getBlockByNumber", [nth(1), false]));
+    return JSON.parse((await rpc.post(reads, as(key))).text) as readonly RpcAnswer[];
+  };
+  const codesOf = async (reads: readonly Promise<readonly RpcAnswer[]>[]) =>
+    new Set((await Promise.all(reads)).flat().map(({ error }) => error?.code ?? null));
+  const answered = async (reads: readonly Promise<readonly RpcAnswer[]>[]) => {
+    const codes = world.settle(codesOf(reads));
+    await answerEverything(codes);
+    return codes;
+  };
 
   it("who has more than its share is refused, with a code that reads may be repeated after; nobody else is", async () => {
     await start(KEYS);
-    const busy = Array.from({ length: 12 }, (_, at) => large(at, "busy"));
-    await asked(OF_ONE_KEY);
-    expect(await world.settle(codesOf([large(12, "busy")]))).toEqual([-32005]);
-    const calm = [large(0, "calm"), large(1, "calm")];
-    await asked(OF_ONE_KEY + 2);
-    for (const each of takeAll()) each.answer("0x");
-    expect(new Set(await world.settle(codesOf([...busy, ...calm])))).toEqual(new Set([null]));
-    const again = large(12, "busy");
-    await asked(1);
-    for (const each of takeAll()) each.answer("0x");
-    expect(await world.settle(codesOf([again]))).toEqual([null]);
+    const busy = Array.from({ length: 12 }, () => large("busy"));
+    await arrived("busy");
+    expect(await world.settle(codesOf([large("busy")]))).toEqual(new Set([-32005]));
+    const calm = [large("calm"), large("calm")];
+    await arrived("calm");
+    expect(await answered([...busy, ...calm])).toEqual(new Set([null]));
+    expect(await answered([large("busy")])).toEqual(new Set([null]));
   });
 });
 

@@ -144,7 +144,7 @@ describe("somebody who has only the page", () => {
     expect(await stack.client.waitFor(txId, { timeoutMs: A_MINUTE })).toMatchObject({ state: "CONFIRMED" });
   });
 
-  it("finds a nonce that another program used, and stops the lane until that is found out", async () => {
+  it("finds a nonce that another program used, stops the lane until that is found out, and acknowledges it", async () => {
     await stack.chain.setBaseFee(null);
     await stack.client.waitFor((await stack.client.send(transfer(3))).txId);
     await stack.chain.pauseMining();
@@ -172,9 +172,18 @@ describe("somebody who has only the page", () => {
       await page.locator(".strip a.nonce.foreign").first().click();
       await page.locator(".state", { hasText: "nonce consumed externally" }).waitFor();
       await page.goBack();
+      await page.locator(".foreign-use").waitFor();
+      await order("Acknowledge", "a script of ours, which was stopped");
+      await page.locator(".foreign-use").waitFor({ state: "detached" });
+      await page.locator("section li", { hasText: "acknowledged by operator:" }).waitFor();
       await order("Resume the lane", "the other program was stopped");
       await page.getByRole("button", { name: "Suspend the lane" }).waitFor();
+      await page.locator(".top nav a", { hasText: "Now" }).click();
+      await page.locator(".headline").waitFor();
+      await repaired(3);
     });
+    const [notice] = await stack.client.notices({ signer: signer(3) });
+    expect(notice).toMatchObject({ acknowledged: { why: "a script of ours, which was stopped" } });
     const after = await stack.client.send({ ...transfer(3), requestId: "payout-3c" });
     expect(await stack.client.waitFor(after.txId, { timeoutMs: A_MINUTE })).toMatchObject({ state: "CONFIRMED" });
   });

@@ -54,6 +54,7 @@ describe("defaults", () => {
         pollIntervalMs: 1000,
         nonceChainQuery: "latest",
         nonceStateTimeoutMs: 30_000,
+        publicAfterMs: null,
         staleReceiptTimeoutMs: 60_000,
         receiptWorkers: 10,
         fetchReceiptUponEntry: false,

@@ -3,7 +3,7 @@ import { configFrom } from "../../../src/main/config/load.ts";
 import { given } from "../../../src/main/dev/dev.ts";
 
 const DATABASE = "postgres://localhost/dev";
-const chain = { url: "http://127.0.0.1:8545", accounts: [{ privateKey: `0x${"11".repeat(32)}` }] };
+const chain = { url: "http://127.0.0.1:8545", chainId: 31_337, accounts: [{ privateKey: `0x${"11".repeat(32)}` }] };
 
 const variablesOf = (variables: Record<string, string>) =>
   given(configFrom({ command: "dev", variables, file: null, flags: {} }, "n").config, DATABASE, chain as never);
@@ -11,7 +11,7 @@ const variablesOf = (variables: Record<string, string>) =>
 /** On a terminal the node is a process of its own, started by the same command on the chain and accounts of its parent. */
 it("dev on a terminal lets its node run open on the chain that it brought, and with an API key, closed", () => {
   const open = variablesOf({});
-  expect(open).toMatchObject({ FENCEPOST_AUTH: "none", FENCEPOST_RPC_URL: chain.url });
+  expect(open).toMatchObject({ FENCEPOST_AUTH: "none", FENCEPOST_RPC_URL: chain.url, FENCEPOST_CHAIN_ID: "31337" });
   expect(() => configFrom({ command: "dev", variables: open, file: null, flags: {} }, "n")).not.toThrow();
   const key = { FENCEPOST_API_KEYS: "me:a-secret-of-mine-and-nobody-else" };
   const closed = { ...key, ...variablesOf(key) };

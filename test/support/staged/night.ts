@@ -78,7 +78,7 @@ export function night({ now, isCalm = false, words, lanes = SIGNERS.length, held
       case "cluster":
         return history(scene);
       case "policy":
-        return id === "usage" ? usage(scene) : policies;
+        return id === "usage" ? usage(scene) : policies(scene);
       case "keys":
         return keys(scene);
       default:
@@ -234,8 +234,9 @@ function attention({ at, isCalm, words }: Staged): Attention {
 }
 
 function notices({ at, words }: Staged, signer: string | null): Notices["items"] {
+  if (signer !== null && signer !== SIGNERS[3]) return [];
   const one = (noticeId: string, seconds: number): Notices["items"][number] => ({
-    ...{ noticeId, kind: "EXTERNAL_KEY_USE", chainId: CHAIN, signer: signer ?? SIGNERS[3], nodeId: null, times: 1 },
+    ...{ noticeId, kind: "EXTERNAL_KEY_USE", chainId: CHAIN, signer: SIGNERS[3], nodeId: null, times: 1 },
     ...{ firstSeenAt: at(seconds), lastSeenAt: at(seconds), overAt: null, acknowledged: null },
     evidence: [{ at: at(seconds), nonce: 31, through: 31, txHash: hash(31), txId: null }],
   });
@@ -675,10 +676,14 @@ function history({ at }: Staged): ClusterHistory {
   };
 }
 
-const policies = {
+const policies = ({ at }: Staged) => ({
+  version: 3,
   hash: "0x2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
   policies: { signers: { "*": { maxCost: { perDay: "1000000000000000000" } } } },
-};
+  changedAt: at(90_000),
+  changedBy: "operator:treasury",
+  reason: "one ether a day for every signer",
+});
 
 function usage({ at }: Staged) {
   const windows = {

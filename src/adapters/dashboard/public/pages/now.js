@@ -283,7 +283,7 @@ function chains(known) {
         reachable ? null : h("span", { class: "tag bad" }, "does not answer"),
         stalled ? h("span", { class: "tag bad" }, "stands still") : null,
       ),
-      cell("right mono", head === null ? quiet("unknown") : countOf(head)),
+      cell("right mono mid", head === null ? quiet("unknown") : countOf(head)),
       cell(
         "right",
         headSince === null ? quiet("unknown") : h("span", { class: stalled ? "bad" : null }, age(headSince)),
@@ -300,7 +300,7 @@ function chains(known) {
     {},
     table(
       "Chains",
-      [["Chain"], ["Head", "right"], ["Newest block", "right"], ["Base fee, gwei", "right"], ["Endpoints", "grow"]],
+      [["Chain"], ["Head", "right mid"], ["Newest block", "right"], ["Base fee, gwei", "right"], ["Endpoints", "grow"]],
       rows,
     ),
   );

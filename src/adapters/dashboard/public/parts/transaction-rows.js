@@ -26,7 +26,7 @@ function row(transaction) {
     "tr",
     { key: txId, "data-tx": txId },
     cell("state-cell", stateOf(transaction), heldSince === null ? null : h("span", { class: "tag" }, "held")),
-    cell("grow", transactionLink(transaction), isAwaiting(transaction) ? [" ", approvalLine(transaction)] : null),
+    cell("grow", transactionLink(transaction), isAwaiting(transaction) ? approvalLine(transaction) : null),
     cell("wide", fenceOf(transaction)),
     cell("right mono mid", nonce === null ? quiet("none") : countOf(nonce)),
     cell("wide", laneLink(chainId, signer), " ", chainName(chainId)),
