@@ -41,7 +41,8 @@ it.each([
     const takenOverMs = world.clock.monotonicMs();
     const left = PATIENCE_MS - 1_000 - (world.clock.now().getTime() - (world.rows()[0]?.createdAt.getTime() ?? 0));
     await world.clock.advance(left);
-    expect([codes(), asked, world.rows()[0]?.state]).toEqual([[], [], "TRACKING"]);
+    // The node before did vanish; nothing is said of the transaction.
+    expect([codes(), asked, world.rows()[0]?.state]).toEqual([["NODE_VANISHED"], [], "TRACKING"]);
     await world.until(() => asked.length > 0 && codes().includes("PENDING_OLD"));
     expect(world.clock.monotonicMs() - takenOverMs).toBeLessThan(2 * PATIENCE_MS);
     expect(asked[0]?.ageSeconds).toBeLessThan((3 * PATIENCE_MS) / 1_000);

@@ -170,6 +170,19 @@ describe("on a node", () => {
     expect((await world.settle(node.node.api.attention())).items).toEqual([]);
   });
 
+  it("a chain that mines on demand is not called stalled while an order to stop keeps everything from it", async () => {
+    const node = await start();
+    world.holdBlocks();
+    const order = { signer: null, request: { reason: "drill" }, actor: "operator:ops" };
+    await world.settle(node.node.api.kill(order));
+    await world.settle(node.node.api.create(transfer()));
+    await world.clock.advance(300_000);
+    expect(ofCode(node, "CHAIN_STALLED")).toEqual([]);
+    await world.settle(node.node.api.endKill(order));
+    await world.clock.advance(130_000);
+    expect(ofCode(node, "CHAIN_STALLED")).toEqual([["CHAIN_STALLED", "ERROR"]]);
+  });
+
   it("a head that is old is over when it is mined, and so are the others of its lane", async () => {
     const node = await start({ settings: { alertHeadAgeMs: 5_000, alertOldestAgeMs: 5_000, alertPendingDepth: 1 } });
     world.holdBlocks();

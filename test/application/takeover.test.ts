@@ -61,7 +61,9 @@ describe("two nodes", () => {
     const instance = [...world.database.state.instances.values()][0];
     world.crash(first);
     // The database's clock jumped back an hour when its successor was promoted: nothing expires by it for a long time.
-    if (instance !== undefined) instance.expiresAt = new Date(instance.expiresAt.getTime() + 3_600_000);
+    const later = (time: Date) => new Date(time.getTime() + 3_600_000);
+    const { heartbeatAt, expiresAt } = instance as NonNullable<typeof instance>;
+    Object.assign(instance as object, { heartbeatAt: later(heartbeatAt), expiresAt: later(expiresAt) });
     const second = await world.startNode();
     await world.until(() => second.events.some(({ type }) => type === "instance.declaredDead"), 30_000);
     expect(second.events).toContainEqual(

@@ -126,6 +126,7 @@ export interface NodeOptions {
   /** Awaited before and after every call to the database and the chain: the way there and the way back. */
   readonly latency?: () => Promise<void>;
   readonly elsewhere?: DirectChainOptions["elsewhere"];
+  readonly privateEndpoints?: readonly string[];
   /** Awaited before each send, for an endpoint that takes no batches. */
   readonly eachSend?: () => Promise<void>;
   /** Runs each send that starts on this node. */
@@ -203,9 +204,9 @@ export class World {
     const wakeUps = this.options.hints === true ? this.hints.connect() : null;
     const url = options.embedded === true ? "" : `http://node-${index}`;
     const second = elsewhere === undefined ? {} : { elsewhere };
-    const { eachSend, sending } = options;
+    const { eachSend, sending, privateEndpoints = [] } = options;
     const chain = new DirectChain(this.chain, {
-      ...{ faults, proves: true, ...second },
+      ...{ faults, proves: true, privateEndpoints, ...second },
       ...(eachSend === undefined ? {} : { eachSend }),
       ...(sending === undefined ? {} : { sending: (send) => sending(entry, send) }),
     });

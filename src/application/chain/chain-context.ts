@@ -15,7 +15,7 @@ import { type BlockPace, blockSeen, isStalled, NO_BLOCKS, usualBlockMs } from ".
 import { at, isDue, NEVER, type When } from "../../domain/pace/when.ts";
 import type { Chain, SecondOpinion } from "../../ports/chain.ts";
 import type { Ports } from "../../ports/ports.ts";
-import type { LaneIndex } from "../lane/owned-lane.ts";
+import type { LaneIndex, OwnedLane } from "../lane/owned-lane.ts";
 import type { ChainSettings } from "../settings.ts";
 import { StandingAlerts } from "../standing-alerts.ts";
 import { Answers } from "./answers.ts";
@@ -111,8 +111,14 @@ export class ChainContext {
     return usualBlockMs(this.blocks);
   }
 
-  /** The endpoints answer, and no block comes. `waiting`: how many transactions wait for one. */
-  isStalled(waiting: number): boolean {
+  /**
+   * The endpoints answer, and no block comes. `lanes`: whose transactions wait for one. Unsent or held back, they wait for
+   * something else, and a chain that mines on demand has no block to make for them.
+   */
+  isStalled(lanes: readonly OwnedLane[]): boolean {
+    const awaited = ({ mined, unmined }: OwnedLane) =>
+      mined.size + [...unmined.values()].filter(({ held, submitAttempts }) => !held && submitAttempts > 0).length;
+    const waiting = lanes.reduce((sum, lane) => sum + awaited(lane), 0);
     return this.reachable && isStalled(this.blocks, this.ports.clock.monotonicMs(), waiting);
   }
 

@@ -99,10 +99,9 @@ export class NodeWatch {
   private lookAtBlocks(context: ChainContext, owned: readonly OwnedLane[]): void {
     const { chainId } = context.chain;
     const code = "CHAIN_STALLED";
-    const waiting = owned.reduce((sum, lane) => sum + lane.pendingDepth(), 0);
     const head = context.follower.head?.number;
     const message = `chain ${chainId} answers, and no block has come after ${head} for many times as long as one takes`;
-    if (context.isStalled(waiting)) this.standing.raise({ severity: "ERROR", code, message, chainId });
+    if (context.isStalled(owned)) this.standing.raise({ severity: "ERROR", code, message, chainId });
     else this.standing.resolve({ code, chainId }, `chain ${chainId} has new blocks again, or does not answer at all`);
   }
 

@@ -57,7 +57,7 @@ function ofChain(context: ChainContext, lanes: readonly OwnedLane[]): readonly T
   const { chainId } = context.chain;
   const waiting = lanes.reduce((sum, lane) => sum + lane.pendingDepth(), 0);
   const away = context.reachable ? [] : [ofUnreachable(chainId, context.unreachableSince, waiting)];
-  const stalled = context.isStalled(waiting) ? [ofStalled(stallOf(context, waiting))] : [];
+  const stalled = context.isStalled(lanes) ? [ofStalled(stallOf(context, waiting))] : [];
   const endpoints = (context.chain.health?.() ?? []).flatMap(({ url, status, behind }, index) =>
     status === "up" || status === "unknown" ? [] : [ofEndpoint({ chainId, index, url, status, behind })],
   );

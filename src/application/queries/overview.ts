@@ -129,7 +129,7 @@ function chainView(context: ChainContext): ChainView {
     head: follower.head?.number ?? null,
     headSince,
     blockSeconds: usualBlockMs === null ? null : Number((usualBlockMs / 1_000).toPrecision(2)),
-    stalled: context.isStalled(0),
+    stalled: context.isStalled([]),
     baseFee: follower.baseFee,
     tip: knownMarket && tipTaken(knownMarket),
     endpoints: chain.health?.() ?? [],

@@ -98,7 +98,16 @@ describe("housekeeping", () => {
     const worked = calls.filter((call) => call !== "closeToOlder" && call !== "shortenFeed");
     const removals = Array.from({ length: 4 }, () => "removeOld");
     const lookAgain = [take, "removeOld", drop];
-    expect(worked).toEqual(["abandonedLanes", "lanesWithOld", take, ...removals, drop, ...lookAgain, take]);
+    expect(worked).toEqual([
+      "abandonedLanes",
+      "lanesWithOld",
+      take,
+      ...removals,
+      drop,
+      ...lookAgain,
+      take,
+      "forgetNotices",
+    ]);
     expect(telemetry.of("retention.round")).toMatchObject([{ transactions: 205 }]);
   });
 
@@ -145,11 +154,11 @@ describe("housekeeping", () => {
     await clock.advance(ROUND_MS - 1);
     housekeeping.look();
     await clock.runUntilIdle();
-    expect(calls).toHaveLength(5);
+    expect(calls).toHaveLength(6);
     await clock.advance(1);
     housekeeping.look();
     await clock.runUntilIdle();
-    expect(calls).toHaveLength(10);
+    expect(calls).toHaveLength(12);
     expect(telemetry.of("retention.round")).toHaveLength(2);
   });
 

@@ -12,7 +12,16 @@ import { senderFromFakeSignature } from "../../doubles/simulated-chain/sender.ts
 import { take } from "../../support/explained-worlds.ts";
 import { OperatedWorld } from "../../support/operations.ts";
 import { forSigner } from "../../support/policies.ts";
-import { CHAIN_ID, SIGNER, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+import {
+  CHAIN_ID,
+  type NodeOptions,
+  SIGNER,
+  TO,
+  transfer,
+  World,
+  type WorldNode,
+  type WorldOptions,
+} from "../../support/world.ts";
 
 const GWEI = 1_000_000_000n;
 const NODE_SIGNER: Address = `0x${"5e".repeat(20)}`;
@@ -21,10 +30,10 @@ let world: World;
 let ops: OperatedWorld;
 afterEach(() => world.close());
 
-async function open(options: WorldOptions = {}): Promise<WorldNode> {
+async function open(options: WorldOptions = {}, nodeOptions: NodeOptions = {}): Promise<WorldNode> {
   world = new World(options);
   ops = new OperatedWorld(world);
-  return world.startNode();
+  return world.startNode(nodeOptions);
 }
 
 /** Another program's transaction was mined at the nonce of this one. */
@@ -236,6 +245,11 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
       entry.events.some((event) => event.type === "alert" && event.code === "FEE_CEILING_REACHED"),
     );
     return ask(entry, txId);
+  },
+  SENT_PRIVATELY: async () => {
+    const entry = await open({}, { privateEndpoints: ["http://private.example"] });
+    world.holdBlocks();
+    return ask(entry, await ops.sent(entry));
   },
   NODE_WANTS_LOWER_NONCE: async () => {
     const entry = await open({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });

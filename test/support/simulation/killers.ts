@@ -38,6 +38,16 @@ export class Killers extends Actor {
     // Without an answer it may be carried out late, and must not come after the request that ends it.
     if (!isDone) await this.world.clock.sleep(LATE_MS);
     while (!(await this.end(signer, subject))) await this.world.clock.sleep(200);
+    // A node that was cut off from the database writes its order later, and then that is ended too.
+    while (this.isStanding()) {
+      await this.world.clock.sleep(200);
+      await this.end(signer, subject);
+    }
+  }
+
+  private isStanding(): boolean {
+    const { kills } = this.world.database.state;
+    return [...kills.values()].some(({ ended }) => !ended) || this.nodes().some(({ node }) => node.kills.inForce > 0);
   }
 
   private async end(signer: string | null, subject: string): Promise<boolean> {

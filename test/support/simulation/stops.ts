@@ -1,3 +1,6 @@
+import { isSettled } from "../../../src/domain/transitions.ts";
+import type { HistoryRecord } from "../../../src/ports/query-store.ts";
+import { historyOf } from "../../doubles/memory-store/queries.ts";
 import { hashKey } from "../../doubles/memory-store/state.ts";
 import type { WitnessEntry } from "../../doubles/simulated-chain/core.ts";
 import type { World, WorldNode } from "../world.ts";
@@ -60,10 +63,18 @@ export class Stops {
   private look({ hash, from }: WitnessEntry, sender: WorldNode): void {
     const { state } = this.world.database;
     const txId = hash === null ? undefined : state.hashes.get(hashKey(this.world.chain.chainId, hash))?.txId;
+    // With its outcome a hold is over: a reorg that takes the outcome away does not bring the hold back.
+    if (txId !== undefined && hasEnded(historyOf(state, txId))) this.inForce.delete(`transaction ${txId}`);
     for (const subject of ["everything", `kill ${from}`, `signer ${from}`, `transaction ${txId}`]) {
       const bound = this.inForce.get(subject);
       if (bound === undefined || (bound !== null && bound !== sender)) continue;
       this.violations.push(`${hash} of ${from} started on ${sender.url} after the stop of ${subject} was answered`);
     }
   }
+}
+
+/** It was settled after it was last held back. */
+function hasEnded(history: readonly HistoryRecord[]): boolean {
+  const settled = history.findLastIndex(({ state }) => isSettled(state));
+  return settled > history.findLastIndex(({ event }) => event === "hold");
 }
