@@ -116,10 +116,14 @@ export class ChainContext {
    * something else, and a chain that mines on demand has no block to make for them.
    */
   isStalled(lanes: readonly OwnedLane[]): boolean {
-    const awaited = ({ mined, unmined }: OwnedLane) =>
-      mined.size + [...unmined.values()].filter(({ held, submitAttempts }) => !held && submitAttempts > 0).length;
-    const waiting = lanes.reduce((sum, lane) => sum + awaited(lane), 0);
-    return this.reachable && isStalled(this.blocks, this.ports.clock.monotonicMs(), waiting);
+    const { clock } = this.ports;
+    const sentAt = lanes.flatMap(({ mined, unmined }) => [
+      ...[...unmined.values()].flatMap(({ held, firstSentAt }) => (held ? [] : (firstSentAt?.getTime() ?? []))),
+      // A mined one waits for the next block since the newest came.
+      ...(mined.size > 0 ? [0] : []),
+    ]);
+    const awaitedMs = sentAt.length === 0 ? null : clock.now().getTime() - Math.min(...sentAt);
+    return this.reachable && isStalled(this.blocks, clock.monotonicMs(), awaitedMs);
   }
 
   /** A new head: what was asked of the one before is out of date. */

@@ -40,11 +40,11 @@ export function usualBlockMs({ spansMs }: BlockPace): number | null {
   return late <= REGULAR * median ? median : null;
 }
 
-/** No new block for ten times what one usually takes. `waiting`: how many transactions wait for one. */
-export function isStalled(pace: BlockPace, nowMs: number, waiting: number): boolean {
+/** No new block for ten times what one usually takes. `awaitedMs`: for how long a transaction has waited for one; null: none does. */
+export function isStalled(pace: BlockPace, nowMs: number, awaitedMs: number | null): boolean {
   if (pace.head === null) return false;
   const usualMs = usualBlockMs(pace);
   const ageMs = nowMs - pace.sinceMs;
-  if (usualMs === null) return waiting > 0 && ageMs >= STALLED_UNUSUAL_MS;
+  if (usualMs === null) return awaitedMs !== null && Math.min(ageMs, awaitedMs) >= STALLED_UNUSUAL_MS;
   return ageMs >= Math.max(STALLED_TIMES * usualMs, STALLED_LEAST_MS);
 }

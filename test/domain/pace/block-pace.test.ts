@@ -28,26 +28,28 @@ describe("a chain's blocks", () => {
 
   it("stall when none has come for ten times that, and for half a minute at least", () => {
     const slow = every(12_000);
-    expect(isStalled(slow.pace, slow.atMs + 119_000, 0)).toBe(false);
-    expect(isStalled(slow.pace, slow.atMs + 120_000, 0)).toBe(true);
+    expect(isStalled(slow.pace, slow.atMs + 119_000, null)).toBe(false);
+    expect(isStalled(slow.pace, slow.atMs + 120_000, null)).toBe(true);
     const fast = every(200);
-    expect(isStalled(fast.pace, fast.atMs + 29_000, 0)).toBe(false);
-    expect(isStalled(fast.pace, fast.atMs + 30_000, 0)).toBe(true);
+    expect(isStalled(fast.pace, fast.atMs + 29_000, null)).toBe(false);
+    expect(isStalled(fast.pace, fast.atMs + 30_000, null)).toBe(true);
   });
 
   it("stall no more with the next one, and a reorg to a lower head is a change as well", () => {
     const { pace, atMs } = every(200);
     const lower = blockSeen(pace, 90, atMs + 60_000);
-    expect(isStalled(lower, atMs + 60_001, 0)).toBe(false);
+    expect(isStalled(lower, atMs + 60_001, null)).toBe(false);
     expect(lower.spansMs).toEqual(pace.spansMs);
   });
 
   it("that are mined on demand stall only while transactions wait", () => {
     const { pace, atMs } = apart(...Array.from({ length: 20 }, (_, index) => (index % 4 === 0 ? 60_000 : 50)));
     expect(usualBlockMs(pace)).toBeNull();
-    expect(isStalled(pace, atMs + 3_600_000, 0)).toBe(false);
-    expect(isStalled(pace, atMs + 119_000, 1)).toBe(false);
-    expect(isStalled(pace, atMs + 120_000, 1)).toBe(true);
+    expect(isStalled(pace, atMs + 3_600_000, null)).toBe(false);
+    expect(isStalled(pace, atMs + 119_000, 3_600_000)).toBe(false);
+    expect(isStalled(pace, atMs + 120_000, 3_600_000)).toBe(true);
+    // The first send after an hour of rest has waited for a moment only.
+    expect(isStalled(pace, atMs + 3_600_000, 1_000)).toBe(false);
   });
 
   it("are not missed before the first was seen", () => {
