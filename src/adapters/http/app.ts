@@ -75,8 +75,8 @@ function bareApp(): FastifyInstance {
   return Fastify({
     logger: false,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    // Node refuses a server whose headers may take longer than its requests, and that is the default of a minute.
-    http: { headersTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: LOOK_FOR_SLOW_EVERY_MS },
+    // Named here too: Node derives the limit of headers from it, and refuses to create a server whose limit is longer.
+    http: { requestTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: LOOK_FOR_SLOW_EVERY_MS },
     // While closing, what arrives on a connection that is still open is answered as usual: no failed request.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 255 },
