@@ -23,7 +23,7 @@ interface Described extends Pick<WrittenRoute, "summary" | "description" | "erro
   readonly order: TSchema;
 }
 
-const COMMON_ERRORS: readonly ErrorCode[] = ["NOT_LEADER", "REQUEST_ID_REUSED", "PAYLOAD_TOO_LARGE", "UNKNOWN_SIGNER"];
+const COMMON_ERRORS: readonly ErrorCode[] = ["NOT_LEADER", "REQUEST_ID_REUSED", "UNKNOWN_SIGNER"];
 
 export const orderHeaders = {
   "Idempotency-Key":

@@ -19,7 +19,7 @@ export const policyRoutes: Readonly<Record<string, WrittenRoute>> = {
     responses: {
       200: { description: "Allowed or not.", schema: PolicyVerdict, example: examples.policyVerdict },
     },
-    errors: ["PAYLOAD_TOO_LARGE", "QUOTA_EXCEEDED", "UNKNOWN_CHAIN", "SUBMISSION_REJECTED"],
+    errors: ["QUOTA_EXCEEDED", "UNKNOWN_CHAIN", "SUBMISSION_REJECTED"],
   },
   getPolicies: {
     at: "get /api/v1/policy",
@@ -37,7 +37,7 @@ export const policyRoutes: Readonly<Record<string, WrittenRoute>> = {
     responses: {
       200: { description: "In force.", schema: PoliciesInForce, example: examples.policiesInForce },
     },
-    errors: ["CONFLICT", "PAYLOAD_TOO_LARGE"],
+    errors: ["CONFLICT"],
   },
   getPolicyUsage: {
     at: "get /api/v1/policy/usage",

@@ -85,7 +85,6 @@ const transactions: Written = {
       "NOT_LEADER",
       "CONFLICT",
       "REQUEST_ID_REUSED",
-      "PAYLOAD_TOO_LARGE",
       "UNKNOWN_SIGNER",
       "UNKNOWN_CHAIN",
       "SUBMISSION_REJECTED",
@@ -101,7 +100,6 @@ const transactions: Written = {
     responses: {
       200: { description: "One result per item, in order.", schema: BatchResults, example: examples.batchResults },
     },
-    errors: ["PAYLOAD_TOO_LARGE"],
   },
   getTransaction: {
     at: "get /api/v1/tx/{txId}",
@@ -167,7 +165,7 @@ const nonces: Written = {
     description: "From there it is a transaction like any other: stored, sent, sent again and followed to finality.",
     body: { schema: SubmitReserved, examples: { signed: examples.submitReserved } },
     responses: { 202: { description: "Accepted.", ...tracked } },
-    errors: ["NOT_FOUND", "NOT_LEADER", "CONFLICT", "PAYLOAD_TOO_LARGE", "SUBMISSION_REJECTED"],
+    errors: ["NOT_FOUND", "NOT_LEADER", "CONFLICT", "SUBMISSION_REJECTED"],
   },
   useReserved: {
     at: "post /api/v1/nonces/{reservationId}/used",
@@ -346,11 +344,12 @@ export const ROUTES: readonly Route[] = [
   ...tagged("Operations", operations),
 ];
 
-/** Every route of the API refuses what it cannot read; of those beside it some take nothing that could be wrong. */
+/** Every route of the API refuses what it cannot read, and a body that is too long for it; of those beside it some take nothing that could be wrong. */
 function tagged(tag: Route["tag"], routes: Written): readonly Route[] {
   return Object.entries(routes).map(([operationId, route]) => {
     const [method = "", path = ""] = route.at.split(" ");
-    const always: readonly ErrorCode[] = path.startsWith("/api/") ? ["INVALID_REQUEST"] : [];
+    const ofBodies: readonly ErrorCode[] = route.body === undefined ? [] : ["PAYLOAD_TOO_LARGE"];
+    const always: readonly ErrorCode[] = path.startsWith("/api/") ? ["INVALID_REQUEST", ...ofBodies] : [];
     return { ...route, operationId, method, path, tag, errors: [...always, ...(route.errors ?? [])] };
   });
 }

@@ -46,6 +46,14 @@ describe("the OpenAPI document", () => {
     }
   });
 
+  it("says of every route of the API with a body that one can be too large", () => {
+    const taking = operations.filter(({ path, operation }) => path.startsWith("/api/") && operation.requestBody);
+    expect(taking.length).toBeGreaterThan(20);
+    for (const { method, path, operation } of taking) {
+      expect(Object.keys(operation.responses), `${method} ${path}`).toContain("413");
+    }
+  });
+
   it("documents every route that is served, and serves every route that is documented", () => {
     const { served } = createHttpApp(httpOptions());
     const style = "/docs/style.css";

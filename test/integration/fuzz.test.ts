@@ -18,10 +18,19 @@ const NOT_BY_CHANCE = new Set([
   ...["approveTransaction", "rejectTransaction"],
 ]);
 
+/** Nodes that vanished while nobody looked: what there is to acknowledge. */
+const NOTICES = `
+  INSERT INTO fencepost.notice (kind, node_id, first_seen_at, last_seen_at, times, evidence)
+  SELECT 'NODE_VANISHED', 'vanished-' || n, now(), now(), 1, jsonb_build_array(jsonb_build_object(
+    'at', now(), 'instanceId', gen_random_uuid(), 'why', 'expired', 'lanes', n
+  ))
+  FROM generate_series(1, 4) AS n`;
+
 it(
   `${REQUESTS} requests, sound and mistaken, are answered as the document says, and none is a mistake of the node's`,
-  async ({ nodes, simulated }) => {
+  async ({ database, nodes, simulated }) => {
     const node = await nodes.start(simulated.url, { FENCEPOST_LOG_LEVEL: "error" });
+    await database.query(NOTICES);
     const { faults, answers, operations } = await fuzz({
       url: node.url,
       requests: REQUESTS,

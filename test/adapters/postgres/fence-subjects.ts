@@ -18,6 +18,7 @@ import {
 } from "../../../src/adapters/postgres/statements/node-instance.ts";
 import { openKnown, proveContinuity } from "../../../src/adapters/postgres/statements/session.ts";
 import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
+import { MOST_EVIDENCE } from "../../../src/domain/notices.ts";
 
 export interface Case {
   readonly name: string;
@@ -39,14 +40,16 @@ export interface Subject {
 }
 
 const [OWNER, TWIN, GONE, UNKNOWN, STORE] = [1, 2, 3, 4, 5].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
+/** Of the policy document in force. */
+const STAMP = "00000000-0000-4000-8000-000000000006";
 const [A, B] = ["a", "b"].map((letter) => `0x${letter.repeat(40)}`);
 
 export const WORLD = `
   INSERT INTO fencepost.node_instance (instance_id, node_id, url, version, mode, started_at, heartbeat_at, expires_at, dead)
   SELECT i.id::uuid, 'node', 'http://node', '1', 'basic', now(), now(), clock_timestamp() + interval '1 hour', i.dead
   FROM (VALUES ('${OWNER}', false), ('${TWIN}', false), ('${GONE}', true)) AS i(id, dead);
-  INSERT INTO fencepost.lane (chain_id, signer, owner_instance, token, next_nonce)
-  SELECT c, s, '${OWNER}', 3, 5 FROM unnest(ARRAY[1, 2]) AS c, unnest(ARRAY['${A}', '${B}']) AS s;
+  INSERT INTO fencepost.lane (chain_id, signer, owner_instance, token, next_nonce, policy_stamp)
+  SELECT c, s, '${OWNER}', 3, 5, '${STAMP}' FROM unnest(ARRAY[1, 2]) AS c, unnest(ARRAY['${A}', '${B}']) AS s;
   INSERT INTO fencepost.commit_marker (store_id, slot, marker, written_at) VALUES ('${STORE}', 1, '${UNKNOWN}', now())`;
 
 export const TAKEOVER = `UPDATE fencepost.lane SET owner_instance = '${TWIN}', token = token + 1`;
@@ -65,12 +68,16 @@ export const NO_FENCES: Readonly<Record<string, string>> = {
   "insert-transactions": "whether its transaction is open is tried with a BEGIN that fails, in one-trip.test.ts",
   "lock-lanes-by-key": "locks the lane of any owner, to compare it afterwards",
   "lock-lanes-of-instance": "locks what its next statement frees",
+  "lock-notice": "locks one notice, which belongs to no term, to compare it afterwards",
+  "lock-policy": "locks the policy document, which belongs to no lane: test/adapters/postgres/policy-race.test.ts",
   "mark-departed": "of lanes that its own transaction has locked and compared: what leaves is judged behind that",
   "prove-unspent": "behind the proof of its lanes; require_still: test/adapters/postgres/old-rows.test.ts",
   "purge-instances": "removes what has been dead for a day",
   "release-lanes": "of a process that ends itself",
   "remember-position": "how far the log has come; it only grows",
   "retire-instance": "of a process that ends itself",
+  "stamp-lanes":
+    "marks every lane behind the lock of the table: those that commit prove it, test/adapters/postgres/policy-race.test.ts",
   "update-lane-use":
     "of lanes that its own transaction has locked and compared: what policies limit is never committed unread",
 };
@@ -80,7 +87,9 @@ export const SIGHT = `
   SELECT (SELECT string_agg(concat_ws(' ', chain_id, left(signer, 3), right(owner_instance::text, 1), token, next_nonce), ', '
                             ORDER BY chain_id, signer) FROM fencepost.lane) || ' | ' ||
     (SELECT string_agg(concat_ws(' ', right(instance_id::text, 1), dead, counter, session_lock), ', ' ORDER BY instance_id)
-     FROM fencepost.node_instance) || ' | ' || (SELECT string_agg(marker::text, ', ') FROM fencepost.commit_marker) AS sight`;
+     FROM fencepost.node_instance) || ' | ' || (SELECT string_agg(marker::text, ', ') FROM fencepost.commit_marker) || ' | ' ||
+    (SELECT concat_ws(' ', count(*), sum(times), sum(jsonb_array_length(evidence)), string_agg(evidence -> 0 ->> 'lanes', ', '))
+     FROM fencepost.notice) AS sight`;
 
 /** Of lane (1, A), which both the statements of one lane and those of several ask for. */
 const lane = (change: string) => `UPDATE fencepost.lane SET ${change} WHERE chain_id = 1 AND signer = '${A}'`;
@@ -107,6 +116,7 @@ const AS_LEFT: readonly Case[] = [
   { name: "a lane that was suspended", world: lane("suspended = true, suspended_by = 'OPERATOR'") },
   { name: "a lane of another epoch", world: lane("reconciled_epoch = 2") },
   { name: "a lane of which something left", world: lane("departed_below = 0") },
+  { name: "a lane under another policy document", world: lane(`policy_stamp = '${UNKNOWN}'`) },
 ];
 
 /** Two terms as columns: chain, signer, instance, token. */
@@ -121,6 +131,7 @@ const LEFT = [
   [null, null],
   [1, 1],
   [false, false],
+  [STAMP, STAMP],
 ];
 const KEYS = JSON.stringify([
   { chain_id: 1, signer: A },
@@ -149,6 +160,24 @@ const OTHER_SESSIONS: Subject["beside"] = [
   [/^l\.database/, "takes another database: session-lock.test.ts"],
 ];
 
+/** Which of the dead leave a notice, and with how many lanes. */
+const VANISHED: readonly Case[] = [
+  {
+    name: "an owner of some lanes among others",
+    world: `${instance(OWNER, PAST)}; ${lane(`owner_instance = '${TWIN}'`)}`,
+  },
+  { name: "an owner of nothing", world: `${instance(OWNER, PAST)}; ${FREE}` },
+  { name: "an owner that was draining", world: instance(OWNER, `${PAST}, draining = true`) },
+  { name: "an owner of nothing that was draining", world: `${instance(OWNER, `${PAST}, draining = true`)}; ${FREE}` },
+  {
+    name: "an owner whose notice is full",
+    world: `${instance(OWNER, PAST)};
+      INSERT INTO fencepost.notice (kind, node_id, first_seen_at, last_seen_at, times, evidence)
+      SELECT 'NODE_VANISHED', 'node', now(), now(), count(*), jsonb_agg('{}'::jsonb)
+      FROM generate_series(1, ${MOST_EVIDENCE})`,
+  },
+];
+
 const SEEN = `
   INSERT INTO fencepost.database_history (ordinal, system_identifier, timeline, wal_position, epoch, may_have_lost, seen_at)
   VALUES (1, 'system', 'timeline', 0, 1, false, now());
@@ -173,10 +202,10 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
     answers: 1,
     accepts: [
       USUAL,
-      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 10: "m" } },
+      { name: "inside its own transaction", world: "SET LOCAL fencepost.transaction = 'm'", values: { 11: "m" } },
       { name: "a lane of which something had left", world: lane("departed_below = 0"), values: { 8: [true, true] } },
     ],
-    refuses: [...TERM, ...LIFE, ...AS_LEFT, { name: "a transaction that is not open", values: { 10: "m" } }],
+    refuses: [...TERM, ...LIFE, ...AS_LEFT, { name: "a transaction that is not open", values: { 11: "m" } }],
   },
   {
     statement: updateLanes,
@@ -298,6 +327,7 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
         world: `${TOLD}; ${world}`,
         values: { 3: "lock-gone" },
       })),
+      ...VANISHED,
     ],
     refuses: [
       { name: "a heartbeat that is not past" },

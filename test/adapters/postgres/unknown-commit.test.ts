@@ -30,6 +30,8 @@ describe("a commit without an answer", () => {
     proxy = await TcpProxy.start(Number(new URL(subject.url).port));
     const options = { clock: systemClock, leaseDurationMs: 12_000 };
     store = await openPostgresStore({ ...options, databaseUrl: proxy.through(subject.url) });
+    // Its first write would read the policy document before: the next COMMIT shall be the write's own.
+    await store.readPolicy();
     direct = await openPostgresStore({ ...options, databaseUrl: subject.url });
   });
   afterAll(async () => {
@@ -78,6 +80,7 @@ describe("a commit without an answer", () => {
       leaseDurationMs: 12_000,
       databaseUrl: proxy.through(subject.url),
     });
+    await leaving.readPolicy();
     const hit = proxy.atNextCommit("hold-answer");
     const writing = allocate(leaving, fence, [anIntent(fence.lane)]).catch((error: unknown) => error);
     await hit;

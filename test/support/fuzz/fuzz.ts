@@ -35,7 +35,7 @@ interface Answer {
 
 const AT_ONCE = 8;
 /** Ids, and names of API keys. */
-const NAMED = /"(txId|reservationId)":"([^"]{36})"|"(name)":"(stock-\d+)"/g;
+const NAMED = /"(txId|reservationId|noticeId)":"([^"]{36})"|"(name)":"(stock-\d+)"/g;
 const MOST_KNOWN = 100;
 const MOST_FAULTS = 20;
 
@@ -77,13 +77,18 @@ export async function fuzz({ url, requests, seed, reserveFor }: FuzzPlan): Promi
 const RESERVED = 8;
 const KEYS = 4;
 
-/** Things that few requests make by chance, and that can be ended once each: reservations and API keys. What was answered. */
+/**
+ * Things that few requests make by chance, and that can be ended once each: reservations and API keys; and policies that
+ * forbid nothing, which can be applied again whatever version is expected. What was answered.
+ */
 async function stock(url: string, signer: string): Promise<readonly string[]> {
-  const make = async (path: string, body: object): Promise<string> => {
+  const make = async (path: string, body: object, method = "POST"): Promise<string> => {
     const headers = { "content-type": "application/json" };
-    return (await fetch(`${url}/api/v1/${path}`, { method: "POST", headers, body: JSON.stringify(body) })).text();
+    return (await fetch(`${url}/api/v1/${path}`, { method, headers, body: JSON.stringify(body) })).text();
   };
   return Promise.all([
+    make("policy", { policies: {}, reason: "the first" }, "PUT"),
+    fetch(`${url}/api/v1/notices`).then((response) => response.text()),
     ...Array.from({ length: RESERVED }, () => make("nonces", { signer, ttl: "10m" })),
     ...Array.from({ length: KEYS }, (_, at) => make("keys", { name: `stock-${at}`, scopes: ["read"] })),
   ]);

@@ -131,10 +131,12 @@ export const updateLaneUse = counted("update-lane-use", "$8", "lanes with anothe
   WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
     AND l.chain_id = u.chain_id AND l.signer = u.signer`;
 
+/** The change is named once more, so that it is found by key: earlier documents are kept, and may be long. */
 export const readPolicy = statement<PolicyRecord>("read-policy")`
   SELECT p.version, p.stamp, c.document, c.at AS changed_at, c.actor AS changed_by, c.reason
   FROM fencepost.policy AS p
   LEFT JOIN fencepost.policy_change AS c ON c.change_id = p.change_id
+    AND c.change_id = ANY (ARRAY(SELECT q.change_id FROM fencepost.policy AS q WHERE q.only_row))
   WHERE p.only_row`;
 
 /** No other change before COMMIT. Commits never wait for it: they prove the stamp of their lanes instead. */
