@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { Send, SubmitOptions } from "../../src/ports/chain.ts";
+import type { Chain, Send, SubmitOptions } from "../../src/ports/chain.ts";
 import { deferred } from "../support/deferred.ts";
 import { holdCommits } from "../support/hold-commits.ts";
 import { OperatedWorld } from "../support/operations.ts";
@@ -91,6 +91,20 @@ describe("what is signed where private endpoints are configured", () => {
     await ops.act(entry, "replace", { txId, request: { payload: { to: TO, value: "7" } } });
     await world.until(() => given.length > from);
     expect(openly(given)).not.toContain(rawsOf(txId).at(-1));
+  });
+
+  it("is private too where the chain node signs it", async () => {
+    const { entry } = await start({ nodeSigners: [SIGNER] });
+    hide(entry);
+    const { rpc } = entry;
+    const send = rpc.sendUnsigned.bind(rpc);
+    const options: unknown[] = [];
+    rpc.sendUnsigned = (...[from, unsigned, mayLeave, how]: Parameters<Chain["sendUnsigned"]>) => {
+      options.push(how);
+      return send(from, unsigned, mayLeave);
+    };
+    await ops.settled(await ops.create(entry));
+    expect(options).toEqual([{ privately: true }]);
   });
 
   it("is not disclosed early by a machine whose clock jumps ahead", async () => {

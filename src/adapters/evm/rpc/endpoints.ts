@@ -1,11 +1,6 @@
 import type { AlertCode } from "../../../domain/alerts.ts";
 import type { Hash } from "../../../domain/lane.ts";
-import {
-  type ChainIdentity,
-  ChainUnavailable,
-  type EndpointHealth,
-  type Heard,
-} from "../../../ports/chain.ts";
+import { type ChainIdentity, ChainUnavailable, type EndpointHealth, type Heard } from "../../../ports/chain.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 import type { AlertSeverity, Telemetry } from "../../../ports/telemetry.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity } from "../read-block.ts";
