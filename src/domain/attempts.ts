@@ -21,9 +21,13 @@ export function isSendable({ kind, foreign }: Attempt): boolean {
   return kind !== "external" && foreign !== true;
 }
 
-/** A transaction that private endpoints alone may be given: so are its further payloads, until it is disclosed. */
-export function isPrivate(attempts: readonly Attempt[]): boolean {
-  return attempts.findLast(isSendable)?.private === true;
+/**
+ * A transaction that private endpoints alone may be given: so are its further payloads, until it is disclosed. `first`: the
+ * same of one that nothing of ours was signed for yet.
+ */
+export function isPrivate(attempts: readonly Attempt[], first = false): boolean {
+  const newest = attempts.findLast(isSendable);
+  return newest === undefined ? first : newest.private === true;
 }
 
 /** As it is committed with its claim: the next owner of the lane sends it to the same kind of endpoint. */

@@ -251,6 +251,7 @@ export interface Chain {
     from: Address,
     transaction: UnsignedTransaction,
     mayLeave: MayLeave,
+    options?: Pick<SubmitOptions, "privately">,
   ): Promise<NodeSubmission | NotStarted>;
   /**
    * A caller's own question, in its own words. One endpoint's answer, be it an error; another is asked only where there is

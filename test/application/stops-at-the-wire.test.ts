@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { deferred } from "../support/deferred.ts";
+import { holdCommits } from "../support/hold-commits.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { OperatedWorld } from "../support/operations.ts";
 import { slowWire } from "../support/slow-wire.ts";
@@ -124,6 +125,29 @@ describe("a transaction that is held back while it waits for the wire", () => {
     expect(created.filter((txId) => begunFor(txId) === 0)).toEqual([held]);
     expect(ops.row(held)).toMatchObject({ lastError: null, submitAttempts: 1 });
     await ops.act(entry, "resume", { txId: held });
+    world.releaseBlocks();
+    await ops.settled(...created);
+    checkInvariants(world);
+  });
+
+  it.each([
+    ["while it waits for the wire", 0],
+    ["when it was left out of its request", A_WHILE_MS],
+  ])("does not leave before its release is durable, %s", async (_, afterMs) => {
+    const entry = await start();
+    const created = await threeOfTwenty(entry);
+    const held = created[10] as string;
+    await world.settle(hold(entry, held));
+    await world.clock.advance(afterMs);
+    const written = deferred();
+    const isHeldUp = holdCommits(entry, written.promise);
+    const order = { action: "resume", txId: held, request: { reason: "because" }, actor: ACTOR } as const;
+    const releasing = entry.node.api.act(order);
+    await world.until(isHeldUp);
+    await world.clock.advance(A_WHILE_MS);
+    expect(begunFor(held)).toBe(0);
+    written.resolve();
+    await world.settle(releasing);
     world.releaseBlocks();
     await ops.settled(...created);
     checkInvariants(world);

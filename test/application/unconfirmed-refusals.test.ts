@@ -84,6 +84,26 @@ describe("what was accepted and one endpoint of two refuses", () => {
     checkInvariants(world);
   });
 
+  it("keeps newer rows waiting for a few looks at most, however many are refused and however slow each look is", async () => {
+    const entry = await twoEndpoints();
+    const { rpc } = entry;
+    const prospects = rpc.prospects.bind(rpc);
+    rpc.prospects = async (call) => {
+      await world.clock.sleep(100);
+      return prospects(call);
+    };
+    entry.faults.lieAboutReverts(CONTRACT);
+    const refused = Array.from({ length: 250 }, () => intent({ to: CONTRACT, value: "1" }));
+    write(...refused);
+    await world.clock.advance(60_000);
+    const later = intent();
+    write(later);
+    await world.until(() => world.rows().some(({ txId }) => txId === later.txId), 10_000);
+    entry.faults.lieAboutReverts(null);
+    await world.allSettled(refused.length + 1);
+    expect(await statusOf(entry, (refused.at(-1) as Intent).txId)).toMatchObject({ state: "CONFIRMED" });
+  });
+
   it("is not ended by a base fee, a price or a gas that one endpoint claims", async () => {
     const entry = await twoEndpoints();
     const [priced, bare] = [

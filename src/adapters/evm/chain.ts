@@ -111,7 +111,8 @@ function openChain(chainId: number, endpoints: Endpoints, prices: PriceJudge): C
     simulateEverywhere: (call) => endpoints.readEverywhere((rpc) => simulateCall(rpc, call)),
     prospects: (call) => endpoints.readEverywhere((rpc) => fetchProspect(rpc, call)),
     submit: (sends, options) => submit(endpoints, sends, options),
-    sendUnsigned: (from, transaction, mayLeave) => sendUnsigned(endpoints, from, transaction, mayLeave),
+    sendUnsigned: (from, transaction, mayLeave, options) =>
+      sendUnsigned(endpoints, from, transaction, { mayLeave, ...options }),
     passOn: (method, params) => passOn(endpoints, method, params),
     passSigned: (raw, mayLeave) => passSigned(endpoints, raw, mayLeave),
     outcome: (question) => fetchOutcome((method, params) => passOn(endpoints, method, params), question),

@@ -33,7 +33,14 @@ export async function submit(
 ): Promise<readonly Submitted[]> {
   if (sends.length === 0) return [];
   const receivers = { endpoints, asked: endpoints.senders(privately) };
-  return everywhere ? submitEverywhere(receivers, sends) : submitToFirst(receivers, sends);
+  const results = await (everywhere ? submitEverywhere(receivers, sends) : submitToFirst(receivers, sends));
+  const isOneOfSeveral = receivers.asked.length === 1 && endpoints.usable().length > 1;
+  return isOneOfSeveral ? results.map(withoutCap) : results;
+}
+
+/** Others are up and were not asked, because the endpoint is private or they are only read from: its cap binds nobody. */
+function withoutCap(result: Submitted): Submitted {
+  return isStarted(result) ? { answer: result.answer, detail: result.detail } : result;
 }
 
 /** To every endpoint that is up. */
@@ -160,15 +167,19 @@ function weightiest(answers: readonly SubmitResult[]): SubmitResult {
   return first ?? { answer: "unknown", detail: "no endpoint could be asked" };
 }
 
+interface UnsignedSend extends Pick<SubmitOptions, "privately"> {
+  readonly mayLeave: MayLeave;
+}
+
 /** `eth_sendTransaction`, with every field given: the node adds its signature and nothing else. */
 export async function sendUnsigned(
   endpoints: Endpoints,
   from: Address,
   transaction: UnsignedTransaction,
-  mayLeave: MayLeave,
+  { mayLeave, privately = false }: UnsignedSend,
 ): Promise<NodeSubmission | NotStarted> {
   // Private ones first: whichever holds the key, the payload is given to no more endpoints than it must.
-  const [endpoint] = [...endpoints.senders(true), ...endpoints.senders(false)];
+  const [endpoint] = [...endpoints.senders(true), ...(privately ? [] : endpoints.senders(false))];
   if (endpoint === undefined) return { ...weightiest([]), txHash: null };
   const calls = [{ method: "eth_sendTransaction", params: [toParameter(from, transaction)], mayLeave }];
   try {

@@ -34,6 +34,8 @@ export interface AnotherPayload {
   readonly blobCost?: bigint;
   /** Where the decider brought it signed. */
   readonly signed?: SignedTransaction;
+  /** The chain has private endpoints: the first payload of ours at a nonce that a caller used itself goes to those alone. */
+  readonly privately?: boolean;
   readonly reason: string;
   /** Absent where the lane's own loop decided by its settings. */
   readonly decision?: Decision;
@@ -73,7 +75,7 @@ export async function signAnother(
     if (tx.held && !isOrdered) return "busy";
     const { gas, fees } = payload.unsigned;
     const signedAt = { ...signed, ordinal: tx.attempts.length + 1, kind: payload.kind, gas, fees };
-    const attempt = routed(signedAt, isPrivate(tx.attempts));
+    const attempt = routed(signedAt, isPrivate(tx.attempts, payload.privately));
     const { kind, reason, thenStuck, decision, expires } = payload;
     const decided = defined({ decision, expires });
     const planned = [plan(tx, kind, { attempt, claim: { ordinal: attempt.ordinal }, spends, reason, ...decided })];

@@ -72,7 +72,8 @@ export async function changeTracked(ports: ChangePorts, context: ChainContext, w
   refuseImpossible(tx, payload.kind);
   const { thenStuck = false } = change;
   const about = judgedAs(change);
-  const another = { ...payload, over, about, thenStuck, ...decided(change) } as const;
+  const privately = context.chain.privateEndpoints.length > 0;
+  const another = { ...payload, over, about, privately, thenStuck, ...decided(change) } as const;
   const fate = await signing(() => signAnother(ports, lane, tx, another));
   if (typeof fate !== "string") throw forbiddenBy(fate);
   if (fate === "mined") refuseMined(tx);

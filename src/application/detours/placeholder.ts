@@ -5,6 +5,7 @@
  * else may turn up at the nonce (a caller who signed and then let its reservation expire) competes with it on chain, and
  * whichever is mined is what the transaction reports. A crash before the commit leaves the hole, after it a claimed attempt.
  */
+import { routed } from "../../domain/attempts.ts";
 import { bounded } from "../../domain/ceilings.ts";
 import { forbiddenBy } from "../../domain/errors.ts";
 import { feeCap } from "../../domain/fees.ts";
@@ -58,7 +59,8 @@ export async function placeHolder(
     ...{ txId, lane: lane.lane, requestId: null, owner, payload },
     ...{ fingerprint: fingerprint(payload), metadata, gas, gasCost: gas * feeCap(fees) },
   };
-  const attempt = { ...made, ordinal: 1, kind: "placeholder", gas, fees } as const;
+  const first = { ...made, ordinal: 1, kind: "placeholder", gas, fees } as const;
+  const attempt = routed(first, context.chain.privateEndpoints.length > 0);
   const { fate, forbidden } = await bind(ports, lane, { ...bindingOf(placing), intent, attempt });
   if (forbidden !== undefined) throw forbiddenBy(forbidden);
   if (fate !== "settled") return fate;

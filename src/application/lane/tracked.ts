@@ -136,9 +136,9 @@ export function isRefusedForGood(tx: Tracked): boolean {
   return tx.acceptedOrdinal === null && tx.pace.rejections >= REJECTIONS_FOR_GOOD;
 }
 
-/** An operator holds it back, and has not ordered its next send. */
-export function isHeldBack({ held, pace }: Tracked): boolean {
-  return held && !pace.ordered;
+/** An operator holds it back, and has not ordered its next send. A hold binds as soon as it is planned, until its end is durable. */
+export function isHeldBack({ held, acknowledged, pace }: Tracked): boolean {
+  return (held || acknowledged.held) && !pace.ordered;
 }
 
 /** Due to be sent or judged, and nobody holds it back. */

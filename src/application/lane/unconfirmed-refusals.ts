@@ -1,6 +1,8 @@
 import type { Change } from "../../domain/ledger/index.ts";
 import type { UnconfirmedRefusal } from "../../domain/unconfirmed-refusal.ts";
 
+const LOOKED_AT_ONCE = 16;
+
 /** Accepted intents of one lane that an endpoint refuses and that are not ended by its word, by their place in the intake. A new owner begins again. */
 export class UnconfirmedRefusals {
   private readonly byIntake = new Map<number, UnconfirmedRefusal>();
@@ -17,9 +19,15 @@ export class UnconfirmedRefusals {
     return [...this.byIntake.values()];
   }
 
-  /** Those that are not looked at again before a later block than this one. */
+  /**
+   * Those that are not looked at now: before a later block, or before others whose turn has come earlier. Each look asks
+   * every endpoint, and rows behind wait for it: a full page of them would keep the lane's newer rows waiting for ever.
+   */
   restingAt(block: number): readonly number[] {
-    return [...this.byIntake].filter(([, { nextBlock }]) => nextBlock > block).map(([intakeId]) => intakeId);
+    const due = [...this.byIntake].filter(([, { nextBlock }]) => nextBlock <= block);
+    const longestDue = due.toSorted(([, a], [, b]) => a.nextBlock - b.nextBlock).slice(0, LOOKED_AT_ONCE);
+    const looked = new Set(longestDue.map(([intakeId]) => intakeId));
+    return [...this.byIntake.keys()].filter((intakeId) => !looked.has(intakeId));
   }
 
   note(intakeId: number, refusal: UnconfirmedRefusal): void {

@@ -1,7 +1,7 @@
 import { isPrivate } from "../../domain/attempts.ts";
 import { FencepostError, invalid, outcomeUnknown } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
-import { sendOrdered, sentAfresh } from "../../domain/pace/transaction-pace.ts";
+import { laidDown, sendOrdered, sentAfresh, takenInHand } from "../../domain/pace/transaction-pace.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { TransactionAction, TransactionOrder, TransactionView } from "../api.ts";
@@ -188,7 +188,13 @@ async function resubmit(ports: ActionPorts, { lane, tx, record, instruction }: T
   const { reason, decision, disclose } = instruction;
   const event = tx.status.state === "STUCK" ? "unstick" : "decide";
   const disclosed = disclose && isPrivate(tx.attempts) ? { disclosed: true as const } : {};
-  await commitPlanned(ports, lane, [plan(tx, event, { reason, decision, ...disclosed })]);
+  // Memory is ahead of the database until it is committed: by what is not durable yet, nothing is sent.
+  happened(tx, takenInHand);
+  try {
+    await commitPlanned(ports, lane, [plan(tx, event, { reason, decision, ...disclosed })]);
+  } finally {
+    happened(tx, laidDown);
+  }
   if (tx.receipt === null) happened(tx, sentAfresh);
   happened(tx, sendOrdered);
   lane.broadcasting?.kick();

@@ -22,6 +22,12 @@ function takeAll(server: FaultyRpc): void {
   });
 }
 
+const ADDRESS = `0x${"a1".repeat(20)}` as const;
+const UNSIGNED = {
+  ...({ chainId: 31_337, nonce: 0, to: ADDRESS, data: "0x", value: 1n, gas: 21_000n, accessList: [] } as const),
+  fees: { type: "legacy", gasPrice: 1n },
+} as const;
+
 const refusing = (message: string) => () => {
   throw new Refusal(-32000, message);
 };
@@ -230,6 +236,22 @@ describe("submitting to several endpoints", () => {
     }
   });
 
+  it("gives a private payload that a node is to sign to no public endpoint, whatever became of the private one", async () => {
+    const [hidden, open] = [await startFaultyRpc(), await startFaultyRpc()];
+    const { chain } = await bench({ urls: [open.url, `${hidden.url}#send=only`] });
+    try {
+      hidden.on("eth_chainId", () => "0x1");
+      const asked = () => [hidden, open].map((server) => server.calls("eth_sendTransaction").length);
+      for (let times = 0; times < 2; times++) {
+        const result = await chain.sendUnsigned(ADDRESS, UNSIGNED, () => true, { privately: true });
+        expect(result).toMatchObject({ answer: "unknown", txHash: null });
+      }
+      expect(asked()).toEqual([0, 0]);
+    } finally {
+      await Promise.all([hidden.close(), open.close()]);
+    }
+  });
+
   it("is unknown where all are down", async () => {
     const b = await bench({ endpoints: 2 });
     b.server.failAlways(DOWN);
@@ -282,6 +304,19 @@ describe("a refusal that names the most gas of one transaction", () => {
     expect(await submitFreely(b.chain, raws(1))).toEqual([
       { answer: "rejected", detail: expect.stringContaining("too high"), gasCap: 16_777_216n },
     ]);
+  });
+
+  it("lowers nothing by the word of a private endpoint that was asked alone while others are up", async () => {
+    const [hidden, open] = [await startFaultyRpc(), await startFaultyRpc()];
+    hidden.on("eth_sendRawTransaction", tooHigh(1_500_000));
+    const { chain } = await bench({ urls: [`${hidden.url}#send=only`, open.url] });
+    try {
+      const [result] = await submitFreely(chain, raws(1), { privately: true });
+      expect(result).toMatchObject({ answer: "rejected", detail: expect.stringContaining("too high") });
+      expect(result?.gasCap).toBeUndefined();
+    } finally {
+      await Promise.all([hidden.close(), open.close()]);
+    }
   });
 
   it("counts with two endpoints where both name one, and then the higher: one alone lowers nothing", async () => {

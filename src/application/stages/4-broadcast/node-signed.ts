@@ -7,6 +7,7 @@
  * A crash after sending leaves TRACKING/PENDING without a hash: the next owner looks for it before it sends anything.
  */
 import { isStarted, isTaken } from "../../../domain/answers.ts";
+import { isPrivate } from "../../../domain/attempts.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { scheduled } from "../../../domain/pace/transaction-pace.ts";
 import { at, NEVER } from "../../../domain/pace/when.ts";
@@ -61,7 +62,9 @@ async function sendOne(ports: NodeSignedPorts, context: ChainContext, lane: Owne
   if (stored === undefined || tx.receipt !== null || isHeldBack(tx)) return;
   const unsigned = unsignedOf(lane, tx, stored);
   const result = await lane.term.send((mayLeave) =>
-    context.chain.sendUnsigned(lane.lane.signer, unsigned, permission(lane, tx, mayLeave)),
+    context.chain.sendUnsigned(lane.lane.signer, unsigned, permission(lane, tx, mayLeave), {
+      privately: isPrivate(tx.attempts),
+    }),
   );
   await ports.failpoint("broadcast.sent");
   // The node was asked for nothing. The claim stays: this term sends under it later, another one looks for it first.

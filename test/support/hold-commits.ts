@@ -1,0 +1,15 @@
+import type { WorldNode } from "./world.ts";
+
+/** Commits wait from now on. True once one of them does. */
+export function holdCommits({ store }: WorldNode, until: Promise<void>): () => boolean {
+  const commit = store.commit.bind(store);
+  let isHeldUp = false;
+  Object.assign(store, {
+    commit: async (writes: Parameters<typeof commit>[0]) => {
+      isHeldUp = true;
+      await until;
+      return commit(writes);
+    },
+  });
+  return () => isHeldUp;
+}
