@@ -37,10 +37,21 @@ async function ensureBuilt() {
   if (status !== 0 || !existsSync(entry)) fail("the build failed; run npm install, then npm run build");
 }
 
+// A SIGUSR1 while Node itself came up, before the listener, has opened an inspector. An orderly exit would wait for its client.
+async function refuseInspector() {
+  const asked = [...process.execArgv, process.env.NODE_OPTIONS || ""].some((words) => words.includes("--inspect"));
+  if (asked || !process.features.inspector) return;
+  const { url } = await import("node:inspector");
+  if (url() === undefined) return;
+  process.stderr.write("fencepost: a signal (SIGUSR1) opened an inspector on this process; start it again\n");
+  process.kill(process.pid, "SIGKILL");
+}
+
 if (isTooOld(process.versions.node)) {
   fail(`Node ${OLDEST_NODE.join(".")} or newer is needed, this is ${process.versions.node}`);
 }
 ensureBuilt()
+  .then(refuseInspector)
   .then(() => import(entry.href))
   .then(({ main }) => main(process.argv.slice(2)))
   .then((code) => process.stdout.write("", () => process.exit(code)));

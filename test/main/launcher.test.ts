@@ -1,4 +1,5 @@
 import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -195,6 +196,23 @@ describe("the command line as a process", () => {
       expect(statements.filter((line) => /^(?:import|export) .*from/.test(line))).toEqual([]);
     },
   );
+
+  it("ends before it reads a secret where an inspector was opened while Node itself came up", async () => {
+    const early = join(directory, "early.cjs");
+    writeFileSync(early, 'require("node:inspector").open(0);');
+    const argv = ["--require", early, launcher, "config"];
+    const child = spawn(process.execPath, argv, { cwd: directory, env: cleanEnvironment() });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on("data", (chunk: Buffer) => {
+        output += chunk;
+      });
+    }
+    const [, signal] = await once(child, "close");
+    expect(signal).toBe("SIGKILL");
+    expect(output).toContain("fencepost: a signal (SIGUSR1) opened an inspector on this process; start it again\n");
+    expect(output).not.toContain("FENCEPOST_");
+  });
 
   it("ends quietly when its reader goes away", async () => {
     const child = spawn(process.execPath, [launcher, "config"], { cwd: directory, env: cleanEnvironment() });

@@ -38,7 +38,10 @@ export function addSight(program: Command, asking: Asking): void {
     .command("history")
     .description("what became of nodes, lanes and the database: takeovers, nodes that came and went, epochs");
   askNode(history, asking, {
-    ask: (client) => client.clusterHistory(given(history.opts<{ readonly limit?: number }>())),
+    ask: (client) => {
+      const { limit } = history.opts<{ readonly limit?: number }>();
+      return client.clusterHistory(given({ limit }));
+    },
     show: historyTables,
   }).addOption(limitOption());
 }

@@ -21,10 +21,10 @@ export function addSigners(program: Command, asking: Asking): void {
   askNode<SignersPage>(signers, asking, {
     ask: async (client) => {
       const [address] = signers.args;
-      const { fresh = false, needsAttention, ...query } = signers.opts<Paging>();
+      const { fresh = false, needsAttention, limit, after, owner, chainId } = signers.opts<Paging>();
       if (address !== undefined) return { items: [...(await client.signer(address, { fresh }))], next: null };
       const needs = needsAttention === true ? ("attention" as const) : undefined;
-      const asked = given({ ...query, needs });
+      const asked = given({ limit, after, owner, chainId, needs });
       if (Object.keys(asked).length > 0) return client.signersPage(asked);
       return { items: [...(await client.signers())], next: null };
     },

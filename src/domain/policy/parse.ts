@@ -23,9 +23,10 @@ type Document = Readonly<Record<string, unknown>>;
 export function parsePolicies(document: unknown, words: PolicyWords): ParsedPolicies {
   const reader = new Reader(words);
   const all = reader.object(document, "", ["signers", "keys", "abis"]);
-  reader.abis = reader.object(all.abis ?? {}, "abis");
-  const signers = reader.policies(all.signers ?? {}, "signers", (name) => reader.address(name, `signers.${name}`));
-  const keys = reader.policies(all.keys ?? {}, "keys", (name) => name);
+  const { abis = {}, signers: ofSigners = {}, keys: ofKeys = {} } = all;
+  reader.abis = reader.object(abis, "abis");
+  const signers = reader.policies(ofSigners, "signers", (name) => reader.address(name, `signers.${name}`));
+  const keys = reader.policies(ofKeys, "keys", (name) => name);
   if (!isStorable(all)) reader.refuse("", "has characters that no database keeps (NUL, or half of a surrogate pair)");
   if (reader.mistakes.length > 0) return { mistakes: reader.mistakes };
   const asksApproval = [...signers.values(), ...keys.values()].some((policy) => policy.requireApproval !== null);
@@ -53,6 +54,8 @@ function hashOf(document: Document): Hex {
   return `0x${hash("sha256", JSON.stringify(document, sorted), "hex")}`;
 }
 
+/** In place of one that cannot be read. */
+const NO_ADDRESS = "0x";
 const FIELDS = ["chains", "to", "selectors", "calls", "hours", "maxValue", "maxCost", "requireApproval"];
 const WINDOWS = ["perTransaction", "perHour", "perDay"];
 const HOURS = /^([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)$/;
@@ -88,14 +91,19 @@ class Reader {
   }
 
   policies(raw: unknown, path: string, nameOf: (name: string) => string): ReadonlyMap<string, Policy> {
-    const all = Object.entries(this.object(raw, path));
-    return new Map(
-      all.map(([name, each]) => [name === ANY ? ANY : nameOf(name), this.policy(each, `${path}.${name}`)]),
-    );
+    const policies = new Map<string, Policy>();
+    for (const [name, each] of Object.entries(this.object(raw, path))) {
+      const owner = name === ANY ? ANY : nameOf(name);
+      // An address in two spellings: the later policy would lift the limits of the earlier one.
+      if (policies.has(owner) && owner !== NO_ADDRESS)
+        this.refuse(`${path}.${name}`, "has a policy in another spelling");
+      policies.set(owner, this.policy(each, `${path}.${name}`));
+    }
+    return policies;
   }
 
   address(raw: unknown, path: string): string {
-    return this.trying(path, "0x", () => this.words.parseAddress(String(raw)));
+    return this.trying(path, NO_ADDRESS, () => this.words.parseAddress(String(raw)));
   }
 
   private policy(raw: unknown, path: string): Policy {

@@ -101,6 +101,17 @@ describe("every route of the API", () => {
     expect(JSON.parse(stdout)).toBeTypeOf("object");
   });
 
+  it.each(REACHED.map(({ operationId }) => operationId))(
+    "%s is not sent the options that name a node and its key, where proxies log a URL",
+    async (operationId) => {
+      const named = ["--url", "http://node.example", "--api-key", "s3cret-of-an-operator", "--profile", "production"];
+      const { asked, stderr } = await ask([...(COMMANDS[operationId] ?? []), ...named]);
+      const sent = JSON.stringify(asked.map(({ query, body }) => ({ query, body })));
+      expect(asked.length, stderr).toBeGreaterThan(0);
+      for (const value of ["node.example", "s3cret", "production"]) expect(sent).not.toContain(value);
+    },
+  );
+
   const orderOf = async (argv: readonly string[]) => (await ask(argv)).asked.at(-1);
 
   it("gets the orders that its command gives", async () => {

@@ -239,6 +239,9 @@ describe("what is passed on", () => {
     ["all blocks", { fromBlock: "earliest", toBlock: "safe" }],
     ["them under a name that geth knows as well", { fromblock: "0x0" }],
     ["a block that is none", { fromBlock: { blockNumber: "0x0" } }],
+    ["all blocks beside the hash of one", { blockHash: `0x${"ab".repeat(32)}`, fromBlock: "0x0", toBlock: "0x2711" }],
+    ["all blocks beside a hash that is none", { blockHash: "", fromBlock: "0x0" }],
+    ["a block by a hash that is none", { blockHash: "" }],
   ])("is no filter of logs that names or reaches over %s", async (_, filter) => {
     await start();
     const asked: string[] = [];

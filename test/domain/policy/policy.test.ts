@@ -179,6 +179,20 @@ describe("a policy document", () => {
     expect(parsePolicies([], codec)).toEqual({ mistakes: ["the document is not an object"] });
   });
 
+  it("is not read where a signer has two policies, in two spellings of its address: one would lift the other", () => {
+    const address = "0xa0Ee7A142d267C1f36714E4a8F75612F20a79720";
+    const document = { signers: { [address]: { to: [] }, [address.toLowerCase()]: {} } };
+    expect(parsePolicies(document, codec)).toEqual({
+      mistakes: [`signers.${address.toLowerCase()} has a policy in another spelling`],
+    });
+  });
+
+  it("is not read where a part is null, as a template leaves it: it would limit nothing", () => {
+    expect(parsePolicies({ signers: null, keys: null, abis: null }, codec)).toEqual({
+      mistakes: ["abis is not an object", "signers is not an object", "keys is not an object"],
+    });
+  });
+
   it.each([
     ["behind a tuple", "f((uint256,uint256) a, uint256 b)", "b"],
     ["behind an array of fixed length", "f(uint256[2] a, uint256 b)", "b"],

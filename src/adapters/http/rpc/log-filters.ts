@@ -43,8 +43,9 @@ export function refuseManyNames({ address, topics }: Filter): void {
 
 async function refuseLongRange(asking: Asking, filter: Filter): Promise<void> {
   const { blockHash, fromBlock, toBlock } = filter;
+  if ((blockHash ?? null) !== null) return refuseBesideHash(filter);
   const [from, to] = [fromBlock ?? "latest", toBlock ?? "latest"];
-  if ((blockHash ?? null) !== null || from === to) return;
+  if (from === to) return;
   const [first, last] = await Promise.all([
     numberOf(asking, from, "params.0.fromBlock"),
     numberOf(asking, to, "params.0.toBlock"),
@@ -52,6 +53,16 @@ async function refuseLongRange(asking: Asking, filter: Filter): Promise<void> {
   if (last - first < asking.logsRange) return;
   const detail = `reaches over ${last - first + 1} blocks; at most ${asking.logsRange} are taken: see FENCEPOST_RPC_LOGS_RANGE`;
   throw invalid("params.0", detail);
+}
+
+/** EIP-234 has one or the other. An endpoint that passes over the hash would search every block of the range. */
+function refuseBesideHash({ blockHash, fromBlock, toBlock }: Filter): void {
+  if (typeof blockHash !== "string" || !/^0x[0-9a-f]{64}$/i.test(blockHash)) {
+    throw invalid("params.0.blockHash", "must be a hash of 32 bytes");
+  }
+  if ((fromBlock ?? toBlock ?? null) !== null) {
+    throw invalid("params.0.blockHash", "names one block: give no fromBlock or toBlock beside it");
+  }
 }
 
 async function numberOf(asking: Asking, block: unknown, path: string): Promise<number> {
