@@ -62,11 +62,17 @@ export const METHOD_NAME = /^[a-z][a-zA-Z0-9]{0,30}_[a-zA-Z0-9_]{1,60}$/;
 
 const ACTING = ["send", "sign", "submit", "propose", "set", "mine", "unlock", "import"] as const;
 
-/** The first camelCase word behind the namespace that makes a node act, in its base form; null: none does. */
+const MOVING = ["send", "sign", "submit"] as const;
+
+/**
+ * The first camelCase word behind the namespace that makes a node act, in its base form; null: none does. A name that begins
+ * with one that moves money acts however it is spelt: an endpoint may ignore case.
+ */
 export function actingWordIn(method: string): string | null {
   const name = method.slice(method.indexOf("_") + 1);
   const words = name.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g) ?? [];
-  return words.map((word) => actingFormOf(word.toLowerCase())).find((word) => word !== null) ?? null;
+  const acting = words.map((word) => actingFormOf(word.toLowerCase())).find((word) => word !== null);
+  return acting ?? MOVING.find((word) => name.toLowerCase().startsWith(word)) ?? null;
 }
 
 function actingFormOf(word: string): string | null {

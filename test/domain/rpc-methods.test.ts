@@ -19,6 +19,8 @@ describe("a method that an operator adds to /rpc", () => {
     ["eth_SEND", "send"],
     ["txpool_getAndSubmit", "submit"],
     ["eth_resend", "send"],
+    ["eth_sendrawtransaction", "send"],
+    ["klay_SeNdTx", "send"],
   ])("is refused for the word of %s: %s", (method, word) => {
     expect(actingWordIn(method)).toBe(word);
   });
