@@ -20,6 +20,12 @@ describe("a pool whose lanes belong to two nodes", () => {
     }, "each node owns a lane");
 
     const payload = { to: RECIPIENT, value: 1 };
+    // A lane that has just changed hands is passed over until its new owner has resumed it.
+    const open = new Set<string>();
+    await waitUntil(async () => {
+      for (const client of clients) open.add((await client.send({ signer: { pool: "payouts" }, payload })).signer);
+      return open.size === 2;
+    }, "both lanes take the pool's requests");
     const ids = Array.from({ length: 12 }, (_, n) => `payout-${n}`);
     const asked = ids.flatMap((requestId) =>
       clients.map((client) => client.send({ signer: { pool: "payouts" }, requestId, payload })),
