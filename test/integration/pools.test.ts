@@ -22,8 +22,12 @@ describe("a pool whose lanes belong to two nodes", () => {
     const payload = { to: RECIPIENT, value: 1 };
     // A lane that has just changed hands is passed over until its new owner has resumed it.
     const open = new Set<string>();
+    let probes = 0;
     await waitUntil(async () => {
-      for (const client of clients) open.add((await client.send({ signer: { pool: "payouts" }, payload })).signer);
+      for (const client of clients) {
+        open.add((await client.send({ signer: { pool: "payouts" }, payload })).signer);
+        probes++;
+      }
       return open.size === 2;
     }, "both lanes take the pool's requests");
     const ids = Array.from({ length: 12 }, (_, n) => `payout-${n}`);
@@ -51,7 +55,7 @@ describe("a pool whose lanes belong to two nodes", () => {
     });
     await waitUntil(async () => {
       const { items } = await first.list({ state: "CONFIRMED", limit: 100 });
-      return items.length === ids.length + stuck.length;
+      return items.length === probes + ids.length + stuck.length;
     }, "everything is final");
   });
 });

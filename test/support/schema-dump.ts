@@ -45,7 +45,8 @@ async function columns(client: Client, table: string): Promise<readonly string[]
      ORDER BY a.attnum`,
     [table],
   );
-  return rows.map(({ line }) => `  ${line}`);
+  // As below: a role that is called as the schema is sees its functions without it.
+  return rows.map(({ line }) => `  ${line.replace("DEFAULT fencepost.", "DEFAULT ")}`);
 }
 
 /** Not those of NOT NULL, which have rows of their own from 18 on. */

@@ -123,6 +123,7 @@ const SURVEYS = [
 const LOOPS = [
   "append-completions",
   "delete-transactions",
+  "find-fixed-nonces",
   "find-old-lanes",
   "find-order-keys",
   "find-pooled",

@@ -208,8 +208,8 @@ export const readExpiring = statement<ExpiringRecord>("read-expiring")`
     ceil(extract(epoch FROM e.valid_until - clock_timestamp()) * 1000)::bigint AS left_ms,
     e.state = 'ALLOCATED' AND e.attempt_count = 0 AND e.nonce >= coalesce(greatest(
       (SELECT f.next_nonce FROM fencepost.epoch_floor AS f WHERE f.signer = $2 AND f.chain_id = $1),
-      (SELECT max(t.nonce) FROM fencepost.transaction AS t
-       WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND ${FIXED}),
+      (SELECT t.nonce FROM fencepost.transaction AS t
+       WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND ${FIXED} ORDER BY t.nonce DESC LIMIT 1),
       (SELECT max(r.nonce) FROM fencepost.reservation AS r
        WHERE r.chain_id = $1 AND r.signer = $2 AND r.state = 'RESERVED')
     ), 0) AS may_give_up
@@ -281,11 +281,18 @@ export const findHeldNonces = statement<HeldNonceRow>("find-held-nonces")`
   FROM fencepost.transaction AS t
   WHERE t.signer = ANY ($1::text[]) AND t.chain_id = ANY ($2::bigint[]) AND t.nonce = ANY ($3::bigint[])`;
 
-/** What of these lanes may not move to another nonce. */
+/** What of these lanes may not move to another nonce, lane by lane: PostgreSQL 15 walked another index for lists of them. */
 export const findFixedNonces = statement<HeldNonceRow>("find-fixed-nonces")`
-  SELECT t.chain_id, t.signer, t.nonce, t.tx_id
-  FROM fencepost.transaction AS t
-  WHERE t.signer = ANY ($1::text[]) AND t.chain_id = ANY ($2::bigint[]) AND t.live AND ${FIXED}`;
+  SELECT c.chain_id, s.signer, fixed.nonce, fixed.tx_id
+  FROM unnest($1::text[]) AS s(signer)
+  CROSS JOIN unnest($2::bigint[]) AS c(chain_id)
+  CROSS JOIN LATERAL (
+    SELECT t.nonce, t.tx_id
+    FROM fencepost.transaction AS t
+    WHERE t.chain_id = c.chain_id AND t.signer = s.signer AND t.live AND ${FIXED}
+    ORDER BY t.nonce
+    OFFSET 0
+  ) AS fixed`;
 
 export type HeldNonceRow = Lane & { readonly nonce: number; readonly txId: string };
 
