@@ -144,7 +144,7 @@ describe("SIGTERM", () => {
 
   it("twice ends at once, with the code of a signal", async ({ simulated, nodes }) => {
     const node = await nodes.start(simulated.url);
-    simulated.faults.inject({ kind: "hang" });
+    simulated.faults.inject({ kind: "hang" }, { method: "eth_estimateGas" });
     void node.client.send(transfer(0)).catch(() => undefined);
     await waitUntil(() => simulated.calls("eth_estimateGas") > 0, "it is busy");
     node.signal("SIGTERM");
