@@ -120,7 +120,7 @@ export interface FencepostApi extends SightApi {
 
 export interface NoticeOrder {
   readonly noticeId: string;
-  /** As it arrived: `reason`, and `times` as the operator has seen it. */
+  /** The unparsed body: `reason`, and the count `times` that the operator saw. */
   readonly request: unknown;
   readonly actor: string;
   readonly idempotencyKey?: unknown;

@@ -26,7 +26,7 @@ export type ToSign = UnsignedTransaction & Declared;
 export interface SigningBounds {
   /** By chain id; for other chains nothing is signed. */
   readonly ceilings: ReadonlyMap<number, Ceilings>;
-  /** Of signers, by address; from the document in force, and again with every change of it. Null: not known yet. */
+  /** Policies by signer address, sent again with every change of the document. Null: none has arrived, so nothing is signed. */
   readonly policies: ReadonlyMap<string, Policy> | null;
 }
 

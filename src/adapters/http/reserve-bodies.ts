@@ -48,7 +48,7 @@ export function reserveBodies(app: FastifyInstance, callers: HeldBytes): void {
 function reserving(bytes: HeldBytes, most: number, free: number): preParsingHookHandler {
   return (request, _, payload, done) => {
     const length = lengthOf(request);
-    // What is larger than its route takes is refused by its length, and not read.
+    // Refuse a body by its Content-Length if it is larger than its route takes: it is not read.
     if (length === 0 || (length !== null && (length <= free || length > most))) return done();
     const held = bytes.by(request.principal?.name ?? null);
     request.held = held;

@@ -8,7 +8,7 @@ import type { QueryStore } from "../../ports/query-store.ts";
 import type { OwnedLane } from "./owned-lane.ts";
 
 export interface Limits {
-  /** Of the document in force as it is known at this moment. Null: nothing is limited. */
+  /** The policies of the document in force, read anew at each use. Null: nothing is limited. */
   readonly policies: Policies | null;
   /** Reads the document again where another one is in force. */
   readonly use: QueryStore["policyUse"];

@@ -2,7 +2,7 @@ import { Departures, Flow } from "../../../domain/departures.ts";
 import { RpcNotStarted, type RpcReply, RpcUnreachable } from "./rpc-errors.ts";
 import type { WireCall } from "./wire.ts";
 
-/** So many leave at once after a rest, however slow the pace. */
+/** Size of the burst that may leave at once after a rest, however slow the pace. */
 const REQUESTS_IN_RESERVE = 8;
 
 /** Calls that must travel in one request; queued whole, packed whole. */

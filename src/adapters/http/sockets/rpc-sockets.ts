@@ -18,7 +18,7 @@ import { type LoadUpgrader, loadUpgrader, type WebSocketUpgrader } from "./ws-pa
 
 export interface RpcSocketsOptions extends Pick<HttpServerOptions, "api" | "clock"> {
   readonly authenticate: Authenticate;
-  /** What callers have the node hold, their bodies too. */
+  /** Byte budget per key and node, shared with HTTP bodies. */
   readonly bytes: HeldBytes;
   readonly loadUpgrader?: LoadUpgrader;
 }

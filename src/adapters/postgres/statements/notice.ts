@@ -40,7 +40,7 @@ export const acknowledgeNotice = statement("acknowledge-notice")`
     acknowledged_words = decode($5, 'hex')
   WHERE n.notice_id = $1 AND n.acknowledged_at IS NULL`;
 
-/** Of the lane or the node that $1 is about, acknowledged ones beyond so many, the oldest. */
+/** The oldest acknowledged notices beyond the limit, of the lane or node that notice $1 is about. */
 export const boundNotices = statement("bound-notices")`
   DELETE FROM fencepost.notice WHERE notice_id = ANY (ARRAY(
     SELECT old.notice_id FROM fencepost.notice AS own

@@ -30,7 +30,7 @@ const REASONS = {
 export interface Findings {
   /** Another receipt than the database holds. */
   readonly corrected: ReadonlyMap<Tracked, Correction>;
-  /** Whether what was mined is another program's, where that hangs on its contents. */
+  /** True if the mined transaction is another program's, for those whose settled contents decide that. */
   readonly foreign: ReadonlyMap<Tracked, boolean>;
 }
 
