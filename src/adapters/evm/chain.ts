@@ -39,8 +39,9 @@ export async function createEvmChain(options: EvmChainOptions): Promise<Chain> {
   }
   if (found.some((each) => each.chainId !== chainId)) {
     const claims = found.map((each) => `${each.label} serves chain ${each.chainId}`).join(", ");
-    const wrong = options.chainId === undefined ? claims : `chain ${chainId} is configured, but ${claims}`;
-    throw new WrongChain(`the RPC endpoints are not of one chain: ${wrong}`);
+    const wrong =
+      options.chainId === undefined ? "the RPC endpoints are not of one chain:" : `chain ${chainId} is configured, but`;
+    throw new WrongChain(`${wrong} ${claims}`);
   }
   const endpoints = new Endpoints({ ...options, chainId });
   return openChain(chainId, endpoints, new PriceJudge(endpoints, options.clock));

@@ -46,7 +46,12 @@ describe("opening a chain", () => {
     const urls = (await servers(1, 10)).map((server) => server.url);
     await expect(open(urls)).rejects.toThrow(WrongChain);
     await expect(open(urls)).rejects.toThrow(/serves chain 1, .* serves chain 10/);
-    await expect(open(urls, 10)).rejects.toThrow(/chain 10 is configured/);
+    await expect(open(urls, 10)).rejects.toThrow(/^chain 10 is configured, but .* serves chain 1, /);
+  });
+
+  it("refuses a lone endpoint of another chain than the configured one, naming both", async () => {
+    const urls = (await servers(31337)).map((server) => server.url);
+    await expect(open(urls, 1)).rejects.toThrow(/^chain 1 is configured, but \S+ serves chain 31337$/);
   });
 
   it("opens with a configured chain id while nothing is up, and not without one", async () => {
