@@ -1,4 +1,5 @@
 /** What a pool does to what it took, what blocks cost, and what an account can pay. */
+import { expect } from "vitest";
 import { SIGNER } from "../integration.ts";
 import { refuseWith } from "../rpc-proxy.ts";
 import { GWEI, type Scene } from "./scene.ts";
@@ -56,7 +57,9 @@ export const MARKET: readonly Trouble[] = [
       scene.chain.resume();
       await scene.untilAre("STUCK", 0);
       await scene.chain.holdBaseFee(GWEI);
+      await scene.untilAre("CONFIRMED", 0, 1);
     },
+    afterwards: CHEAP,
   },
   {
     name: "the base fee stays over the ceiling",
@@ -70,13 +73,16 @@ export const MARKET: readonly Trouble[] = [
     stuck: {
       payload: 0,
       reason: /the ceiling of 6000000000 wei/,
-      repair: (scene, txId) =>
-        scene.fencepost.reprice(txId, {
-          reason: "it must go out",
-          maxFeePerGas: String(40n * GWEI),
-          maxPriorityFeePerGas: String(2n * GWEI),
-        }),
+      async repair(scene, txId) {
+        const dearer = { maxFeePerGas: String(40n * GWEI), maxPriorityFeePerGas: String(2n * GWEI) };
+        const repriced = scene.fencepost.reprice(txId, { reason: "must be mined", ...dearer });
+        await expect(repriced).rejects.toThrow(/above the ceiling of 6000000000/);
+        await scene.fencepost.resubmit(txId, { reason: "the base fee falls" });
+        await scene.chain.holdBaseFee(GWEI);
+        await scene.untilAre("CONFIRMED", 0);
+      },
     },
+    afterwards: CHEAP,
   },
 ];
 

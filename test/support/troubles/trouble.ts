@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { Transaction } from "../../../src/index.ts";
 import { audit, untilAtRest, untilSettled } from "../audit.ts";
 import { SIGNER } from "../integration.ts";
-import type { Policy, Scene, Setting } from "./scene.ts";
+import type { PayOptions, Policy, Scene, Setting } from "./scene.ts";
 import { executions } from "./tally.ts";
 
 /** What becomes of payloads, by number: `CONFIRMED` where nothing is said. */
@@ -16,6 +16,8 @@ export interface Trouble {
   /** Sends payloads, brings the trouble about, and takes its cause away. What it has done is still to be repaired. */
   strike(scene: Scene): Promise<unknown>;
   readonly ends?: Ends;
+  /** Of the payload that is sent when all is over. */
+  readonly afterwards?: PayOptions;
   /** Where `move` leaves the head STUCK: the reason it must give, the one action that repairs it, and what comes of that. */
   readonly stuck?: {
     readonly payload: number;
@@ -50,12 +52,12 @@ export function named(
 }
 
 /** The whole life of a trouble, and what the contract promises at its end. */
-export async function endure(scene: Scene, { strike, stuck, ends = {} }: Trouble): Promise<void> {
+export async function endure(scene: Scene, { strike, stuck, ends = {}, afterwards }: Trouble): Promise<void> {
   await strike(scene);
   scene.chain.resume();
   const needsHands = stuck !== undefined && scene.policy === "move";
   if (needsHands) await repairOnce(scene, stuck);
-  await scene.pay(AFTERWARDS);
+  await scene.pay(AFTERWARDS, afterwards);
   await expectRest(scene, { ...ends, ...(needsHands ? stuck.ends : {}) });
   expect(await operatorSteps(scene), "steps an operator had to take").toBe(needsHands ? 1 : 0);
 }
