@@ -21,7 +21,7 @@ import {
   type LaneAnswer,
   type Peers,
   PeerUnreachable,
-  type Telling,
+  type Sending,
 } from "../../ports/peers.ts";
 import type { PeerRefusal, Telemetry } from "../../ports/telemetry.ts";
 import { type DirectoryOptions, PeerDirectory } from "./directory.ts";
@@ -91,13 +91,13 @@ class HttpPeers implements Peers {
     this.directory.know(instances);
   }
 
-  async create(url: string, creates: readonly ForwardedCreate[], telling: Telling): Promise<Results> {
+  async create(url: string, creates: readonly ForwardedCreate[], sending: Sending): Promise<Results> {
     const target = targetOf(url, PEER_CREATES_PATH);
-    const body = written(() => encodeCreates(creates, telling.repeat));
+    const body = written(() => encodeCreates(creates, sending.repeat));
     if (creates.length > BATCH_ITEMS_LIMIT || Buffer.byteLength(body) > PEER_BODY_LIMIT_BYTES) {
-      return creates.length === 1 ? [tooLarge()] : this.inHalves(url, creates, telling);
+      return creates.length === 1 ? [tooLarge()] : this.inHalves(url, creates, sending);
     }
-    const refusalOrText = await this.exchange(target, body, telling.withinMs);
+    const refusalOrText = await this.exchange(target, body, sending.withinMs);
     if (refusalOrText instanceof FencepostError) return creates.map(() => refusalOrText);
     return read(target, () => decodeResults(refusalOrText, creates.length));
   }
@@ -122,14 +122,14 @@ class HttpPeers implements Peers {
   }
 
   /** More than the other side takes at once. One after the other, because creates of one lane have an order. */
-  private async inHalves(url: string, creates: readonly ForwardedCreate[], telling: Telling): Promise<Results> {
+  private async inHalves(url: string, creates: readonly ForwardedCreate[], sending: Sending): Promise<Results> {
     const { clock } = this.options;
     const startedMs = clock.monotonicMs();
     const middle = Math.ceil(creates.length / 2);
-    const first = await this.create(url, creates.slice(0, middle), telling);
-    const leftMs = telling.withinMs - (clock.monotonicMs() - startedMs);
+    const first = await this.create(url, creates.slice(0, middle), sending);
+    const leftMs = sending.withinMs - (clock.monotonicMs() - startedMs);
     try {
-      return [...first, ...(await this.create(url, creates.slice(middle), { ...telling, withinMs: leftMs }))];
+      return [...first, ...(await this.create(url, creates.slice(middle), { ...sending, withinMs: leftMs }))];
     } catch (cause) {
       if (!(cause instanceof PeerUnreachable)) throw cause;
       throw new PeerUnreachable(`${cause.message}, after a part was answered`, false, { cause });

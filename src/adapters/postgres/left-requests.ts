@@ -1,5 +1,7 @@
-/** LeftRequestStore on PostgreSQL: what nodes leave for the owner of a lane that they cannot ask. */
+/** LeftRequestStore on PostgreSQL: requests that nodes enqueue for the owner of a lane that has no URL. */
+import type { Intent } from "../../domain/transaction.ts";
 import type { LeftRequestStore } from "../../ports/left-request-store.ts";
+import { bare, laneOf, payloadValues, recordset } from "./columns.ts";
 import { ask, type Connections } from "./session/connections.ts";
 import { type DurableRuntime, durably } from "./session/durably.ts";
 import { asStoreError } from "./session/errors.ts";
@@ -14,7 +16,10 @@ import {
 } from "./statements/left-request.ts";
 import type { Statement } from "./statements/statement.ts";
 
-/** Each statement but the first stands alone, without BEGIN: one whose answer is lost is found out by the next look. */
+/**
+ * Each statement but the first runs without BEGIN: a process that was paused between two round trips would hold the row, and
+ * its owner would wait. The next look finds out about a statement whose answer was lost.
+ */
 export function leftRequestsIn(reading: Connections, leasing: DurableRuntime): LeftRequestStore {
   const { connections } = leasing;
   const change = <Row>(statement: Statement<Row>, values: readonly unknown[]): Promise<readonly Row[]> =>
@@ -45,6 +50,15 @@ export function leftRequestsIn(reading: Connections, leasing: DurableRuntime): L
       await change(putBackRequest, [leftId, instanceId]);
     },
     leftStanding: (leftIds) => ask(reading, readLeftRequests, [leftIds]),
-    withdrawRequest: async (leftId) => (await change(withdrawRequest, [leftId])).length > 0,
+    withdrawRequest: async (leftId, accepts) => {
+      const rows = accepts.map(intakeRow);
+      return (await change(withdrawRequest, [leftId, recordset(rows)])).length > 0;
+    },
   };
+}
+
+function intakeRow({ txId, lane, requestId, owner, payload, metadata, ...more }: Intent, index: number) {
+  const { fingerprint, allowNoCode = false, validUntil } = more;
+  const said = { ...payloadValues(payload), metadata, fingerprint: bare(fingerprint), allowNoCode, validUntil };
+  return { place: index, txId, ...laneOf(lane), requestId, owner, ...said };
 }

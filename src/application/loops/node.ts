@@ -4,12 +4,11 @@
  * start: register an instance → follow the chains → claim lanes and resume them. close: stop taking work, flush what is
  * in hand, release the lanes. abandon: just stop, which is what a crash looks like to the other nodes.
  */
-import type { FencepostError } from "../../domain/errors.ts";
 import type { Block } from "../../ports/chain.ts";
 import { bounded } from "../../ports/clock.ts";
 import { HistoryChanged } from "../../ports/lane-store.ts";
 import type { WakeUp } from "../../ports/wake-ups.ts";
-import type { Created, FencepostApi } from "../api.ts";
+import type { FencepostApi } from "../api.ts";
 import { askedFor, type ChainContext, contextsOf } from "../chain/chain-context.ts";
 import { type StableBlocksOptions, stableBlocks } from "../chain/stable-blocks.ts";
 import { Cluster } from "../cluster/cluster.ts";
@@ -39,8 +38,7 @@ import { readiness } from "../queries/readiness.ts";
 import { createReads } from "../queries/reads.ts";
 import { createSights } from "../queries/sights.ts";
 import type { NodeSettings } from "../settings.ts";
-import type { Teller, Told } from "../stages/1-create/create.ts";
-import type { PoolCreates } from "../stages/1-create/pools.ts";
+import type { Creates } from "../stages/1-create/create.ts";
 import { sign } from "../stages/3-sign/sign.ts";
 import { broadcast } from "../stages/4-broadcast/broadcast.ts";
 import { Committer } from "../writer/committer.ts";
@@ -55,7 +53,6 @@ import { SettlingIn } from "./settling-in.ts";
 import { StuckWatch } from "./stuck-watch.ts";
 import { takeWaiting } from "./take-waiting.ts";
 import { tendLane } from "./tend.ts";
-import { tracedCreates } from "./traced-creates.ts";
 import { tellingPauses, Wakefulness } from "./wakefulness.ts";
 
 const BEAT_MS = 100;
@@ -82,7 +79,7 @@ export class FencepostNode {
   private readonly reports: NodeReports;
   private readonly nodeWatch: NodeWatch;
   private readonly housekeeping: Housekeeping;
-  private readonly creates: PoolCreates;
+  private readonly creates: Creates;
   private readonly intakes: Intake;
   /** Not over: creates may still be refused because a dead node counts as the owner. */
   readonly settlingIn: SettlingIn;
@@ -123,7 +120,7 @@ export class FencepostNode {
       leaseDurationMs: settings.lease.durationMs,
       onChange: () => this.claiming.kick(),
       onUnreachable: () => this.lease.suspect(),
-      onLeft: () => this.tellIntake(),
+      onEnqueued: () => this.tellIntake(),
     });
     this.lease = new Lease({ ...ports, serving: () => this.cluster.serving() }, settings, this.leaseEvents());
     this.lanes = new Lanes({
@@ -140,7 +137,11 @@ export class FencepostNode {
     this.watch = new StuckWatch({ clock, telemetry, chains: this.chains, hook: this.hook });
     const [firing, instanceId] = [() => this.watch.firing, () => this.lease.instanceId];
     this.reports = new NodeReports({ ...this.stagePorts(), firing, instanceId });
-    const parts = { lanes: this.lanes, cluster: this.cluster, settings };
+    const reception = {
+      turnedAway: () => this.reception.turnedAway(),
+      counted: <T>(creates: Promise<T>) => this.reception.counted(creates),
+    };
+    const parts = { lanes: this.lanes, cluster: this.cluster, settings, reception };
     const { createPorts, creates } = openCreates(this.stagePorts(), parts);
     this.creates = creates;
     // The database is away, and the next beat tries again; or it is another one, and everything begins anew at once.
@@ -149,7 +150,7 @@ export class FencepostNode {
     };
     const household = { lanes: () => this.lanes.all(), instanceId, signal: this.stopping.signal, onFailed: tolerant };
     this.housekeeping = new Housekeeping(ports, household);
-    const onTaken = () => this.cluster.tookUp();
+    const onTaken = () => this.cluster.answered();
     this.intakes = new Intake(createPorts, { onMore: () => this.intake.kick(), onFailed: tolerant, onTaken });
     this.intake = new Activity(() => this.takeIntake(), tolerant);
     this.claiming = new Activity(() => this.claim(), tolerant);
@@ -359,7 +360,7 @@ export class FencepostNode {
     for (const lane of lanes) lane.stop();
     await Promise.all(lanes.map((lane) => lane.settled()));
     const { intake, intakes, claiming, balancing, reconciling, watch, housekeeping, cluster } = this;
-    const all = [intake, intakes, cluster.leftRequests, claiming, balancing, reconciling, watch, housekeeping];
+    const all = [intake, intakes, cluster.dequeue, claiming, balancing, reconciling, watch, housekeeping];
     for (const each of all) await each.settled();
   }
 
@@ -373,7 +374,7 @@ export class FencepostNode {
       ...createPolicyCalls(operationPorts),
       ...createKeyOperations(this.ports),
       ...createJsonRpc({ ...operationPorts, isFree: (signer) => this.lease.mayAct() && !this.kills.holds(signer) }),
-      ...createCalls(operationPorts, (told) => this.create(told)),
+      ...createCalls(this.creates),
       readiness: (chainId) => {
         const { draining } = this.reception;
         const node = { ...this.stagePorts(), lease: this.lease, chains: [...this.chains.values()] };
@@ -391,10 +392,6 @@ export class FencepostNode {
     return this.cluster.actions;
   }
 
-  /** One fate for each. Of callers, unless it is said that another node tells of them. */
-  async create(told: readonly Told[], by: Teller = "caller"): Promise<readonly (Created | FencepostError)[]> {
-    const turnedAway = by === "caller" ? this.reception.turnedAway() : null;
-    if (turnedAway !== null) return told.map(() => turnedAway);
-    return this.reception.counted(tracedCreates(this.ports.tracer, told, by, this.creates));
-  }
+  /** Creates of callers, or of another node. */
+  readonly create: Creates["create"] = (asked, inlet) => this.creates.create(asked, inlet);
 }

@@ -79,16 +79,6 @@ function parseNonce(value: unknown, from: { readonly pool?: string }): number {
   return Number(parseQuantity(value, "nonce", BigInt(Number.MAX_SAFE_INTEGER - 1)));
 }
 
-/** What a caller, or another node, asks for; or why it is refused. */
-export function hear(ports: NormalisePorts, request: CreateRequest, naming: Naming): Intent | FencepostError {
-  try {
-    return normalise(ports, request, naming);
-  } catch (error) {
-    if (error instanceof FencepostError) return error;
-    throw error;
-  }
-}
-
 export function parseSigner(codec: Codec, value: unknown, path: string): Address {
   if (typeof value !== "string") throw invalid(path, "an address is required: 0x and 40 hex digits");
   return parseAddress(codec, value, path);

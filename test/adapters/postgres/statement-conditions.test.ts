@@ -1,6 +1,6 @@
 /** Statements beside the fence that decide about money and about what is done once: no condition of them is there for nothing. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { acceptIntent, declineIntents } from "../../../src/adapters/postgres/statements/left-intent.ts";
+import { declineIntents } from "../../../src/adapters/postgres/statements/left-intent.ts";
 import {
   answerRequest,
   beginRequests,
@@ -29,6 +29,10 @@ const ALONE = `DELETE FROM fencepost.left_request WHERE left_id = '${OTHER}'`;
 const BEGUN = where(`begun_by = '${OWNER}'`);
 const BEGUN_ELSEWHERE = where(`begun_by = '${TWIN}'`);
 const ANSWERED = `${BEGUN}; ${where("answer = '1'")}`;
+const ACCEPTED = {
+  ...{ place: 0, tx_id: TWIN, chain_id: 1, signer: SIGNER, data: "", value: "0", fingerprint: "ab".repeat(32) },
+  allow_no_code: false,
+};
 const BOTH = [`1 ${SIGNER}`, `2 ${SIGNER}`];
 
 /** Two that are left, for a while yet, for two lanes: nobody has begun either. */
@@ -52,14 +56,15 @@ const LEFT_REQUESTS: Topic = {
   subjects: [
     { statement: answerRequest, values: [ASKED, OWNER, '"done"'] },
     { statement: putBackRequest, values: [ASKED, OWNER] },
-    { statement: withdrawRequest, values: [ASKED] },
+    { statement: withdrawRequest, values: [ASKED, JSON.stringify([ACCEPTED])] },
     { statement: beginRequests, values: [[`1 ${SIGNER}`], OWNER, []] },
     { statement: beginRequests, values: [BOTH, OWNER, [ASKED]] },
     { statement: beginRequests, values: [BOTH, OWNER, []] },
     { statement: readLeftRequests, values: [[ASKED]] },
     { statement: leaveRequest, values: [TWIN, 1, SIGNER, "act", "{}", null, false, 1_000] },
   ],
-  left: "SELECT left_id, begun_by, answer FROM fencepost.left_request ORDER BY left_id, begun_by",
+  left: `SELECT left_id, begun_by, answer FROM fencepost.left_request
+    UNION ALL SELECT tx_id, NULL, 'accepted' FROM fencepost.intake ORDER BY 1, 2`,
 };
 
 const HOUR = "2026-11-17T10:00:00Z";
@@ -148,7 +153,6 @@ const LEFT_INTENTS: Topic = {
     "a refusal from long ago lies there": "UPDATE fencepost.declined SET at = now() - interval '11 minutes'",
   },
   subjects: [
-    { statement: acceptIntent, values: [ASKED] },
     { statement: declineIntents, values: [JSON.stringify([{ intake_id: 1, problem: "{}" }]), [1], 1] },
     {
       statement: declineIntents,

@@ -1,5 +1,6 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { BegunRequest, LeftStanding } from "../../../ports/left-request-store.ts";
+import { names } from "../columns.ts";
 import { statement } from "./statement.ts";
 
 /** How many one look begins. */
@@ -45,5 +46,21 @@ export const readLeftRequests = statement<LeftStanding>("read-left-requests")`
   FROM fencepost.left_request AS r
   WHERE r.left_id = ANY ($1::uuid[])`;
 
+const INTENT = `tx_id uuid, chain_id bigint, signer text, request_id text, owner text, to_address text, data text,
+  value numeric, gas bigint, fee_type text, gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric,
+  access_list jsonb, metadata jsonb, fingerprint text, allow_no_code boolean, valid_until timestamptz`;
+const INTENT_VALUES = names(INTENT).replace(/\b(data|fingerprint)\b/g, "decode($1, 'hex')");
+
+/**
+ * $2: intents that are accepted if nobody has begun the request. The DELETE waits for an owner that begins it at this moment,
+ * and then finds it begun: of the two, one holds.
+ */
 export const withdrawRequest = statement<{ readonly leftId: string }>("withdraw-request")`
-  DELETE FROM fencepost.left_request WHERE left_id = $1 AND begun_by IS NULL AND answer IS NULL RETURNING left_id`;
+  WITH withdrawn AS (
+    DELETE FROM fencepost.left_request WHERE left_id = $1 AND begun_by IS NULL AND answer IS NULL RETURNING left_id
+  ), accepted AS (
+    INSERT INTO fencepost.intake (${names(INTENT)})
+    SELECT ${INTENT_VALUES} FROM json_to_recordset($2::json) AS w(place integer, ${INTENT})
+    WHERE EXISTS (SELECT 1 FROM withdrawn) ORDER BY place
+  )
+  SELECT left_id FROM withdrawn`;

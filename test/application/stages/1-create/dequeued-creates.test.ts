@@ -1,25 +1,25 @@
 import { describe, expect, it } from "vitest";
 import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";
-import type { Fate } from "../../../../src/application/stages/1-create/answer-existing.ts";
-import type { Teller, Told } from "../../../../src/application/stages/1-create/create.ts";
-import { takeCreates } from "../../../../src/application/stages/1-create/take-creates.ts";
+import type { Result } from "../../../../src/application/stages/1-create/answer-existing.ts";
+import type { AskedCreate, Inlet } from "../../../../src/application/stages/1-create/asked-create.ts";
+import { dequeuedCreates } from "../../../../src/application/stages/1-create/dequeued-creates.ts";
 import { type FencepostError, notLeader, otherNonce } from "../../../../src/domain/errors.ts";
 import { aLane } from "../../../support/lane-samples.ts";
 
 const LANE = aLane();
 const [FIRST, SECOND] = ["0b0e7a2e-9c1d-4b7e-8d43-0a9f5a4f2a11", "0b0e7a2e-9c1d-4b7e-8d43-0a9f5a4f2a12"] as const;
-const MADE: Fate = { outcome: "created", txId: FIRST, lane: LANE, requestId: null, nonce: 4, state: "ALLOCATED" };
+const MADE: Result = { outcome: "created", txId: FIRST, lane: LANE, requestId: null, nonce: 4, state: "ALLOCATED" };
 const request = { chainId: LANE.chainId, signer: LANE.signer, payload: {} };
 
-async function take(fates: readonly Fate[], body: Readonly<Record<string, unknown>>, again = false) {
-  const heard: { readonly told: readonly Told[]; readonly by: Teller | undefined }[] = [];
-  const create = async (told: readonly Told[], by?: Teller) => {
-    heard.push({ told, by });
-    return fates;
+async function take(results: readonly Result[], body: Readonly<Record<string, unknown>>, again = false) {
+  const received: { readonly asked: readonly AskedCreate[]; readonly inlet: Inlet | undefined }[] = [];
+  const create = async (asked: readonly AskedCreate[], inlet?: Inlet) => {
+    received.push({ asked, inlet });
+    return results;
   };
-  const asked = { action: "create", body, owner: null, again };
-  const answer = takeCreates({ create })({ lane: LANE } as OwnedLane, asked);
-  return { heard, answer: await answer.catch((error: FencepostError) => error) };
+  const request_ = { action: "create", body, owner: null, again };
+  const answer = dequeuedCreates({ create })({ lane: LANE } as OwnedLane, request_);
+  return { received, answer: await answer.catch((error: FencepostError) => error) };
 }
 
 const two = {
@@ -31,18 +31,18 @@ const two = {
 
 describe("creates that were left for a lane's owner", () => {
   it("are made as another node's, each with the key that was shown there", async () => {
-    const { heard, answer } = await take([MADE, otherNonce(3, 5)], two);
-    const told = [
+    const { received, answer } = await take([MADE, otherNonce(3, 5)], two);
+    const asked = [
       { txId: FIRST, owner: "shop", request },
       { txId: SECOND, owner: null, request },
     ];
-    expect(heard).toEqual([{ told, by: { repeat: false } }]);
+    expect(received).toEqual([{ asked, inlet: { repeat: false } }]);
     expect(answer).toMatchObject({ results: [MADE, { code: "CONFLICT", nextNonce: 5 }] });
   });
 
   it("are looked for by their ids first where they were begun before", async () => {
-    const { heard } = await take([MADE, MADE], two, true);
-    expect(heard).toMatchObject([{ by: { repeat: true } }]);
+    const { received } = await take([MADE, MADE], two, true);
+    expect(received).toMatchObject([{ inlet: { repeat: true } }]);
   });
 
   it("are put back where the lane was lost before any was made", async () => {
@@ -52,11 +52,11 @@ describe("creates that were left for a lane's owner", () => {
   });
 
   it("are in doubt where it was lost in their midst: the next owner finds what was made", async () => {
-    for (const fates of [
+    for (const results of [
       [MADE, notLeader("lost")],
       [otherNonce(3, 5), notLeader("lost")],
     ]) {
-      expect((await take(fates, two)).answer).toMatchObject({ code: "NOT_LEADER", extras: { outcome: "unknown" } });
+      expect((await take(results, two)).answer).toMatchObject({ code: "NOT_LEADER", extras: { outcome: "unknown" } });
     }
   });
 
@@ -72,7 +72,7 @@ describe("creates that were left for a lane's owner", () => {
     ["another chain", { creates: [{ txId: FIRST, request: { ...request, chainId: LANE.chainId + 1 } }] }],
     ["a key without a name", { creates: [{ txId: FIRST, owner: "", request }] }],
   ])("are refused whole, and none is made, where they have %s", async (_, body) => {
-    const { heard, answer } = await take([MADE], body);
-    expect([heard, answer]).toMatchObject([[], { code: "INVALID_REQUEST" }]);
+    const { received, answer } = await take([MADE], body);
+    expect([received, answer]).toMatchObject([[], { code: "INVALID_REQUEST" }]);
   });
 });

@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { LeaveCreates } from "../../../../src/application/stages/1-create/leave-creates.ts";
-import { type FencepostError, outcomeUnknown, unavailable } from "../../../../src/domain/errors.ts";
-import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../../../src/ports/peers.ts";
-import { deferred } from "../../../support/deferred.ts";
-import { aLane } from "../../../support/lane-samples.ts";
+import { PendingCreates } from "../../../src/application/cluster/pending-creates.ts";
+import type { Enqueuing } from "../../../src/application/cluster/pending-requests.ts";
+import { type FencepostError, outcomeUnknown, unavailable } from "../../../src/domain/errors.ts";
+import type { Intent } from "../../../src/domain/transaction.ts";
+import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../../src/ports/peers.ts";
+import { deferred } from "../../support/deferred.ts";
+import { aLane, anIntent } from "../../support/lane-samples.ts";
 
 const LANE = aLane();
 const KIB = 1024;
@@ -20,17 +22,34 @@ const madeOf = ({ txId, request }: ForwardedCreate) => ({
   ...{ outcome: "created", txId, lane: LANE, requestId: null, nonce: request.nonce, state: "ALLOCATED" },
 });
 
-/** Rows as they were left, each with the way to answer it. */
+interface Row {
+  readonly creates: readonly ForwardedCreate[];
+  readonly accepts: readonly Intent[] | undefined;
+  answer(answer?: Answer): void;
+  stands(): void;
+}
+
+/** Rows as they were enqueued, each with the way to answer it. */
 function bench(perLane = 1_000) {
-  const rows: { readonly creates: readonly ForwardedCreate[]; answer(answer?: Answer): void; stands(): void }[] = [];
-  const ask = (_: unknown, { body }: LaneRequest, stands?: () => void): Promise<Answer> => {
+  const rows: Row[] = [];
+  const ask = (_: unknown, { body }: LaneRequest, { onWritten, accepts }: Enqueuing = {}): Promise<Answer> => {
     const { creates } = JSON.parse(JSON.stringify(body)) as Words;
     const { promise, resolve } = deferred<Answer>();
     const answer = (said: Answer = { answer: { results: creates.map(madeOf) } }) => resolve(said);
-    rows.push({ creates, answer, stands: () => stands?.() });
+    rows.push({ creates, accepts, answer, stands: () => onWritten?.() });
     return promise;
   };
-  return { rows, leaving: new LeaveCreates({ throughDatabase: { ask }, perLane }) };
+  const pending = new PendingCreates({ requests: { ask }, perLane });
+  /** They name their nonces, unless `more` says otherwise. */
+  const enqueue = (
+    creates: readonly ForwardedCreate[],
+    mayShare: boolean,
+    more: Partial<Intent> = { exactNonce: 0 },
+  ) => {
+    const all = creates.map((create) => ({ create, intent: { ...anIntent(LANE), txId: create.txId, ...more } }));
+    return pending.enqueue(LANE, all, mayShare);
+  };
+  return { rows, enqueue };
 }
 
 const turns = async () => {
@@ -41,8 +60,8 @@ const nonces = ({ creates }: { readonly creates: readonly ForwardedCreate[] }) =
 
 describe("creates that are left for an owner", () => {
   it("are its words for each, with the key that was shown, and no other", async () => {
-    const { rows, leaving } = bench();
-    const fates = leaving.leave(LANE, some(2), true);
+    const { rows, enqueue } = bench();
+    const fates = enqueue(some(2), true);
     await turns();
     expect(rows[0]?.creates).toEqual([
       { txId: uuid(0), owner: "shop", request: aCreate(0).request },
@@ -53,11 +72,11 @@ describe("creates that are left for an owner", () => {
   });
 
   it("share a row while another one is being written, and each call has its own answers", async () => {
-    const { rows, leaving } = bench();
-    const all = some(5).map((each) => leaving.leave(LANE, [each], true));
+    const { rows, enqueue } = bench();
+    const all = some(5).map((each) => enqueue([each], true));
     await turns();
     expect(rows.map(nonces)).toEqual([[0, 1, 2, 3, 4]]);
-    const later = [5, 6].map((index) => leaving.leave(LANE, [aCreate(index)], true));
+    const later = [5, 6].map((index) => enqueue([aCreate(index)], true));
     await turns();
     expect(rows, "in the order of the calls: one row at a time").toHaveLength(1);
     rows[0]?.stands();
@@ -73,8 +92,8 @@ describe("creates that are left for an owner", () => {
   });
 
   it("do not share one with those that wait for the chain", async () => {
-    const { rows, leaving } = bench();
-    for (const index of [0, 1, 2, 3]) void leaving.leave(LANE, [aCreate(index)], index !== 1);
+    const { rows, enqueue } = bench();
+    for (const index of [0, 1, 2, 3]) void enqueue([aCreate(index)], index !== 1);
     for (let row = 0; row < 3; row++) {
       await turns();
       rows[row]?.stands();
@@ -83,8 +102,8 @@ describe("creates that are left for an owner", () => {
   });
 
   it("of one call that are more than a row holds are left when what is before them is answered", async () => {
-    const { rows, leaving } = bench();
-    const fates = leaving.leave(LANE, some(450), true);
+    const { rows, enqueue } = bench();
+    const fates = enqueue(some(450), true);
     for (const [at, size] of [200, 200, 50].entries()) {
       await turns();
       rows[at]?.stands();
@@ -97,8 +116,8 @@ describe("creates that are left for an owner", () => {
   });
 
   it("are not left where what is before them was not answered", async () => {
-    const { rows, leaving } = bench();
-    const fates = leaving.leave(LANE, some(250), true);
+    const { rows, enqueue } = bench();
+    const fates = enqueue(some(250), true);
     await turns();
     rows[0]?.answer(outcomeUnknown("no answer"));
     const told = await fates;
@@ -109,9 +128,9 @@ describe("creates that are left for an owner", () => {
   });
 
   it("are at most a MiB to a row, and one that is larger is refused alone", async () => {
-    const { rows, leaving } = bench();
+    const { rows, enqueue } = bench();
     const creates = [aCreate(0, 600 * KIB), aCreate(1, 1100 * KIB), aCreate(2, 600 * KIB)];
-    const fates = leaving.leave(LANE, creates, true);
+    const fates = enqueue(creates, true);
     for (let row = 0; row < 2; row++) {
       await turns();
       rows[row]?.answer();
@@ -121,23 +140,23 @@ describe("creates that are left for an owner", () => {
   });
 
   it("are as many as the queue holds; the rest is told so, and there is room again afterwards", async () => {
-    const { rows, leaving } = bench(3);
-    const fates = leaving.leave(LANE, some(5), true);
+    const { rows, enqueue } = bench(3);
+    const fates = enqueue(some(5), true);
     await turns();
     rows[0]?.answer(unavailable("not begun"));
     expect((await fates).map((fate) => (fate as FencepostError).code)).toEqual([
       ...["UNAVAILABLE", "UNAVAILABLE", "UNAVAILABLE", "QUEUE_FULL", "QUEUE_FULL"],
     ]);
-    void leaving.leave(LANE, some(3), true);
+    void enqueue(some(3), true);
     await turns();
     expect(rows[1]?.creates).toHaveLength(3);
   });
 
   it("that no other process could read are refused here", async () => {
-    const { rows, leaving } = bench();
+    const { rows, enqueue } = bench();
     const circle: Record<string, unknown> = {};
     circle.itself = circle;
-    const [fate] = await leaving.leave(LANE, [{ txId: uuid(1), owner: null, request: circle }], true);
+    const [fate] = await enqueue([{ txId: uuid(1), owner: null, request: circle }], true);
     expect(fate).toMatchObject({ code: "INVALID_REQUEST" });
     expect(rows).toEqual([]);
   });
@@ -149,10 +168,28 @@ describe("creates that are left for an owner", () => {
     ["a nonce that is none", { results: [{ ...madeOf(aCreate(0)), nonce: -1 }] }],
     ["a code of a newer version", { results: [{ code: "TOO_NEW", detail: "no" }] }],
   ])("and answered with %s are unknown, with their ids", async (_, answer) => {
-    const { rows, leaving } = bench();
-    const fates = leaving.leave(LANE, some(1), true);
+    const { rows, enqueue } = bench();
+    const fates = enqueue(some(1), true);
     await turns();
     rows[0]?.answer({ answer });
     expect(await fates).toMatchObject([{ code: "UNAVAILABLE", extras: { outcome: "unknown", txId: uuid(0) } }]);
+  });
+
+  it("are accepted if nobody begins them, unless one of the row names its nonce or a pool", async () => {
+    const { rows, enqueue } = bench();
+    void enqueue(some(2), true, {});
+    await turns();
+    expect(rows[0]?.accepts?.map(({ txId }) => txId)).toEqual([uuid(0), uuid(1)]);
+    rows[0]?.stands();
+    for (const more of [{}, { exactNonce: 7 }, { pool: "payouts" }, {}]) void enqueue(some(1), true, more);
+    for (let row = 1; row < 4; row++) {
+      await turns();
+      rows[row]?.stands();
+    }
+    expect(rows.slice(1).map(({ creates, accepts }) => [creates.length, accepts?.length])).toEqual([
+      [1, 1],
+      [2, 0],
+      [1, 1],
+    ]);
   });
 });

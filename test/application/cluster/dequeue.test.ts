@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { TakeRequests } from "../../../src/application/cluster/take-requests.ts";
+import { Dequeue } from "../../../src/application/cluster/dequeue.ts";
 import { notLeader } from "../../../src/domain/errors.ts";
 import type { BegunRequest } from "../../../src/ports/left-request-store.ts";
 import type { LaneRequest } from "../../../src/ports/peers.ts";
@@ -19,7 +19,7 @@ function bench(all: readonly BegunRequest[], receive: (request: LaneRequest) => 
   const received: LaneRequest[] = [];
   const putBack: string[] = [];
   const answered = new Set<string>();
-  const requests = new TakeRequests({
+  const requests = new Dequeue({
     store: {
       beginRequests: async (_, __, except) => {
         const begun = all.filter(({ leftId }) => !except.includes(leftId) && !answered.has(leftId)).slice(0, PAGE);
@@ -37,7 +37,7 @@ function bench(all: readonly BegunRequest[], receive: (request: LaneRequest) => 
         return receive(request) as never;
       },
     },
-    onTaken: () => undefined,
+    onAnswered: () => undefined,
   });
   const look = async () => {
     await requests.look(() => [{ lane: LANE }]);

@@ -1,8 +1,8 @@
 /**
- * Stage 1, for an owner that cannot be asked: creates that another process left for one of its lanes (leave-creates.ts), made
- * as if that process had forwarded them.
+ * Stage 1, for an owner without a URL: creates that another process enqueued for one of its lanes (cluster/pending-creates.ts),
+ * made as if that process had forwarded them.
  *
- * Reads: what was left. Writes: nothing itself. Invariants: I4, I5. A crash before the answer is written leaves them made or
+ * Reads: the waiting request. Writes: nothing itself. Invariants: I4, I5. A crash before the answer is written leaves them made or
  * not; the lane's next owner looks for their ids before it makes anything.
  */
 import { FencepostError, invalid } from "../../../domain/errors.ts";
@@ -11,15 +11,15 @@ import { problemFrom } from "../../../domain/refusal.ts";
 import type { ForwardedCreate } from "../../../ports/peers.ts";
 import type { OwnerAction } from "../../cluster/owner-actions.ts";
 import { readForwardedCreate } from "../../requests/forwarded-create.ts";
-import type { Fate } from "./answer-existing.ts";
+import type { Result } from "./answer-existing.ts";
 import type { Creates } from "./create.ts";
 
-export function takeCreates(creates: Pick<Creates, "create">): OwnerAction {
+export function dequeuedCreates(creates: Pick<Creates, "create">): OwnerAction {
   return async ({ lane }, { body, again = false }) => {
-    const told = readAll(lane, body.creates);
-    const fates = await creates.create(told, { repeat: again });
-    refuseLost(fates);
-    return { results: fates.map((fate) => (fate instanceof FencepostError ? problemFrom(fate) : fate)) };
+    const asked = readAll(lane, body.creates);
+    const results = await creates.create(asked, { repeat: again });
+    refuseLost(results);
+    return { results: results.map((each) => (each instanceof FencepostError ? problemFrom(each) : each)) };
   };
 }
 
@@ -35,11 +35,13 @@ function readAll(lane: Lane, creates: unknown): readonly ForwardedCreate[] {
 }
 
 /** The lane was lost on the way: its next owner makes the rest, and recognises what was made. */
-function refuseLost(fates: readonly Fate[]): void {
-  const lost = fates.filter((fate) => fate instanceof FencepostError && fate.code === "NOT_LEADER") as FencepostError[];
+function refuseLost(results: readonly Result[]): void {
+  const lost = results.filter(
+    (each) => each instanceof FencepostError && each.code === "NOT_LEADER",
+  ) as FencepostError[];
   const [first] = lost;
   if (first === undefined) return;
-  const isNothingDone = lost.length === fates.length && lost.every(({ extras }) => extras.outcome === undefined);
+  const isNothingDone = lost.length === results.length && lost.every(({ extras }) => extras.outcome === undefined);
   throw isNothingDone
     ? first
     : new FencepostError("NOT_LEADER", first.message, { ...first.extras, outcome: "unknown" });

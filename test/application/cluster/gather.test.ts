@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { Gathering } from "../../../../src/application/stages/1-create/gather.ts";
-import { createManualClock } from "../../../doubles/manual-clock.ts";
+import { Gathering } from "../../../src/application/cluster/gather.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
 
-function bench(enough?: number) {
+function bench(enough = 1_000) {
   const clock = createManualClock();
   const left: (readonly number[])[] = [];
   const together = async (items: readonly number[], tell: (at: number, fate: number) => void) => {

@@ -1,15 +1,15 @@
 /**
- * Lanes that no node has taken for the length of a lease. A node of an older release does not know that this one stands
- * back. It leaves lanes to us that we leave to it, and without this file they would never have an owner.
+ * Lanes that no node has acquired for the length of a lease. A node of an older release does not know that this one stands
+ * back: it leaves lanes to this node that this node leaves to it, and without this file they would never have an owner.
  *
- * Reads: who holds what, a few times a lease, and only while this node stands back. Writes: nothing. The token shows that
- * the lane had no owner between two looks.
+ * Reads: the leases, a few times a lease, and only while this node stands back. Writes: nothing. The token shows that the
+ * lane had no owner between two reads.
  */
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { AT_ONCE, at, isDue } from "../../domain/pace/when.ts";
 import type { ClusterPorts } from "./cluster.ts";
 
-type LeftLyingPorts = Pick<ClusterPorts, "store" | "clock" | "leaseDurationMs">;
+type UnownedLanesPorts = Pick<ClusterPorts, "store" | "clock" | "leaseDurationMs">;
 
 interface Free {
   readonly token: number;
@@ -18,16 +18,16 @@ interface Free {
 
 const LOOKS_PER_LEASE = 4;
 
-export class LeftLying {
-  private readonly ports: LeftLyingPorts;
+export class UnownedLanes {
+  private readonly ports: UnownedLanesPorts;
   private free: ReadonlyMap<LaneKey, Free> = new Map();
   private nextLook = AT_ONCE;
 
-  constructor(ports: LeftLyingPorts) {
+  constructor(ports: UnownedLanesPorts) {
     this.ports = ports;
   }
 
-  /** Those of the lanes that were free at the first look and at every one since, for a lease. None between two looks. */
+  /** Those of the lanes that were free at every read for a lease. None between two reads. */
   async among(lanes: readonly Lane[]): Promise<readonly Lane[]> {
     const { store, clock, leaseDurationMs } = this.ports;
     const nowMs = clock.monotonicMs();
@@ -46,7 +46,7 @@ export class LeftLying {
     return lanes.filter((lane) => nowMs - (free.get(laneKey(lane))?.sinceMs ?? nowMs) >= leaseDurationMs);
   }
 
-  /** What was seen free before says nothing about now. */
+  /** An earlier reading says nothing about now. */
   forget(): void {
     this.free = new Map();
     this.nextLook = AT_ONCE;

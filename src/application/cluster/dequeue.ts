@@ -1,9 +1,9 @@
 /**
- * Carries out what other nodes left in the database for this one, because they cannot ask it (through-database.ts).
+ * Carries out the requests that other nodes enqueued for this one, because it has no URL (pending-requests.ts).
  *
- * Reads: requests that were left for lanes that this node owns. Writes: their answers; what they ask for is written under the
+ * Reads: waiting requests for lanes that this node owns. Writes: their answers; the requested change is written under the
  * fence of the lane, as if this node had been asked itself. Invariants: I1, I10. A crash after a request was begun leaves it
- * begun: the lane's next owner does it again where a repeat is recognised, and else answers that nobody knows.
+ * begun: the lane's next owner does it again if a repeat is recognised, and otherwise answers that the outcome is unknown.
  */
 import { FencepostError, outcomeUnknown } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
@@ -11,12 +11,12 @@ import { problemFrom } from "../../domain/refusal.ts";
 import type { BegunRequest, LeftRequestStore } from "../../ports/left-request-store.ts";
 import type { OwnerActions } from "./owner-actions.ts";
 
-export interface TakeRequestsPorts {
+export interface DequeuePorts {
   readonly store: Pick<LeftRequestStore, "beginRequests" | "answerRequest" | "putBackRequest">;
   readonly instanceId: () => string;
   readonly actions: Pick<OwnerActions, "receive">;
-  /** Whoever left something may look for its answer. */
-  readonly onTaken: () => void;
+  /** Senders may look for their answers. */
+  readonly onAnswered: () => void;
 }
 
 const INTERRUPTED =
@@ -24,19 +24,19 @@ const INTERRUPTED =
 const FAILED =
   "the process that acts for this signer failed at this, and may have done it; look whether it was done before you repeat it";
 
-export class TakeRequests {
-  private readonly ports: TakeRequestsPorts;
+export class Dequeue {
+  private readonly ports: DequeuePorts;
   private readonly underWay = new Map<string, Promise<void>>();
 
-  constructor(ports: TakeRequestsPorts) {
+  constructor(ports: DequeuePorts) {
     this.ports = ports;
   }
 
-  /** Begins what is there. A request waits for no other: one may take seconds. */
+  /** Begins every request that is there. A request waits for no other: one may take seconds. */
   async look(lanes: () => readonly { readonly lane: Lane }[]): Promise<void> {
     const { store, instanceId } = this.ports;
     const own = lanes().map(({ lane }) => lane);
-    // What is put back while this look lasts waits for the next one.
+    // A request that is put back meanwhile waits for the next look.
     const seen = new Set(this.underWay.keys());
     for (let hasMore = own.length > 0; hasMore; ) {
       const begun = await store.beginRequests(own, instanceId(), [...seen]);
@@ -55,7 +55,7 @@ export class TakeRequests {
   }
 
   private async carryOut(request: BegunRequest): Promise<void> {
-    const { store, instanceId, onTaken } = this.ports;
+    const { store, instanceId, onAnswered } = this.ports;
     const by = instanceId();
     try {
       const answer = await this.answerTo(request);
@@ -64,26 +64,26 @@ export class TakeRequests {
     } catch {
       // The database did not take the answer: the next look finds the request begun and without one.
     }
-    onTaken();
+    onAnswered();
   }
 
   /** Without an answer the lane is not this node's any more, and its next owner begins the request, or repeats it. */
   private async answerTo(request: BegunRequest): Promise<Answered | "nothing done" | "in doubt"> {
     const { lane, action, body, owner, repeatable, begunBefore } = request;
-    if (begunBefore && !repeatable) return told(outcomeUnknown(INTERRUPTED));
+    if (begunBefore && !repeatable) return refused(outcomeUnknown(INTERRUPTED));
     try {
-      const fate = await this.ports.actions.receive(lane, {
+      const result = await this.ports.actions.receive(lane, {
         action,
         body: JSON.parse(body),
         owner,
         again: begunBefore,
       });
-      if (!(fate instanceof FencepostError)) return { json: JSON.stringify(fate) };
-      if (fate.code !== "NOT_LEADER") return told(fate);
-      if (fate.extras.outcome !== "unknown" && !begunBefore) return "nothing done";
-      return repeatable ? "in doubt" : told(outcomeUnknown(INTERRUPTED));
+      if (!(result instanceof FencepostError)) return { json: JSON.stringify(result) };
+      if (result.code !== "NOT_LEADER") return refused(result);
+      if (result.extras.outcome !== "unknown" && !begunBefore) return "nothing done";
+      return repeatable ? "in doubt" : refused(outcomeUnknown(INTERRUPTED));
     } catch (error) {
-      return told(error instanceof FencepostError ? error : outcomeUnknown(FAILED, { cause: error }));
+      return refused(error instanceof FencepostError ? error : outcomeUnknown(FAILED, { cause: error }));
     }
   }
 }
@@ -92,6 +92,6 @@ interface Answered {
   readonly json: string;
 }
 
-function told(error: FencepostError): Answered {
+function refused(error: FencepostError): Answered {
   return { json: JSON.stringify({ problem: problemFrom(error) }) };
 }
