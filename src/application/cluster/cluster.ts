@@ -26,7 +26,7 @@ import { Membership } from "./membership.ts";
 import { OwnerActions } from "./owner-actions.ts";
 import { PendingCreates } from "./pending-creates.ts";
 import { PendingRequests } from "./pending-requests.ts";
-import { betweenOwners, OutOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
+import { type RoutePorts, Router } from "./route.ts";
 import { UnownedLanes } from "./unowned-lanes.ts";
 
 export interface ClusterPorts
@@ -224,14 +224,12 @@ export class Cluster {
     await Promise.all(moving.map((lane) => this.give(lane)));
   }
 
-  /** What a create is told where this node cannot act for the lane. "Unknown" is said after one more look alone. */
+  /** Refusal of a request for a lane that this node cannot act for. A signer is unknown only after one more look. */
   async refusal(lane: Lane): Promise<FencepostError> {
     if (!this.hasKey(lane) && !this.membership.isKnown(lane)) await this.lookAgain();
     const favourite = this.membership.favourite(lane);
-    if (favourite === null || favourite.instanceId === this.ports.lease().instanceId) {
-      return this.hasKey(lane) || this.membership.isKnown(lane) ? betweenOwners() : unknownSigner(lane);
-    }
-    if (!isReachable(favourite)) return new OutOfReach(favourite);
+    const isOther = favourite !== null && favourite.instanceId !== this.ports.lease().instanceId;
+    if (!isOther || !isReachable(favourite)) return this.router.unserved(lane);
     return notLeader(`the node at ${favourite.url} acts for this signer`, favourite.url);
   }
 

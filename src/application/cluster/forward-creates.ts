@@ -39,12 +39,13 @@ export class ForwardCreates {
 
   private open(key: string, url: string): Gathering<Parcel, Answers> {
     const carry = async (parcels: readonly Parcel[], answer: (at: number, answers: Answers) => void) => {
-      if (this.gathering.get(key) === gathering) this.gathering.delete(key);
       const repeat = parcels.some(({ sending }) => sending.repeat);
       // The shortest time of all: no create waits for longer than its sender allowed.
       const withinMs = Math.min(...parcels.map(({ sending }) => sending.withinMs));
       const creates = parcels.flatMap((parcel) => parcel.creates);
-      const answers = await this.ports.peers.create(url, creates, { repeat, withinMs });
+      const answers = await this.ports.peers.create(url, creates, { repeat, withinMs }).finally(() => {
+        if (gathering.isEmpty && this.gathering.get(key) === gathering) this.gathering.delete(key);
+      });
       let from = 0;
       parcels.forEach((parcel, at) => {
         answer(at, answers.slice(from, from + parcel.creates.length));

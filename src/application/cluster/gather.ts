@@ -24,7 +24,7 @@ export class Gathering<Item, Result> {
   private gathered: Gathered<Item, Result>[] = [];
   private weight = 0;
 
-  /** `enough`: the weight at which items leave at once. */
+  /** `enough`: items of this weight leave at once. */
   constructor(
     clock: Pick<Clock, "soon">,
     together: Together<Item, Result>,
@@ -35,6 +35,10 @@ export class Gathering<Item, Result> {
     this.together = together;
     this.enough = enough;
     this.weigh = weigh;
+  }
+
+  get isEmpty(): boolean {
+    return this.gathered.length === 0;
   }
 
   add(item: Item): Promise<Result> {

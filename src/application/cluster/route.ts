@@ -131,7 +131,7 @@ export class Router {
     } catch (error) {
       return new DatabaseSilent("nothing was accepted", error);
     }
-    return this.firstStop(lane) ?? this.noStop(lane);
+    return this.firstStop(lane) ?? this.unserved(lane);
   }
 
   /** URL of a member; null: it has none. */
@@ -151,11 +151,13 @@ export class Router {
     return membership.members.some((member) => member.instanceId !== selfId() && isReachable(member));
   }
 
-  private noStop(lane: Lane): FencepostError {
+  /** Why no node can be asked: the owner has no URL, no node may act for the signer right now, or none has its key. */
+  unserved(lane: Lane): FencepostError {
     const owner = this.ownerOutOfReach(lane);
     if (owner !== null) return new OutOfReach(owner);
     const isKnown = this.ports.hasKey(lane) || this.ports.membership.isKnown(lane);
-    return isKnown ? betweenOwners() : unknownSigner(lane);
+    if (isKnown) return new BetweenOwners("this signer is between two owners");
+    return new FencepostError("UNKNOWN_SIGNER", `no live node holds the key of ${lane.signer}`);
   }
 
   private async visit<T>(delivery: Delivery<T>, stop: string): Promise<void> {
@@ -206,15 +208,6 @@ export class Router {
     const result = open.length > 0 ? "failed" : stops === 1 ? "hit" : "miss";
     this.ports.telemetry.emit({ type: "forward", lane: request.lane, result, stops });
   }
-}
-
-/** The signer is known, and no node may act for it right now: its node is leaving, or acquires it in a moment. */
-export function betweenOwners(): FencepostError {
-  return new BetweenOwners("this signer is between two owners");
-}
-
-export function unknownSigner(lane: Lane): FencepostError {
-  return new FencepostError("UNKNOWN_SIGNER", `no live node holds the key of ${lane.signer}`);
 }
 
 /** Requests for its lanes are enqueued in the database, so a caller sees this only if that is not possible. */

@@ -10,23 +10,15 @@ import { FencepostError, forbiddenBy } from "../../domain/errors.ts";
 import { grouped } from "../../domain/grouped.ts";
 import { laneKey } from "../../domain/lane.ts";
 import { expired, isSpent, lapsed } from "../../domain/ledger/index.ts";
-import { anothersRequestId, isAnothers, spentRequestId } from "../../domain/principal.ts";
+import { spentRequestId } from "../../domain/principal.ts";
 import { problemFrom } from "../../domain/refusal.ts";
-import type { Intent } from "../../domain/transaction.ts";
-import type {
-  AllocateFate,
-  ExistingTransaction,
-  IntakeFate,
-  IntakeRow,
-  LaneStore,
-  NewTransaction,
-} from "../../ports/lane-store.ts";
+import type { AllocateFate, IntakeFate, IntakeRow, LaneStore, NewTransaction } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { FeedWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { unstorable } from "../requests/unanswered.ts";
-import { reusedRequestId } from "../stages/1-create/answer-existing.ts";
+import { answerOwned, answerWith, type Result } from "../stages/1-create/answer-existing.ts";
 import { prepare } from "../stages/1-create/prepare.ts";
 import { allocate } from "../stages/2-allocate/allocate.ts";
 import { confirmRefusal } from "./confirm-refusal.ts";
@@ -229,14 +221,13 @@ async function existingFate(ports: IntakePorts, { intakeId, intent }: IntakeRow)
   if (intent.requestId === null) return null;
   const found = await ports.store.findByRequestIds([{ lane: intent.lane, requestIds: [intent.requestId] }]);
   const other = found.find((each) => isSpent(each) || (each.txId !== intent.txId && each.state !== "CREATED"));
-  if (isSpent(other)) return refusalOfSpent({ intakeId, intent });
-  return other === undefined ? null : fateBeside({ intakeId, intent }, other, other.fingerprint === intent.fingerprint);
+  return other === undefined ? null : fateBeside(intakeId, answerOwned(other, intent));
 }
 
 function duplicateFate(fate: AllocateFate, { intakeId, intent }: NewTransaction): readonly IntakeFate[] {
   if (intakeId === undefined) return [];
-  if (fate.fate === "duplicate") return [fateBeside({ intakeId, intent }, fate.existing, fate.samePayload)];
-  if (fate.fate === "spent") return [refusalOfSpent({ intakeId, intent })];
+  if (fate.fate === "duplicate") return [fateBeside(intakeId, answerWith(fate.existing, intent, fate.samePayload))];
+  if (fate.fate === "spent") return [fateBeside(intakeId, spentRequestId(intent.requestId))];
   // Its time was over a moment after it was read.
   if (fate.fate === "expired" && intent.validUntil !== undefined)
     return [lapsed({ intakeId, requestId: intent.requestId }, intent.validUntil)];
@@ -245,23 +236,10 @@ function duplicateFate(fate: AllocateFate, { intakeId, intent }: NewTransaction)
   return [{ ...refusal(intakeId, unstorable()), reason: `the database cannot store ${intent.txId}` }];
 }
 
-interface Waiting {
-  readonly intakeId: number;
-  readonly intent: Intent;
-}
-
-function fateBeside({ intakeId, intent }: Waiting, existing: ExistingTransaction, samePayload: boolean): IntakeFate {
-  const { txId, owner } = existing;
-  const isTaken = isAnothers(owner, intent.owner);
-  if (samePayload && !isTaken) return { intakeId, fate: "alias", of: txId };
-  const whose = isTaken ? "another API key" : `${txId}, whose payload differs`;
-  const error = isTaken ? anothersRequestId(intent.requestId) : reusedRequestId(existing);
-  const reason = `the request id belongs to ${whose}`;
-  return { ...refusal(intakeId, error), event: "refuseReusedRequestId", reason };
-}
-
-function refusalOfSpent({ intakeId, intent }: Waiting): IntakeFate {
-  return { ...refusal(intakeId, spentRequestId(intent.requestId)), event: "refuseReusedRequestId" };
+/** `answer`: as a create with the same request id is answered. */
+function fateBeside(intakeId: number, answer: Result): IntakeFate {
+  if (!(answer instanceof FencepostError)) return { intakeId, fate: "alias", of: answer.txId };
+  return { ...refusal(intakeId, answer), event: "refuseReusedRequestId" };
 }
 
 async function settle(ports: IntakePorts, lane: OwnedLane, fates: readonly IntakeFate[]): Promise<void> {

@@ -169,16 +169,9 @@ export const submitReserved: Operation<ReservationPorts, Used, Submission, Creat
     return { ...reservation, handedIn: await parseSubmission(ports.codec, request, reservation) };
   },
   perform(ports, lane, { handedIn, ...reservation }) {
-    const payload = payloadOf(handedIn);
     const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-    refuseImpossibleGas(context, payload);
-    const { txHash, rawTransaction } = handedIn;
-    const blobs = blobCost(handedIn);
-    const { gas, fees } = bounded(context.ceilings, handedIn.unsigned, blobs);
-    const first: SignedAttempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction };
-    const attempt = routed(first, context.chain.privateEndpoints.length > 0);
-    const intent = intentOf(ports, reservation, { payload, gas, gasCost: gas * feeCap(fees) + blobs });
-    return settle(ports, lane, { reservation, intent, attempt, becomes: "SUBMITTED" });
+    refuseImpossibleGas(context, payloadOf(handedIn));
+    return settle(ports, lane, { reservation, ...submissionOf(ports, reservation, handedIn), becomes: "SUBMITTED" });
   },
   answer: (_, __, created) => created,
 };
@@ -216,10 +209,10 @@ async function usableReservation(ports: ReservationPorts, reservationId: string)
   throw overAlready(reservation);
 }
 
-interface Use {
+type Submitted = Pick<Binding, "intent" | "attempt">;
+
+interface Use extends Submitted {
   readonly reservation: Reservation;
-  readonly intent: PreparedIntent;
-  readonly attempt: SignedAttempt;
   readonly becomes: "SUBMITTED" | "USED";
 }
 
@@ -229,28 +222,41 @@ async function settle(ports: ReservationPorts, owned: OwnedLane, use: Use): Prom
   const reason = `${becomes === "SUBMITTED" ? "handed in" : "sent"} by the caller for reservation ${reservationId}`;
   const binding: Binding = { nonce, intent, attempt, reason, reservation: { reservationId, becomes } };
   // Its request id may have been taken since: then the transaction has none.
-  const { fate, forbidden, requestId } = await bindOn(ports, owned, binding);
-  if (forbidden !== undefined) throw forbiddenBy(forbidden);
-  if (fate === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
+  const { fate, requestId } = await bindOn(ports, owned, binding);
   if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
   const { token } = owned.fence;
   ports.telemetry.emit({ type: "nonce.reserved", lane, token, reservationId, nonce, state: becomes });
   return { outcome: "created", txId: intent.txId, lane, requestId, nonce, state: "TRACKING" };
 }
 
+/** Throws if a policy or a hold forbids it. */
 export async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: Binding) {
-  try {
-    return await bind(ports, lane, binding);
-  } catch (error) {
-    if (!(error instanceof BatchRefused)) throw storeFailure(ports, lane, error);
+  const bound = await bind(ports, lane, binding).catch((cause: unknown) => {
+    if (!(cause instanceof BatchRefused)) throw storeFailure(ports, lane, cause);
     // The hash is the one thing in it that another transaction can have already.
-    throw new FencepostError("CONFLICT", `${binding.attempt.txHash} belongs to another transaction`, { cause: error });
-  }
+    throw new FencepostError("CONFLICT", `${binding.attempt.txHash} belongs to another transaction`, { cause });
+  });
+  if (bound.forbidden !== undefined) throw forbiddenBy(bound.forbidden);
+  if (bound.fate === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
+  return bound;
 }
 
-export function intentOf(
+type Owned = Pick<Reservation, "lane" | "requestId" | "owner">;
+
+/** A transaction that its caller signed, within the ceilings, and its first attempt. */
+export function submissionOf(ports: ReservationPorts, owned: Owned, handedIn: HandedIn): Submitted {
+  const { ceilings, chain } = ports.chains.get(owned.lane.chainId) as ChainContext;
+  const { txHash, rawTransaction, unsigned } = handedIn;
+  const blobs = blobCost(handedIn);
+  const { gas, fees } = bounded(ceilings, unsigned, blobs);
+  const first: SignedAttempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction };
+  const costs = { payload: payloadOf(handedIn), gas, gasCost: gas * feeCap(fees) + blobs };
+  return { intent: intentOf(ports, owned, costs), attempt: routed(first, chain.privateEndpoints.length > 0) };
+}
+
+function intentOf(
   ports: ReservationPorts,
-  { lane, requestId, owner }: Pick<Reservation, "lane" | "requestId" | "owner">,
+  { lane, requestId, owner }: Owned,
   { payload, ...costs }: Pick<PreparedIntent, "payload" | "gas" | "gasCost">,
 ): PreparedIntent {
   const txId = ports.entropy.uuid();

@@ -45,9 +45,12 @@ export function answerOwned(owner: ExistingTransaction | Spent, asked: Intent): 
 }
 
 export function answerWith(existing: ExistingTransaction, asked: Intent, samePayload: boolean): Result {
-  const { txId, lane, requestId, nonce, state } = existing;
-  if (isAnothers(existing.owner, asked.owner)) return anothersRequestId(requestId);
-  return samePayload ? { outcome: "existing", txId, lane, requestId, nonce, state } : reusedRequestId(existing);
+  if (isAnothers(existing.owner, asked.owner)) return anothersRequestId(existing.requestId);
+  return samePayload ? existingAs(existing) : reusedRequestId(existing);
+}
+
+export function existingAs({ txId, lane, requestId, nonce, state }: Omit<Created, "outcome">): Created {
+  return { outcome: "existing", txId, lane, requestId, nonce, state };
 }
 
 export function reusedRequestId({ txId, requestId }: Pick<ExistingTransaction, "txId" | "requestId">): FencepostError {
@@ -67,12 +70,10 @@ export async function answerHeldNonces(
     ({ result }) => result instanceof FencepostError && result.extras.nextNonce !== undefined,
   );
   const look = async (item: Item): Promise<void> => {
-    const { lane: asked, exactNonce, owner, fingerprint: print } = item.intent;
-    const found = exactNonce === undefined ? null : await store.transactionAt(asked, exactNonce);
+    const { lane, exactNonce, owner } = item.intent;
+    const found = exactNonce === undefined ? null : await store.transactionAt(lane, exactNonce);
     if (found === null || isAnothers(found.owner, owner)) return;
-    const { txId, lane, requestId, nonce, state, payload, validUntil } = found;
-    if (fingerprint(payload, validUntil) !== print) return;
-    item.result = { outcome: "existing", txId, lane, requestId, nonce, state };
+    if (fingerprint(found.payload, found.validUntil) === item.intent.fingerprint) item.result = existingAs(found);
   };
   await Promise.all(refused.map(look));
 }
