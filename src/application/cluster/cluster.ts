@@ -139,7 +139,7 @@ export class Cluster {
   }
 
   /** Those of the lanes, none of them ours, that are to be claimed all the same: no node has taken them for the length of a lease. */
-  async leftLying(lanes: readonly Lane[]): Promise<readonly Lane[]> {
+  async unownedAmong(lanes: readonly Lane[]): Promise<readonly Lane[]> {
     if (!this.standsBack) return [];
     const chains = this.reachableChains();
     const free = await this.unowned.among(lanes.filter((lane) => this.canServe(lane) && chains.includes(lane.chainId)));

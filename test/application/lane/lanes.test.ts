@@ -67,7 +67,7 @@ beforeEach(async () => {
     chains: new Map([[CHAIN_ID, bench.context]]),
     placement: {
       isOurs: () => true,
-      leftLying: async () => [],
+      unownedAmong: async () => [],
       isForAnother: async () => isForAnother,
       refusal: async () => new FencepostError("UNKNOWN_SIGNER", "no live node holds the key"),
     },

@@ -20,6 +20,10 @@ export interface Item {
   result: Result | null;
 }
 
+export function isOpen({ result }: Item): boolean {
+  return result === null;
+}
+
 /** Answers creates of one lane that are known by request id, and returns the others. */
 export async function answerExisting<I extends Item>(
   { requestIds }: { readonly requestIds: RequestIds },

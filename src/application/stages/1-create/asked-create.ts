@@ -59,6 +59,14 @@ export function parseCreate(ports: NormalisePorts, asked: AskedCreate, inlet: In
   }
 }
 
+export interface PoolItem extends CreateItem {
+  readonly pool: PoolRequest;
+}
+
+export function isPooled(item: CreateItem): item is PoolItem {
+  return item.pool !== null;
+}
+
 export function isItem(parsed: CreateItem | FencepostError): parsed is CreateItem {
   return !(parsed instanceof FencepostError);
 }

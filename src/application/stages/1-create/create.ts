@@ -38,12 +38,12 @@ import type { NormalisePorts } from "../../requests/normalise.ts";
 import { failureOf, unstorable } from "../../requests/unanswered.ts";
 import { WORTH_A_COMMIT } from "../../writer/batch.ts";
 import { allocate } from "../2-allocate/allocate.ts";
-import { answerExisting, answerHeldNonces, answerWith, type Item, type Result } from "./answer-existing.ts";
-import { type AskedCreate, type CreateItem, type Inlet, isItem, parseCreate } from "./asked-create.ts";
+import { answerExisting, answerHeldNonces, answerWith, type Item, isOpen, type Result } from "./answer-existing.ts";
+import { type AskedCreate, type CreateItem, type Inlet, isItem, isPooled, parseCreate } from "./asked-create.ts";
 import { withNamedRevert } from "./named-revert.ts";
 import type { PoolChoice } from "./pools.ts";
 import { asksChain, isComplete, prepareAsking, prepareUnasked } from "./prepare.ts";
-import { type Entering, enterShares } from "./queue-shares.ts";
+import { type Entering, enterShares, NO_SHARE } from "./queue-shares.ts";
 import type { RequestIds } from "./request-ids.ts";
 import { traced } from "./trace.ts";
 
@@ -69,8 +69,6 @@ export interface Admission {
   underWay: number;
 }
 
-type LaneChoice = Pick<PoolChoice, "findEarlier" | "choose" | "answered" | "tryAnother" | "findMeanwhile">;
-
 /** A create on its lane, at the owner. */
 interface LaneItem extends Item, Entering {
   prepared: PreparedIntent | null;
@@ -79,10 +77,10 @@ interface LaneItem extends Item, Entering {
 /** The one entrance of creates: single ones and batches, of callers, of other nodes and of the waiting requests. */
 export class Creates {
   private readonly ports: CreatePorts;
-  private readonly pools: LaneChoice;
+  private readonly pools: Pick<PoolChoice, "choose">;
   private readonly gathering: Gathering<CreateItem, void>;
 
-  constructor(ports: CreatePorts, pools: LaneChoice) {
+  constructor(ports: CreatePorts, pools: Pick<PoolChoice, "choose">) {
     this.ports = ports;
     this.pools = pools;
     const together = (items: readonly CreateItem[], answer: (at: number) => void) =>
@@ -97,7 +95,8 @@ export class Creates {
     if (turnedAway !== null) return Promise.resolve(asked.map(() => turnedAway));
     const work = (all: readonly AskedCreate[]) => this.take(all, inlet);
     // Creates of another node are in its trace already.
-    return reception.counted(inlet === "caller" ? traced(tracer, asked, work) : work(asked));
+    const isTraced = inlet === "caller" && tracer !== undefined;
+    return reception.counted(isTraced ? traced(tracer, asked, work) : work(asked));
   }
 
   private async take(asked: readonly AskedCreate[], inlet: Inlet): Promise<readonly Result[]> {
@@ -105,14 +104,8 @@ export class Creates {
     const startedMs = ports.clock.monotonicMs();
     const parsed = asked.map((each) => parseCreate(ports.intents, each, inlet));
     const items = parsed.filter(isItem);
-    await pools.findEarlier(items);
-    let open: readonly CreateItem[] = items.filter(isOpen);
-    for (let tries = 1; open.length > 0; tries++) {
-      const chosen = await pools.choose(open);
-      await this.deliver(chosen, inlet).finally(() => pools.answered(chosen));
-      open = pools.tryAnother(items, tries);
-    }
-    await pools.findMeanwhile(items);
+    const deliver = (open: readonly CreateItem[]) => this.deliver(open, inlet);
+    await (items.some(isPooled) ? pools.choose(items, deliver) : deliver(items));
     if (inlet === "caller") await answerHeldNonces(ports, items);
     const results = parsed.map((each) => {
       if (!isItem(each)) return each;
@@ -212,7 +205,8 @@ async function createOnLane(
   );
   try {
     const lane = await lanes.own((items[0] as LaneItem).intent.lane);
-    const share = await enterShares(ports, lane, items);
+    const isShared = items.some(({ queueShare }) => queueShare !== null);
+    const share = isShared ? await enterShares(ports, lane, items) : NO_SHARE;
     const admitted = admit(admission, lane, share.refused.length === 0 ? items : items.filter(isOpen));
     admission.underWay += admitted.length;
     lane.count("creating", admitted.length);
@@ -232,10 +226,6 @@ async function createOnLane(
     for (const item of items) item.result ??= failureOf(error, item.intent.txId);
   }
   return items.map(({ result }) => result as Result);
-}
-
-function isOpen({ result }: Item): boolean {
-  return result === null;
 }
 
 /** Admits as many as the queues have room for; the rest is refused and may come back. */

@@ -18,8 +18,8 @@ import type { Intent } from "../../../domain/transaction.ts";
 import type { AskedOfPool, ExistingTransaction, LaneStore, Spent } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { Gathering } from "../../cluster/gather.ts";
-import { answerOwned, type Result } from "./answer-existing.ts";
-import type { CreateItem, PoolRequest } from "./asked-create.ts";
+import { answerOwned, isOpen, type Result } from "./answer-existing.ts";
+import { type CreateItem, isPooled, type PoolItem } from "./asked-create.ts";
 import { type PoolMemberPorts, PoolMembers } from "./pool-members.ts";
 
 export interface PoolPorts extends PoolMemberPorts {
@@ -29,10 +29,6 @@ export interface PoolPorts extends PoolMemberPorts {
 
 type EarlierStore = Pick<LaneStore, "findPooled" | "findByRequestIds">;
 type Earlier = ExistingTransaction | Spent;
-
-interface PoolItem extends CreateItem {
-  readonly pool: PoolRequest;
-}
 
 /** A request id with the lanes of the pool, whose callers may have used the same id without naming the pool. */
 interface AskedId extends AskedOfPool {
@@ -60,32 +56,43 @@ export class PoolChoice {
     this.earlier = new Gathering(ports.clock, read, IDS_AT_ONCE);
   }
 
-  /** Answers requests that a pool was given before, and those that none of its lanes may take. */
-  async findEarlier(items: readonly CreateItem[]): Promise<void> {
-    const receive = async (item: PoolItem): Promise<void> => {
-      const { intent, pool } = item;
-      const { limits } = item.asked;
-      const members = this.ports.pools.get(pool.asked.pool) ?? [];
-      const lanes = members.map((signer) => ({ chainId: intent.lane.chainId, signer }));
-      try {
-        if (limits !== undefined) refusePool(limits, pool.asked.pool, lanes);
-        const found = await this.find(item, lanes);
-        if (found !== null) item.result = repeated(found, intent, limits);
-        else if (members.length === 0) throw unknownPool(pool.asked.pool, this.ports.pools, limits);
-        else pool.lanes = lanes;
-      } catch (error) {
-        item.result = error instanceof FencepostError ? error : new DatabaseSilent("nothing was accepted", error);
-      }
-    };
+  /** Gives each request to a pool a lane, has all of them delivered, and tries another member for those that one refused. */
+  async choose(items: readonly CreateItem[], deliver: (items: readonly CreateItem[]) => Promise<void>): Promise<void> {
     const pooled = items.filter(isPooled);
-    if (pooled.length > 0) await Promise.all(pooled.map(receive));
+    await Promise.all(pooled.map((item) => this.findEarlier(item)));
+    let open = items.filter(isOpen);
+    for (let tries = 1; open.length > 0; tries++) {
+      await this.chooseLanes(open.filter(isPooled));
+      open = open.filter(isOpen);
+      try {
+        await deliver(open);
+      } finally {
+        for (const { intent } of open.filter(isPooled)) this.members.answered(intent.lane);
+      }
+      open = tries < MOST_TRIES ? pooled.filter(mayTryAnother) : [];
+    }
+    await Promise.all(pooled.map((item) => this.findMeanwhile(item)));
   }
 
-  /** Gives each request to a pool a lane, or refuses it. Returns those that have a lane. */
-  async choose(items: readonly CreateItem[]): Promise<readonly CreateItem[]> {
-    const pooled = items.filter(isPooled);
-    if (pooled.length === 0) return items;
-    await this.members.look(pooled.flatMap(({ pool }) => pool.lanes));
+  /** Answers a request that the pool was given before, or that none of its lanes may take. */
+  private async findEarlier(item: PoolItem): Promise<void> {
+    const { intent, pool } = item;
+    const { limits } = item.asked;
+    const members = this.ports.pools.get(pool.asked.pool) ?? [];
+    const lanes = members.map((signer) => ({ chainId: intent.lane.chainId, signer }));
+    try {
+      if (limits !== undefined) refusePool(limits, pool.asked.pool, lanes);
+      const found = await this.find(item, lanes);
+      if (found !== null) item.result = repeated(found, intent, limits);
+      else if (members.length === 0) throw unknownPool(pool.asked.pool, this.ports.pools, limits);
+      else pool.lanes = lanes;
+    } catch (error) {
+      item.result = error instanceof FencepostError ? error : new DatabaseSilent("nothing was accepted", error);
+    }
+  }
+
+  private async chooseLanes(items: readonly PoolItem[]): Promise<void> {
+    await this.members.look(items.flatMap(({ pool }) => pool.lanes));
     const choose = async (item: PoolItem): Promise<void> => {
       const signer = await this.chooseOne(item);
       item.result = signer instanceof FencepostError ? signer : null;
@@ -93,28 +100,14 @@ export class PoolChoice {
       item.pool.tried.add(signer);
       item.intent = { ...item.intent, lane: { chainId: item.intent.lane.chainId, signer } };
     };
-    await Promise.all(pooled.map(choose));
-    return items.filter(({ result }) => result === null);
-  }
-
-  /** These were delivered to the lanes that were chosen for them. */
-  answered(items: readonly CreateItem[]): void {
-    for (const { intent } of items.filter(isPooled)) this.members.answered(intent.lane);
-  }
-
-  /** Requests that their member refused, and another one may take. */
-  tryAnother(items: readonly CreateItem[], tries: number): readonly CreateItem[] {
-    return tries < MOST_TRIES ? items.filter((item) => isPooled(item) && mayTryAnother(item)) : [];
+    await Promise.all(items.map(choose));
   }
 
   /** A repeat may have been accepted on another lane while this one was being refused: an existing transaction wins. */
-  async findMeanwhile(items: readonly CreateItem[]): Promise<void> {
-    const look = async (item: PoolItem): Promise<void> => {
-      const found = await this.find(item, item.pool.lanes).catch(() => null);
-      if (found !== null) item.result = repeated(found, item.intent, item.asked.limits);
-    };
-    const refused = items.filter(isPooled).filter(({ result, pool }) => pool.lanes.length > 0 && isLookedFor(result));
-    if (refused.length > 0) await Promise.all(refused.map(look));
+  private async findMeanwhile(item: PoolItem): Promise<void> {
+    if (item.pool.lanes.length === 0 || !isLookedFor(item.result)) return;
+    const found = await this.find(item, item.pool.lanes).catch(() => null);
+    if (found !== null) item.result = repeated(found, item.intent, item.asked.limits);
   }
 
   private async find({ intent, pool }: PoolItem, lanes: readonly Lane[]): Promise<Earlier | null> {
@@ -168,10 +161,6 @@ async function readEarlier(store: EarlierStore, asked: readonly AskedId[]) {
     const [direct] = lanes.flatMap((lane) => byLane.get(`${laneKey(lane)}:${requestId}`) ?? []);
     return byPool.get(`${chainId}:${poolKey(pool, requestId)}`) ?? direct ?? null;
   };
-}
-
-function isPooled(item: CreateItem): item is PoolItem {
-  return item.pool !== null;
 }
 
 /** Refusals after which a request is looked for once more; most others are about the node, which may have little time. */

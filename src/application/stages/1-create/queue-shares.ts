@@ -31,7 +31,7 @@ export interface Share<I> {
   leave(): void;
 }
 
-const NO_SHARE = { refused: [], leave: () => undefined };
+export const NO_SHARE = { refused: [], leave: () => undefined };
 
 /** In order, each key up to its part. Refuses those beyond it. */
 export async function enterShares<I extends Item & Entering>(
@@ -40,7 +40,6 @@ export async function enterShares<I extends Item & Entering>(
   items: readonly I[],
 ): Promise<Share<I>> {
   const owners = new Set(items.flatMap(({ queueShare, intent }) => (queueShare === null ? [] : (intent.owner ?? []))));
-  if (owners.size === 0) return NO_SHARE;
   const read = async (owner: string): Promise<readonly [string, QueueShare]> => {
     return [owner, await lane.queueShares.of(owner, () => store.openOf(lane.lane, owner))];
   };

@@ -3,7 +3,6 @@ import { createCodec } from "../../../../src/adapters/evm/codec.ts";
 import type { CreateRequest } from "../../../../src/application/api.ts";
 import { BetweenOwners, LeaseLapsed } from "../../../../src/application/lane/between-owners.ts";
 import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";
-import type { CreateItem } from "../../../../src/application/stages/1-create/asked-create.ts";
 import { type CreatePorts, Creates } from "../../../../src/application/stages/1-create/create.ts";
 import { RequestIds } from "../../../../src/application/stages/1-create/request-ids.ts";
 import { FencepostError, unavailable } from "../../../../src/domain/errors.ts";
@@ -26,13 +25,7 @@ interface Bench extends StageBench {
   own: () => Promise<OwnedLane>;
 }
 
-const NO_POOLS = {
-  findEarlier: async () => undefined,
-  choose: async (items: readonly CreateItem[]) => items,
-  answered: () => undefined,
-  tryAnother: () => [],
-  findMeanwhile: async () => undefined,
-};
+const NO_POOLS = { choose: () => Promise.reject(new Error("nothing is for a pool here")) };
 
 function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
   const stage = createStageBench({ cursor: 100 }, { settings: { nonceStateTimeoutMs: 1_000_000 } });
