@@ -40,8 +40,11 @@ export interface WhatWaits {
  * inside a caller's own transaction are the only writes of intents without a fence.
  */
 export interface LeftRequestStore {
-  /** Durable once this resolves. It is begun within `forMs` or never. Throws `StoreUnavailable` (nothing was written), `OutcomeUnknown`. */
-  leaveRequest(request: LeftRequest, forMs: number): Promise<void>;
+  /**
+   * Durable once this resolves, in this order, all or none. Each is begun within `forMs` or never. Throws `StoreUnavailable`
+   * (nothing was written), `OutcomeUnknown`.
+   */
+  leaveRequests(requests: readonly LeftRequest[], forMs: number): Promise<void>;
   /** For any lane, of this node or another: a node with ten thousand lanes does not send their names many times a second to learn that none has anything. */
   whatWaits(): Promise<WhatWaits>;
   /** Those of these lanes without an answer and in time, oldest first, now begun by this instance; none of `except`. */

@@ -379,12 +379,13 @@ export class MemoryStore
     return queries.loadIntake(this.state, lanes, { limit, now: this.now(), resting });
   }
 
-  async leaveRequest(request: LeftRequest, forMs: number): Promise<void> {
+  async leaveRequests(requests: readonly LeftRequest[], forMs: number): Promise<void> {
     await this.reach();
     this.checkHistory();
     const fault = this.leaveFaults.shift();
     if (fault === "unavailable") throw new StoreUnavailable("the database is away");
-    left.leaveRequest(this.state, request, new Date(this.now().getTime() + forMs));
+    const until = new Date(this.now().getTime() + forMs);
+    for (const request of requests) left.leaveRequest(this.state, request, until);
     if (fault === "unknown-committed") throw new OutcomeUnknown("the connection died at COMMIT");
     await Promise.resolve();
   }

@@ -9,7 +9,7 @@ import { findWhatWaits } from "./statements/intake.ts";
 import {
   answerRequest,
   beginRequests,
-  leaveRequest,
+  leaveRequests,
   putBackRequest,
   readLeftRequests,
   withdrawRequest,
@@ -25,13 +25,16 @@ export function leftRequestsIn(reading: Connections, leasing: DurableRuntime): L
   const change = <Row>(statement: Statement<Row>, values: readonly unknown[]): Promise<readonly Row[]> =>
     connections.use((session) => session.run(statement, values)).catch((error) => Promise.reject(asStoreError(error)));
   return {
-    leaveRequest: ({ leftId, lane, action, body, owner, repeatable }, forMs) => {
-      const values = [leftId, lane.chainId, lane.signer, action, body, owner, repeatable, forMs];
+    leaveRequests: (requests, forMs) => {
+      const rows = requests.map(({ lane, ...request }, place) => ({ place, ...laneOf(lane), ...request }));
       return durably(leasing, {
         statements: 0,
         waits: 0,
         find: async () => undefined,
-        decide: () => ({ commands: [{ statement: leaveRequest, values }], result: undefined }),
+        decide: () => ({
+          commands: [{ statement: leaveRequests, values: [recordset(rows), forMs] }],
+          result: undefined,
+        }),
       });
     },
     async whatWaits() {

@@ -15,13 +15,13 @@ import type { Intent } from "../../domain/transaction.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import { OutcomeUnknown } from "../../ports/lane-store.ts";
-import type { LeftRequestStore } from "../../ports/left-request-store.ts";
+import type { LeftRequest, LeftRequestStore } from "../../ports/left-request-store.ts";
 import type { LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 import type { WakeUps } from "../../ports/wake-ups.ts";
 import type { Result } from "./delivery.ts";
 
 export interface PendingRequestPorts {
-  readonly store: Pick<LeftRequestStore, "leaveRequest" | "leftStanding" | "withdrawRequest">;
+  readonly store: Pick<LeftRequestStore, "leaveRequests" | "leftStanding" | "withdrawRequest">;
   readonly entropy: Pick<Entropy, "uuid">;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly wakeUps: Pick<WakeUps, "hears">;
@@ -48,6 +48,10 @@ interface Waiting {
   resolve(result: Result<LaneAnswer>): void;
 }
 
+interface Unwritten extends LeftRequest {
+  readonly onWritten: (() => void) | undefined;
+}
+
 /** As long as the delivery of a forwarded request may take. */
 const BEGUN_WITHIN_MS = 4_000;
 /** A request that was begun may wait for a send that is out, or for a transaction to stop changing. */
@@ -58,6 +62,9 @@ const READ_EVERY_MS = { notified: 250, polling: 25 };
 /** Of all that one process has waiting: owners read rows as a whole, and they stay in memory until they are answered. */
 const MOST_CHARACTERS = 64 * 1024 * 1024;
 
+/** Requests of one write. */
+const MOST_AT_ONCE = 50;
+
 const UNANSWERED =
   "the process that acts for this signer did not say whether this was done; look whether it was before you repeat it";
 const NOT_BEGUN =
@@ -66,6 +73,8 @@ const NOT_BEGUN =
 export class PendingRequests {
   private readonly ports: PendingRequestPorts;
   private readonly waiting = new Map<string, Waiting>();
+  private readonly unwritten: Unwritten[] = [];
+  private isWriting = false;
   private isWatching = false;
   private isClosing = false;
   private pause = new AbortController();
@@ -79,7 +88,7 @@ export class PendingRequests {
     request: LaneRequest,
     { onWritten, accepts = [] }: Enqueuing = {},
   ): Promise<Result<LaneAnswer>> {
-    const { store, clock, entropy, onEnqueued } = this.ports;
+    const { clock, entropy } = this.ports;
     const { action, owner, repeatable = false } = request;
     const body = jsonText(request.body);
     const key = laneKey(lane);
@@ -89,14 +98,8 @@ export class PendingRequests {
     return new Promise((resolve) => {
       const times = { beginByMs: nowMs + BEGUN_WITHIN_MS, answerByMs: nowMs + ANSWERED_WITHIN_MS };
       this.waiting.set(leftId, { key, characters: body.length, accepts, ...times, resolve });
-      store.leaveRequest({ leftId, lane, action, owner, repeatable, body }, BEGUN_WITHIN_MS).then(
-        () => {
-          onEnqueued();
-          onWritten?.();
-          void this.watch();
-        },
-        (error) => this.answer(leftId, notEnqueued(error)),
-      );
+      this.unwritten.push({ leftId, lane, action, owner, repeatable, body, onWritten });
+      void this.writeAll();
     });
   }
 
@@ -109,6 +112,28 @@ export class PendingRequests {
   close(): void {
     this.isClosing = true;
     this.look();
+  }
+
+  /** One write at a time, in the order of the calls; requests that come meanwhile share the next. */
+  private async writeAll(): Promise<void> {
+    if (this.isWriting) return;
+    this.isWriting = true;
+    await Promise.resolve();
+    while (this.unwritten.length > 0) await this.write(this.unwritten.splice(0, MOST_AT_ONCE));
+    this.isWriting = false;
+  }
+
+  private async write(unwritten: readonly Unwritten[]): Promise<void> {
+    const { store, onEnqueued } = this.ports;
+    try {
+      const requests = unwritten.map(({ onWritten: _, ...request }) => request);
+      await store.leaveRequests(requests, BEGUN_WITHIN_MS);
+      onEnqueued();
+      for (const { onWritten } of unwritten) onWritten?.();
+      void this.watch();
+    } catch (error) {
+      for (const { leftId } of unwritten) this.answer(leftId, notEnqueued(error));
+    }
   }
 
   private hasRoom(key: LaneKey, characters: number): boolean {

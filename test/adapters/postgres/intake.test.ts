@@ -35,7 +35,8 @@ describe("sending inside the caller's transaction", () => {
     const lane = aLane();
     const { instanceId } = anInstance();
     const leftId = randomUUID();
-    await store.leaveRequest({ leftId, lane, action: "create", body: "{}", owner: null, repeatable: true }, 60_000);
+    const request = { leftId, lane, action: "create", body: "{}", owner: null, repeatable: true };
+    await store.leaveRequests([request], 60_000);
     await caller.query("BEGIN");
     const begun = await caller.query(beginRequests.sql, [[`${lane.chainId} ${lane.signer}`], instanceId, []]);
     expect(begun.rows).toHaveLength(1);

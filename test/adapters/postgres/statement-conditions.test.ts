@@ -4,7 +4,7 @@ import { declineIntents } from "../../../src/adapters/postgres/statements/left-i
 import {
   answerRequest,
   beginRequests,
-  leaveRequest,
+  leaveRequests,
   putBackRequest,
   readLeftRequests,
   withdrawRequest,
@@ -33,6 +33,7 @@ const ACCEPTED = {
   ...{ place: 0, tx_id: TWIN, chain_id: 1, signer: SIGNER, data: "", value: "0", fingerprint: "ab".repeat(32) },
   allow_no_code: false,
 };
+const LEFT = { place: 0, left_id: TWIN, chain_id: 1, signer: SIGNER, action: "act", body: "{}", repeatable: false };
 const BOTH = [`1 ${SIGNER}`, `2 ${SIGNER}`];
 
 /** Two that are left, for a while yet, for two lanes: nobody has begun either. */
@@ -61,7 +62,7 @@ const LEFT_REQUESTS: Topic = {
     { statement: beginRequests, values: [BOTH, OWNER, [ASKED]] },
     { statement: beginRequests, values: [BOTH, OWNER, []] },
     { statement: readLeftRequests, values: [[ASKED]] },
-    { statement: leaveRequest, values: [TWIN, 1, SIGNER, "act", "{}", null, false, 1_000] },
+    { statement: leaveRequests, values: [JSON.stringify([LEFT]), 1_000] },
   ],
   left: `SELECT left_id, begun_by, answer FROM fencepost.left_request
     UNION ALL SELECT tx_id, NULL, 'accepted' FROM fencepost.intake ORDER BY 1, 2`,

@@ -13,9 +13,13 @@ const MIB = 1024 * 1024;
 function bench(answerOf: (request: LeftRequest) => string | null, isBegun = true) {
   const clock = createManualClock();
   const accepted: Intent[] = [];
+  const written: number[] = [];
   const left = new Map<string, LeftRequest>();
   const store = {
-    leaveRequest: async (request: LeftRequest) => void left.set(request.leftId, request),
+    leaveRequests: async (requests: readonly LeftRequest[]) => {
+      written.push(requests.length);
+      for (const request of requests) left.set(request.leftId, request);
+    },
     leftStanding: async (leftIds: readonly string[]): Promise<readonly LeftStanding[]> =>
       [...left.values()].flatMap((request) =>
         leftIds.includes(request.leftId) ? [{ leftId: request.leftId, begun: isBegun, answer: answerOf(request) }] : [],
@@ -30,7 +34,7 @@ function bench(answerOf: (request: LeftRequest) => string | null, isBegun = true
     ...{ store, clock, entropy, wakeUps: { hears: true }, perLane: 100, onEnqueued: () => undefined },
   });
   const ask = (action: string, text = "", lane = aLane()) => road.ask(lane, { action, body: { text }, owner: null });
-  return { clock, store, left, road, accepted, ask };
+  return { clock, store, left, road, accepted, written, ask };
 }
 
 describe("a request that was left in the database", () => {
@@ -85,6 +89,14 @@ describe("a request that was left in the database", () => {
     left.clear();
     await clock.advance(9_000);
     expect(await asked).toMatchObject({ extras: { outcome: "unknown" } });
+  });
+
+  it("shares a write with others of the moment, of all lanes; those that come meanwhile share the next", async () => {
+    const { clock, written, ask } = bench(() => JSON.stringify({ answer: "done" }));
+    const all = Array.from({ length: 80 }, () => ask("some"));
+    await clock.advance(1_000);
+    expect(await Promise.all(all)).toHaveLength(80);
+    expect(written).toEqual([50, 30]);
   });
 
   it("is looked for at once when an owner says that it answered", async () => {

@@ -6,13 +6,16 @@ import { statement } from "./statement.ts";
 /** How many one look begins. */
 const AT_ONCE = 50;
 
-/** $1 to $8: its values, and how long it may be begun, in milliseconds. What nobody came to read is thrown away on the way. */
-export const leaveRequest = statement("leave-request")`
+const REQUEST = `left_id uuid, chain_id bigint, signer text, action text, body text, owner text, repeatable boolean`;
+
+/** $2: time in which they may be begun, in milliseconds. Rows that nobody came to read are deleted on the way. */
+export const leaveRequests = statement("leave-requests")`
   WITH old AS (
     DELETE FROM fencepost.left_request WHERE until < now() - interval '1 minute'
   )
-  INSERT INTO fencepost.left_request (left_id, chain_id, signer, action, body, owner, repeatable, until)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, now() + $8 * interval '1 millisecond')`;
+  INSERT INTO fencepost.left_request (${names(REQUEST)}, until)
+  SELECT ${names(REQUEST)}, now() + $2 * interval '1 millisecond'
+  FROM json_to_recordset($1::json) AS w(place integer, ${REQUEST}) ORDER BY place`;
 
 /**
  * $1: chain and signer of each lane. One that another statement has locked is passed over: its sender withdraws it, or
