@@ -11,11 +11,11 @@ export interface ForwardedRequest<T> {
   readonly items: number;
   /** Sent again after no answer, it is still done once. If false, no answer ends the delivery. */
   readonly repeatable: boolean;
-  /** By this node, which may acquire the lane for it. */
+  /** Done by this node, which may acquire the lane for it. */
   here(which: readonly number[], repeat: boolean): Promise<readonly Result<T>[]>;
-  /** By the node at that URL. Throws `PeerUnreachable`. */
+  /** Done by the node at that URL. Throws `PeerUnreachable`. */
   at(url: string, which: readonly number[], sending: Sending): Promise<readonly Result<T>[]>;
-  /** By the owner, which reads it from the table of waiting requests: no node could be asked for these items. */
+  /** Done by the owner, which reads the table of waiting requests: no node could be asked for these items. */
   enqueue(which: readonly number[]): Promise<readonly Result<T>[]>;
   /** The result of an item that some node may have done without an answer. */
   unknown(item: number): FencepostError;

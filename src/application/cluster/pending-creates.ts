@@ -47,7 +47,7 @@ interface Sized extends PendingCreate {
 type Answer = Result<LaneAnswer>;
 type CreateResult = Result<ForwardedAnswer>;
 
-/** Of one row, which its owner reads as a whole. */
+/** Limits of one row, which its owner reads as a whole. */
 const MOST_BYTES = 1024 * 1024;
 const MOST_AT_ONCE = 200;
 
@@ -64,7 +64,7 @@ export class PendingCreates {
     this.ports = ports;
   }
 
-  /** Of one lane, in order: one result for each. `mayShare`: none of them asks the chain. */
+  /** Creates of one lane, in order: one result for each. `mayShare`: none of them asks the chain. */
   async enqueue(lane: Lane, creates: readonly PendingCreate[], mayShare: boolean): Promise<readonly CreateResult[]> {
     const key = laneKey(lane);
     const room = Math.max(0, this.ports.perLane - (this.underWay.get(key) ?? 0));
@@ -202,10 +202,10 @@ function resultOf(answer: Answer, txId: string, at: number): CreateResult {
 }
 
 function unreadable(): FencepostError {
-  return invalid("", "must be JSON: another process acts for this signer, and has to be told");
+  return invalid("", "must be JSON: it is passed to another process, which acts for this signer");
 }
 
 function tooLarge(): FencepostError {
-  const detail = `another process acts for this signer, which is told of at most ${MOST_BYTES / 1024} KiB; nothing was accepted`;
+  const detail = `another process acts for this signer, and takes at most ${MOST_BYTES / 1024} KiB from outside; nothing was accepted`;
   return new FencepostError("PAYLOAD_TOO_LARGE", detail);
 }

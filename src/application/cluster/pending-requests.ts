@@ -52,14 +52,14 @@ interface Unwritten extends LeftRequest {
   readonly onWritten: (() => void) | undefined;
 }
 
-/** As long as the delivery of a forwarded request may take. */
+/** The time that the delivery of a forwarded request may take. */
 const BEGUN_WITHIN_MS = 4_000;
 /** A request that was begun may wait for a send that is out, or for a transaction to stop changing. */
 const ANSWERED_WITHIN_MS = 8_000;
 /** Pause between two reads; a process that is notified of answers reads only for lost notifications. */
 const READ_EVERY_MS = { notified: 250, polling: 25 };
 
-/** Of all that one process has waiting: owners read rows as a whole, and they stay in memory until they are answered. */
+/** Ceiling of all requests that one process has waiting: they stay in memory until they are answered. */
 const MOST_CHARACTERS = 64 * 1024 * 1024;
 
 /** Requests of one write. */
@@ -192,7 +192,7 @@ function notEnqueued(error: unknown): FencepostError {
   return new DatabaseSilent("nothing was done", error);
 }
 
-/** As an owner answers creates that it accepted without a nonce. */
+/** The answer of an owner that accepted creates without a nonce. */
 function accepted(intents: readonly Intent[]): LaneAnswer {
   const withoutNonce = { outcome: "created", nonce: null, state: "CREATED" };
   return {

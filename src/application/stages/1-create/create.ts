@@ -162,12 +162,12 @@ function byOwner(ports: CreatePorts, items: readonly CreateItem[]): Promise<read
   });
 }
 
-/** As another node receives it. The only chain of this node may be one of several there. */
+/** The form in which another node receives it. It names the chain: the only one here may be one of several there. */
 function forwardedAs({ intent, asked: { request }, queueShare }: CreateItem): ForwardedCreate {
   const { txId, owner, lane, pool } = intent;
-  const told = { txId, owner, request: { ...request, chainId: lane.chainId } };
+  const named = { txId, owner, request: { ...request, chainId: lane.chainId } };
   const chosen = pool === undefined ? {} : { chosen: lane.signer };
-  return { ...told, ...chosen, ...(queueShare === null ? {} : { queueShare }) };
+  return { ...named, ...chosen, ...(queueShare === null ? {} : { queueShare }) };
 }
 
 /** All of a lane in one table: in two, a create that names its nonce would overtake those before it. */
