@@ -14,7 +14,7 @@ import { errorFrom } from "../../domain/refusal.ts";
 import type { Intent } from "../../domain/transaction.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
-import { OutcomeUnknown } from "../../ports/lane-store.ts";
+import { OutcomeUnknown, StoreUnavailable } from "../../ports/lane-store.ts";
 import type { LeftRequest, LeftRequestStore } from "../../ports/left-request-store.ts";
 import type { LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 import type { WakeUps } from "../../ports/wake-ups.ts";
@@ -127,7 +127,11 @@ export class PendingRequests {
     const { store, onEnqueued } = this.ports;
     try {
       const requests = unwritten.map(({ onWritten: _, ...request }) => request);
-      await store.leaveRequests(requests, BEGUN_WITHIN_MS);
+      const leave = () => store.leaveRequests(requests, BEGUN_WITHIN_MS);
+      // A busy server ended the transaction before COMMIT was sent: nothing was written, and the second try finds more time.
+      await leave().catch((error) =>
+        error instanceof StoreUnavailable && error.busy ? leave() : Promise.reject(error),
+      );
       onEnqueued();
       for (const { onWritten } of unwritten) onWritten?.();
       void this.watch();

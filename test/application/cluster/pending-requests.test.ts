@@ -82,6 +82,19 @@ describe("a request that was left in the database", () => {
     expect(await never).toMatchObject({ code: "UNAVAILABLE", extras: { outcome: "unknown" } });
   });
 
+  it("is written again where a busy server ended the first try before its commit", async () => {
+    const { clock, store, written, ask } = bench(() => JSON.stringify({ answer: "done" }));
+    const { leaveRequests } = store;
+    store.leaveRequests = () => {
+      store.leaveRequests = leaveRequests;
+      return Promise.reject(new StoreUnavailable("no time", { busy: true }));
+    };
+    const asked = ask("some");
+    await clock.advance(1_000);
+    expect(await asked).toMatchObject({ answer: "done" });
+    expect(written).toEqual([1]);
+  });
+
   it("is unknown where its row is gone: the database lost it", async () => {
     const { clock, left, ask } = bench(() => null);
     const asked = ask("lost");
