@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { RouteOptions } from "fastify";
-import { ROUTE_SCOPES, type RouteScope } from "../../contract/scopes.ts";
+import type { CallScope } from "../../contract/calls/call.ts";
+import { ROUTE_SCOPES } from "../../contract/scopes.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import { ANYBODY, forbidden, NO_QUOTAS, type Principal, USUAL_SCOPES } from "../../domain/principal.ts";
 import type { ApiKey, HttpServerOptions } from "./options.ts";
@@ -36,7 +37,7 @@ function principalOf({ name, secret: _, scopes = USUAL_SCOPES, signers, chains, 
 }
 
 /** Throws FORBIDDEN where the key has neither the route's scope nor one that is as good, or enough for what is its own. */
-export function authorise({ scopes }: Principal, { scope, or, own }: RouteScope): void {
+export function authorise({ scopes }: Principal, { scope, or, own }: CallScope): void {
   if ([scope, or, own].some((enough) => enough !== undefined && scopes.has(enough))) return;
   throw forbidden(
     `scope:${scope}`,
@@ -53,7 +54,7 @@ export const inPath = rememberedFor((principal: Principal): Principal => {
 });
 
 /** What a route asks for. One without a scope of its own is a mistake of ours, found before the node listens. */
-export function scopeOf({ method, url }: Pick<RouteOptions, "method" | "url">): RouteScope {
+export function scopeOf({ method, url }: Pick<RouteOptions, "method" | "url">): CallScope {
   const [verb = ""] = [method].flat();
   const path = url.replace(KEY_AT_END, "").replace(/:(\w+)/g, "{$1}");
   const at = `${verb === "HEAD" ? "get" : verb.toLowerCase()} ${path}`;

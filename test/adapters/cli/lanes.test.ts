@@ -60,7 +60,7 @@ describe("fencepost signers", () => {
 
 describe("fencepost nonces", () => {
   it("says until when a nonce is kept, and which transaction it became", async () => {
-    const { nonceReservation: kept } = examples;
+    const { reserved: kept } = examples;
     const { stdout } = await run(["nonces", "show", "id"], { reservation: async () => kept });
     expect(stdout).toBe(
       `${kept.reservationId}: nonce ${kept.nonce} of ${kept.signer} on chain ${kept.chainId} is RESERVED until ${kept.expiresAt}\n`,

@@ -96,7 +96,7 @@ describe("fencepost watch", () => {
 });
 
 describe("fencepost completions", () => {
-  const item = examples.completionsPage.items[0] as (typeof examples.completionsPage.items)[number];
+  const item = examples.feedPage.items[0] as (typeof examples.feedPage.items)[number];
 
   async function follow(argv: readonly string[], looks: number) {
     const asked: CompletionsQuery[] = [];
