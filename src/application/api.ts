@@ -115,7 +115,7 @@ export interface FencepostApi extends SightApi {
   /** `name`, `scopes`, `signers`, `chains`: a new key, or one more secret of one on the same terms. CONFLICT where it has two. */
   addKey(request: unknown, actor: string): Promise<NewKey>;
   /** One secret of it, or all of it. */
-  revokeKey(name: string, secretId: string | null, actor: string): Promise<void>;
+  revokeKey(name: string, secretId: string | undefined, actor: string): Promise<void>;
 }
 
 export interface NoticeOrder {

@@ -1,5 +1,5 @@
 import type { Problem } from "../contract/problem.ts";
-import { type CallOptions, type Deadline, pause, underDeadline } from "./deadline.ts";
+import { type CallOptions, type Deadline, newRequestId, pause, underDeadline } from "./deadline.ts";
 import { fromProblem, TimeoutError, unexpectedAnswer, unreachable } from "./error-classes.ts";
 import { type Errand, Journey, Ring } from "./failover.ts";
 
@@ -18,15 +18,17 @@ export interface ClientOptions {
   readonly repeat?: boolean;
 }
 
-type QueryValue = string | number | undefined;
+type Query = Readonly<Record<string, unknown>>;
 
-/** One call: path under /api/v1, and what goes with it. */
+/** One request: method and path under /api/v1, and what goes with it. */
 export interface Call extends CallOptions, Errand {
-  readonly path: string;
-  readonly query?: { readonly [name: string]: QueryValue };
+  readonly at: string;
+  /** For the names in the path, in their order. */
+  readonly params?: readonly string[];
+  readonly query?: Query;
   readonly body?: unknown;
-  /** Instead of POST where there is a body, and of GET where there is none. */
-  readonly method?: "DELETE" | "PUT";
+  /** Has an idempotency key, made here if none is given. */
+  readonly keyed?: true;
   /** Sent as `Idempotency-Key`: the node does it once, however often it is asked. */
   readonly idempotencyKey?: string;
   /** The member that every answer to this has. One without it is not a node's, whatever its status says. */
@@ -49,15 +51,16 @@ export function createTransport(options: ClientOptions): Transport {
 
   return async <T>(call: Call): Promise<T> => {
     const { heldMs = 0, signal, timeoutMs = (options.timeoutMs ?? DEFAULT_TIMEOUT_MS) + heldMs } = call;
-    const path = `/api/v1${call.path}${queryString(call.query ?? {})}`;
-    const request = requestOf(call, headers);
+    const [method = "", path = ""] = filled(call);
+    const url = `/api/v1${path}${queryString(call.query ?? {})}`;
+    const request = requestOf(call, method, headers);
     const isPatient = call.once || options.repeat === false;
     const silence = isPatient ? Number.POSITIVE_INFINITY : LONGEST_SILENCE_MS + heldMs;
     const ask = async (base: string, deadline: Deadline) => {
-      const go = (init: RequestInit) => fetch(base + path, { ...request, ...init });
+      const go = (init: RequestInit) => fetch(base + url, { ...request, ...init });
       return read<T>(...(await exchange(go, base, { silence, ...deadline })), call.tells);
     };
-    return underDeadline(`no answer to ${call.path}`, { timeoutMs, ...(signal && { signal }) }, (deadline) =>
+    return underDeadline(`no answer to ${path}`, { timeoutMs, ...(signal && { signal }) }, (deadline) =>
       options.repeat === false
         ? ask(ring.bases[0] as string, deadline)
         : persist(new Journey(ring, call), (base) => ask(base, deadline), deadline),
@@ -85,16 +88,21 @@ async function persist<T>(
   }
 }
 
-function requestOf(call: Call, common: Readonly<Record<string, string>>): RequestInit {
-  const { method, idempotencyKey } = call;
+function filled({ at, params = [] }: Call): readonly string[] {
+  const given = params.values();
+  return at.replace(/\{\w+\}/g, () => encodeURIComponent(String(given.next().value))).split(" ");
+}
+
+function requestOf(call: Call, verb: string, common: Readonly<Record<string, string>>): RequestInit {
+  const method = verb.toUpperCase();
+  const { idempotencyKey = call.keyed && newRequestId() } = call;
   const headers = { ...common, ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }) };
   // A redirect would be followed with the key in hand.
-  const request: RequestInit = { headers, redirect: "manual", ...(method && { method }) };
+  const request: RequestInit = { method, headers, redirect: "manual" };
   // Whether it is there, not what it is: sending undefined is a mistake to be told, not a question.
   if (!("body" in call)) return request;
   return {
     ...request,
-    method: method ?? "POST",
     headers: { ...headers, "content-type": "application/json" },
     body: JSON.stringify(call.body ?? null, bigintAsDigits),
   };
@@ -139,11 +147,17 @@ function isProblem(body: unknown): body is Problem {
   return typeof code === "string" && typeof status === "number" && typeof detail === "string";
 }
 
-function queryString(query: { readonly [name: string]: QueryValue }): string {
-  const given = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) given.set(name, String(value));
-  const text = given.toString();
+function queryString(query: Query): string {
+  const text = new URLSearchParams(asParameters(query)).toString();
   return text === "" ? "" : `?${text}`;
+}
+
+/** As texts. Nothing is said by what is undefined, false, or an empty list. */
+export function asParameters(query: Query): Readonly<Record<string, string>> {
+  const isSaid = (value: unknown) =>
+    value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
+  const said = Object.entries(query).filter(([, value]) => isSaid(value));
+  return Object.fromEntries(said.map(([name, value]) => [name, String(value)]));
 }
 
 function bigintAsDigits(_: string, value: unknown): unknown {

@@ -19,16 +19,11 @@ import { answerWithProblems, noSuchRoute, rawProblem, sendProblem } from "./prob
 import { rateHeaders } from "./rate-headers.ts";
 import { reserveBodies } from "./reserve-bodies.ts";
 import { createRoutes } from "./routes/create.ts";
+import { declaredRoutes } from "./routes/declared.ts";
 import { fileRoutes } from "./routes/files.ts";
 import { jsonRpcRoutes } from "./routes/json-rpc.ts";
-import { keyRoutes } from "./routes/keys.ts";
-import { killRoutes } from "./routes/kill.ts";
-import { laneRoutes, nonceRoutes } from "./routes/lanes.ts";
-import { policyRoutes } from "./routes/limits.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
-import { sightRoutes } from "./routes/sight.ts";
-import { transactionRoutes } from "./routes/transactions.ts";
 import { traceRoutes } from "./traced-routes.ts";
 
 /** How long a request may take to arrive, headers and body; not how long its answer may take. */
@@ -56,13 +51,7 @@ export function createHttpApp(options: HttpServerOptions) {
   const { clock, mask, version } = options;
   const context: RouteContext = { clock, mask, version, longPolls, checksum: rememberingChecksum(options.checksum) };
   createRoutes(app, context, options);
-  transactionRoutes(app, context);
-  nonceRoutes(app, context);
-  laneRoutes(app, context);
-  keyRoutes(app, context);
-  killRoutes(app, context);
-  policyRoutes(app, context);
-  sightRoutes(app, context);
+  declaredRoutes(app, context);
   operationRoutes(app, context, options);
   jsonRpcRoutes(app, context, options);
   if (options.peer !== undefined) peerRoutes(app, options.peer);

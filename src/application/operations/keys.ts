@@ -37,8 +37,8 @@ export function createKeyOperations({
     },
     async revokeKey(name, secretId, actor) {
       refuseNoName(name);
-      if (secretId !== null && !/^[0-9a-f]{8,64}$/.test(secretId)) throw invalid("secret", "is not the id of a secret");
-      if (await store.revokeApiKey(name, secretId, actor)) return;
+      if (secretId !== undefined && !/^[0-9a-f]{8,64}$/.test(secretId)) throw invalid("secret", "is not the id of a secret");
+      if (await store.revokeApiKey(name, secretId ?? null, actor)) return;
       throw new FencepostError("NOT_FOUND", "there is no such API key in the database, or it has no such secret");
     },
   };

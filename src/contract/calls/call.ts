@@ -63,6 +63,8 @@ export interface Call {
   readonly summary: string;
   readonly description?: string;
   readonly query?: TObject;
+  /** At least one of these parameters of the query. */
+  readonly needs?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: TSchema;
   /** The most that its body may have, if that is not the usual. */

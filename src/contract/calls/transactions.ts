@@ -87,6 +87,7 @@ export const transactions = declared({
     takes: ["query", "include"],
     summary: "Read a transaction by the caller's own id",
     query: ByRequestQuery,
+    needs: ["signer", "pool"],
     answers: { 200: oneTransaction },
     errors: ["NOT_FOUND", "UNKNOWN_CHAIN"],
   },

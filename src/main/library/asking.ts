@@ -61,9 +61,3 @@ export class Asking {
     return { ...options, signal: signal === undefined ? this.closing : AbortSignal.any([this.closing, signal]) };
   }
 }
-
-/** As it would stand in a URL, so that one reader judges both. */
-export function asParameters(query: object): Readonly<Record<string, string>> {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
-}
