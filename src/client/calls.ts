@@ -3,10 +3,11 @@ import type { SignerLane } from "../contract/signers.ts";
 import { type CallOptions, newRequestId, type OrderOptions } from "./deadline.ts";
 import { FencepostError, ofRequest } from "./error-classes.ts";
 import { CALL_PATHS, type CallPath, type FencepostFace } from "./face.ts";
+import { followCompletions } from "./follow.ts";
 import type { Call, Transport } from "./transport.ts";
 
 type Tabled = Pick<FencepostFace, keyof typeof CALL_PATHS>;
-export type OrdinaryCalls = Tabled & Pick<FencepostFace, "signers" | "kill" | "endKill">;
+export type OrdinaryCalls = Tabled & Pick<FencepostFace, "completions" | "signers" | "kill" | "endKill">;
 
 const LARGEST_PAGE = 500;
 
@@ -22,6 +23,7 @@ export function ordinaryCalls(transport: Transport): OrdinaryCalls {
     };
   return {
     ...tabled,
+    completions: (query = {}, options = {}) => followCompletions(tabled.completionsPage, query, options),
     signers: (options) => everySigner(tabled.signersPage, options),
     kill: killing("post"),
     endKill: killing("delete"),

@@ -4,7 +4,7 @@ import { laneOf, ordinaryCalls, rethrowOf, withRequestId } from "./calls.ts";
 import type { CallOptions } from "./deadline.ts";
 import { FencepostError } from "./error-classes.ts";
 import type { FencepostFace } from "./face.ts";
-import { followCompletions, isSettled, lookUntil } from "./follow.ts";
+import { isSettled, lookUntil } from "./follow.ts";
 import { sendMany } from "./send-many.ts";
 import { SentTransaction } from "./sent-transaction.ts";
 import { type ClientOptions, createTransport, DEFAULT_TIMEOUT_MS } from "./transport.ts";
@@ -76,7 +76,6 @@ export function createClient(options: ClientOptions): FencepostClient {
       const results = await sendMany(sendBatch, intents.map(withRequestId), limits);
       return results.map((each) => (each instanceof FencepostError ? each : new SentTransaction(client, each)));
     },
-    completions: (query = {}, call = {}) => followCompletions(calls.completionsPage, query, call),
     handle: async (txId, call) => new SentTransaction(client, await client.get(txId, call)),
     waitFor: (txId, wait = {}) => lookUntil(client.get, txId, wait, isSettled),
     withNonce: (lane, callback) => withNonce(client, lane, callback),

@@ -168,7 +168,7 @@ export const signerLanes: SignerLanes = {
   ],
 };
 
-export const signersPage: SignersPage = { ...signerLanes, next: null };
+export const lanesPage: SignersPage = { ...signerLanes, next: null };
 
 export const clusterNodes: ClusterNodes = {
   items: [

@@ -64,7 +64,7 @@ const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
   NonceReservation: examples.reserved,
   releasedNonce: examples.released,
   SignerLanes: examples.signerLanes,
-  SignersPage: examples.signersPage,
+  SignersPage: examples.lanesPage,
   ClusterNodes: examples.clusterNodes,
   LaneLeases: examples.laneLeases,
   KillSwitchState: examples.killed,

@@ -170,9 +170,9 @@ function createKeyActions(source: (options: CommandOptions) => Promise<KeystoreS
       const hex = options.from === "-" ? await text(process.stdin) : await readFile(options.from, "utf8");
       return shown(await importKey(into, hex, systemClock.now()));
     },
-    async listKeys(options) {
-      const { listKeys } = await files();
-      return Promise.all((await listKeys(await source(options))).map(shown));
+    async listKeyFiles(options) {
+      const { listKeyFiles } = await files();
+      return Promise.all((await listKeyFiles(await source(options))).map(shown));
     },
   };
 }

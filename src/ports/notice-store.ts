@@ -24,7 +24,7 @@ export interface NoticeStore {
   notices(filter: NoticeFilter): Promise<readonly Notice[]>;
   notice(noticeId: string): Promise<Notice | null>;
   /** Null: there is no such notice. Any node may write it: no lane's data changes. */
-  acknowledgeNotice(order: AcknowledgeOrder): Promise<Acknowledged | null>;
+  markAcknowledged(order: AcknowledgeOrder): Promise<Acknowledged | null>;
   /** Acknowledged ones, and those that are over, for longer than this; how many left. */
   forgetNotices(ageMs: number, most: number): Promise<number>;
 }

@@ -170,7 +170,7 @@ export interface QueryStore {
   /** What is used of the limits of a lane's signer and of a key: that of the transaction where one is named. */
   policyUse(lane: Lane, of: { readonly txId?: string; readonly owner?: string }): Promise<PolicyUse>;
   /** Everything that was counted in the present hour and day, by signer and by key. */
-  policyUsage(): Promise<PolicyUsage>;
+  allPolicyUse(): Promise<PolicyUsage>;
   /** What the whole database holds, of every node's lanes; for the gauges. */
   census(): Promise<Census>;
   /** Resolves when the database answers a trivial read. */

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, it } from "vitest";
 import { createHttpServer, type HttpServer } from "../../src/adapters/http/server.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
-import type { FencepostApi, TransactionView } from "../../src/application/api.ts";
+import type { TransactionView } from "../../src/application/api.ts";
+import type { FencepostApi } from "../../src/application/operations/calls.ts";
 import { createClient, type FencepostClient, type FencepostFace, SentTransaction } from "../../src/client/index.ts";
 import { FencepostError } from "../../src/domain/errors.ts";
 import { createMask } from "../../src/domain/mask.ts";

@@ -276,7 +276,7 @@ export class MemoryStore
     return this.state.notices.get(noticeId)?.notice ?? null;
   }
 
-  async acknowledgeNotice(order: AcknowledgeOrder) {
+  async markAcknowledged(order: AcknowledgeOrder) {
     await this.reach();
     this.checkHistory();
     return notices.acknowledge(this.state, order, this.now());
@@ -593,7 +593,7 @@ export class MemoryStore
     return queries.policyUse(this.state, lane, { ...of, at: this.now() });
   }
 
-  async policyUsage() {
+  async allPolicyUse() {
     await this.reach();
     return queries.policyUsage(this.state, this.now());
   }

@@ -18,7 +18,7 @@ export interface KeyRow {
 export interface KeyActions {
   newKey(options: CommandOptions): Promise<KeyRow>;
   importKey(options: ImportOptions): Promise<KeyRow>;
-  listKeys(options: CommandOptions): Promise<readonly KeyRow[]>;
+  listKeyFiles(options: CommandOptions): Promise<readonly KeyRow[]>;
 }
 
 export function addKeys(program: Command, { actions, io }: Asking & { readonly actions: KeyActions }): void {
@@ -36,7 +36,7 @@ export function addKeys(program: Command, { actions, io }: Asking & { readonly a
     .addOption(new Option("--from <file>", "the file that holds it, instead of standard input").default("-"));
   answerWith(importing, io, { ask: (options: ImportOptions) => actions.importKey(options), show: stored });
   answerWith(keys.command("list").description("list the addresses of the keys"), io, {
-    ask: (options) => actions.listKeys(options),
+    ask: (options) => actions.listKeyFiles(options),
     show: filesTable,
   });
   addApiKeys(keys, { actions, io });

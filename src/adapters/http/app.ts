@@ -1,9 +1,9 @@
 import { maxHeaderSize } from "node:http";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { OPEN } from "../../application/admittance.ts";
-import type { FencepostApi } from "../../application/api.ts";
 import { limitedTo } from "../../application/authority.ts";
 import { KeyRates } from "../../application/key-rates.ts";
+import type { FencepostApi } from "../../application/operations/calls.ts";
 import { isOperators } from "../../contract/scopes.ts";
 import { rememberingChecksum } from "../../domain/checksum.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";

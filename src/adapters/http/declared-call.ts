@@ -1,6 +1,6 @@
 /** A declared call as HTTP and the process that embeds a node ask for it: read by its schemas, and given to the application. */
 import { Type } from "typebox";
-import type { FencepostApi } from "../../application/api.ts";
+import type { FencepostApi } from "../../application/operations/calls.ts";
 import type { Call } from "../../contract/calls/call.ts";
 import type { DeclaredCall } from "../../contract/calls/index.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";

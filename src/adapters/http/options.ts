@@ -1,7 +1,8 @@
 import type { Socket } from "node:net";
 import type { DoneFuncWithErrOrRes, FastifyReply, FastifyRequest } from "fastify";
 import type { TSchema } from "typebox";
-import type { Created, FencepostApi } from "../../application/api.ts";
+import type { Created } from "../../application/api.ts";
+import type { FencepostApi } from "../../application/operations/calls.ts";
 import type { Checksum } from "../../domain/checksum.ts";
 import type { FencepostError } from "../../domain/errors.ts";
 import type { Kill } from "../../domain/kills.ts";

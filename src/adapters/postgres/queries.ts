@@ -182,7 +182,7 @@ function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carrie
   };
 }
 
-function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QueryStore, "policyUse" | "policyUsage"> {
+function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QueryStore, "policyUse" | "allPolicyUse"> {
   return {
     async policyUse(lane, { txId, owner }) {
       const txIds = txId === undefined ? [] : [txId];
@@ -204,7 +204,7 @@ function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QuerySto
         charges: charges.map(chargeOf),
       };
     },
-    async policyUsage() {
+    async allPolicyUse() {
       const [[clock], lanes, keys] = await reading.read((run) =>
         Promise.all([run(readPolicyClock, [[]]), run(listLaneUse, []), run(listKeyUse, [])]),
       );

@@ -9,7 +9,7 @@ import type { Block } from "../../ports/chain.ts";
 import { bounded } from "../../ports/clock.ts";
 import { HistoryChanged } from "../../ports/lane-store.ts";
 import type { WakeUp } from "../../ports/wake-ups.ts";
-import type { Created, FencepostApi } from "../api.ts";
+import type { Created } from "../api.ts";
 import { askedFor, type ChainContext, contextsOf } from "../chain/chain-context.ts";
 import { type StableBlocksOptions, stableBlocks } from "../chain/stable-blocks.ts";
 import { Cluster } from "../cluster/cluster.ts";
@@ -25,6 +25,7 @@ import { Lanes } from "../lane/lanes.ts";
 import { Lease, type LeaseEvents } from "../lane/lease.ts";
 import { limitsOf } from "../lane/limits.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { FencepostApi } from "../operations/calls.ts";
 import { createCalls } from "../operations/create-calls.ts";
 import { createJsonRpc } from "../operations/json-rpc.ts";
 import { createKeyOperations } from "../operations/keys.ts";
@@ -375,9 +376,8 @@ export class FencepostNode {
       ...createJsonRpc({ ...operationPorts, isFree: (signer) => this.lease.mayAct() && !this.kills.holds(signer) }),
       ...createCalls(operationPorts, (told) => this.create(told)),
       readiness: (chainId) => {
-        const { draining } = this.reception;
         const node = { ...this.stagePorts(), lease: this.lease, chains: [...this.chains.values()] };
-        return readiness({ ...node, draining, settledIn: this.settlingIn.isOver }, chainId);
+        return readiness({ ...node, draining: this.reception.draining, settledIn: this.settlingIn.isOver }, chainId);
       },
     };
   }

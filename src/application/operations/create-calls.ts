@@ -1,9 +1,9 @@
 /** Creates as callers ask for them, one or many; of those that name their nonce, a repeat is known by it. */
 import { FencepostError } from "../../domain/errors.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
-import { isAnothers } from "../../domain/principal.ts";
+import { type CreateLimits, isAnothers } from "../../domain/principal.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
-import type { Created, FencepostApi } from "../api.ts";
+import type { Created, CreateRequest, NamedCreate } from "../api.ts";
 import { hear, type NormalisePorts } from "../requests/normalise.ts";
 import type { Told } from "../stages/1-create/create.ts";
 
@@ -14,22 +14,29 @@ export interface CreateCallPorts {
 
 type Fate = Created | FencepostError;
 
-export function createCalls(
-  ports: CreateCallPorts,
-  create: (told: readonly Told[]) => Promise<readonly Fate[]>,
-): Pick<FencepostApi, "create" | "createBatch" | "createNamed"> {
+export type CreateCalls = ReturnType<typeof createCalls>;
+
+export function createCalls(ports: CreateCallPorts, create: (told: readonly Told[]) => Promise<readonly Fate[]>) {
   const all = async (told: readonly Told[]): Promise<readonly Fate[]> => {
     const fates = await create(told);
     return Promise.all(fates.map((fate, at) => orHeldThere(ports, told[at] as Told, fate)));
   };
   return {
-    create: async (request, owner, limits) => {
+    /**
+     * Validates, prepares, allocates; resolves once the transaction is durable. It belongs to `owner`, the name of an API
+     * key, and FORBIDDEN says that it is outside that key's limits.
+     */
+    create: async (request: CreateRequest, owner?: string | null, limits?: CreateLimits): Promise<Created> => {
       const [fate] = await all([{ request, owner, limits }]);
       if (fate instanceof FencepostError) throw fate;
       return fate as Created;
     },
-    createBatch: (requests, owner, limits) => all(requests.map((request) => ({ request, owner, limits }))),
-    createNamed: (creates, owner, limits) => all(creates.map((each) => ({ ...each, owner, limits }))),
+    /** In order; partial success is normal. Never throws for an item. */
+    createBatch: (requests: readonly CreateRequest[], owner?: string | null, limits?: CreateLimits) =>
+      all(requests.map((request) => ({ request, owner, limits }))),
+    /** The same, of creates whose ids are known before they are made: one whose answer does not come in time can be named. */
+    createNamed: (creates: readonly NamedCreate[], owner?: string | null, limits?: CreateLimits) =>
+      all(creates.map((each) => ({ ...each, owner, limits }))),
   };
 }
 

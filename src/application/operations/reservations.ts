@@ -30,7 +30,7 @@ import { type HandedIn, parseReserve, parseSubmission, parseUsed, type ReserveOr
 import type { ChainSettings } from "../settings.ts";
 import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
-import type { Operation, OwnerPorts } from "./operation.ts";
+import type { Offer, Operation, OwnerPorts } from "./operation.ts";
 
 export interface ReservationPorts extends LaneWriterPorts, OwnerPorts, Pick<Ports, "entropy" | "codec"> {
   readonly store: Pick<QueryStore, "reservation">;
@@ -38,10 +38,31 @@ export interface ReservationPorts extends LaneWriterPorts, OwnerPorts, Pick<Port
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
 
+export function reservationCalls(
+  ports: ReservationPorts,
+  offer: Offer<ReservationPorts>,
+  reading: <T>(work: Promise<T>) => Promise<T>,
+) {
+  const submit = offer("submitReserved", submitReserved);
+  const use = offer("markUsed", markUsed);
+  const release = offer("releaseNonce", releaseNonce);
+  return {
+    /** Keeps a nonce for a caller that signs itself; a repeat of the request id gets its own again. */
+    reserveNonce: offer("reserveNonce", reserveNonce),
+    reservation: (reservationId: string) => reading(findReservation(ports, reservationId)),
+    /** `{ rawTransaction }`, signed for that very nonce: from here on a tracked transaction. CONFLICT if it is too late. */
+    submitReserved: (reservationId: string, request: unknown) => submit({ reservationId, request }),
+    /** `{ txHash }` of what the caller sent itself: followed, and never sent from here. */
+    markUsed: (reservationId: string, request: unknown) => use({ reservationId, request }),
+    /** The caller's word that nothing was signed: the nonce is free for the next transaction. */
+    releaseNonce: (reservationId: string) => release({ reservationId }),
+  };
+}
+
 type Wanted = Omit<Unfenced<"reserve">, "kind" | "floor" | "fill">;
 type Given = Pick<Reserved, "outcome"> & Pick<Reservation, "reservationId">;
 
-export const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Given, Reserved> = {
+const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Given, Reserved> = {
   laneOf: (ports, request, owner) => parseReserve(ports.intents, request, owner),
   // What is the only chain here may be one of several there.
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
@@ -63,7 +84,7 @@ export const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOr
 
 type Named = Pick<Reservation, "reservationId">;
 
-export const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reservation> = {
+const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reservation> = {
   laneOf: (ports, { reservationId }) => findReservation(ports, reservationId),
   async perform(ports, lane, { reservationId }) {
     const { fate, hole } = await written(ports, lane, lane.term.write({ kind: "release", reservationId }));
@@ -163,7 +184,7 @@ type Used = Named & { readonly request: unknown };
 type Submission = Reservation & { readonly handedIn: HandedIn };
 
 /** From here on it is a tracked transaction like any other: its bytes are stored, claimed, sent and sent again. */
-export const submitReserved: Operation<ReservationPorts, Used, Submission, Created, Created> = {
+const submitReserved: Operation<ReservationPorts, Used, Submission, Created, Created> = {
   async laneOf(ports, { reservationId, request }) {
     const reservation = await usableReservation(ports, reservationId);
     return { ...reservation, handedIn: await parseSubmission(ports.codec, request, reservation) };
@@ -186,7 +207,7 @@ export const submitReserved: Operation<ReservationPorts, Used, Submission, Creat
 type Mark = Reservation & { readonly txHash: Hash };
 
 /** Only followed: there are no bytes to send again, and its payload is not known. */
-export const markUsed: Operation<ReservationPorts, Used, Mark, Created, Created> = {
+const markUsed: Operation<ReservationPorts, Used, Mark, Created, Created> = {
   async laneOf(ports, { reservationId, request }) {
     const reservation = await usableReservation(ports, reservationId);
     return { ...reservation, txHash: parseUsed(request) };

@@ -33,7 +33,7 @@ export interface ExplainOptions {
 /** How far back "since block" looks. */
 const BLOCKS_BACK = 32;
 
-export async function explainTransaction(
+export async function explanationOf(
   ports: ExplainPorts,
   txId: string,
   { blockerByNonce = false }: ExplainOptions = {},

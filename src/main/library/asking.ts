@@ -1,5 +1,6 @@
 import { problemOf } from "../../adapters/http/problems.ts";
-import type { Created, CreateRequest, FencepostApi } from "../../application/api.ts";
+import type { Created, CreateRequest } from "../../application/api.ts";
+import type { FencepostApi } from "../../application/operations/calls.ts";
 import { type CallOptions, underDeadline } from "../../client/deadline.ts";
 import { fromProblem } from "../../client/error-classes.ts";
 import type { Checksum } from "../../domain/checksum.ts";

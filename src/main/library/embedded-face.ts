@@ -1,7 +1,7 @@
 import { ordinaryCalls } from "../../client/calls.ts";
 import type { CallOptions } from "../../client/deadline.ts";
 import type { FencepostFace } from "../../client/face.ts";
-import { followCompletions, isSettled, lookUntil } from "../../client/follow.ts";
+import { isSettled, lookUntil } from "../../client/follow.ts";
 import { SentTransaction } from "../../client/sent-transaction.ts";
 import { withNonce } from "../../client/with-nonce.ts";
 import type { CreatedTransaction } from "../../contract/create.ts";
@@ -22,7 +22,7 @@ export function createFace<SendOptions extends CallOptions>(inside: Inside<SendO
     ...sendingCalls(inside, asking, handle),
     async *completions(query = {}, options = {}) {
       try {
-        yield* followCompletions(calls.completionsPage, query, asking.untilClosed(options));
+        yield* calls.completions(query, asking.untilClosed(options));
       } catch (error) {
         // The feed ends with the node that it was read from.
         if (!inside.closing.aborted) throw error;

@@ -395,10 +395,10 @@ describe("keys", () => {
     await run(["keys", "import"], { importKey });
     await run(["keys", "import", "--from", "key.hex"], { importKey });
     expect(asked).toEqual(["-", "key.hex"]);
-    const listKeys = async () => [row, { address: null, file: "b.json" }];
-    const { stdout } = await run(["keys", "list"], { listKeys });
+    const listKeyFiles = async () => [row, { address: null, file: "b.json" }];
+    const { stdout } = await run(["keys", "list"], { listKeyFiles });
     expect(stdout).toBe("0xAbc                    keys/UTC--1--abc\n(the file does not say)  b.json\n");
-    expect((await run(["keys", "list"], { listKeys: async () => [] })).stdout).toBe("there is no key\n");
-    expect(JSON.parse((await run(["keys", "list", "--json"], { listKeys })).stdout)).toHaveLength(2);
+    expect((await run(["keys", "list"], { listKeyFiles: async () => [] })).stdout).toBe("there is no key\n");
+    expect(JSON.parse((await run(["keys", "list", "--json"], { listKeyFiles })).stdout)).toHaveLength(2);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { createHttpApp } from "../../../src/adapters/http/app.ts";
 import { scopeOf } from "../../../src/adapters/http/auth.ts";
 import type { ApiKey, Refusal } from "../../../src/adapters/http/options.ts";
-import type { FencepostApi } from "../../../src/application/api.ts";
+import type { FencepostApi } from "../../../src/application/operations/calls.ts";
 import { ROUTES, type Route } from "../../../src/contract/routes.ts";
 import { ROUTE_SCOPES } from "../../../src/contract/scopes.ts";
 import { SCOPES, type Scope } from "../../../src/domain/principal.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ApiKey, HttpServerOptions } from "../../../src/adapters/http/options.ts";
-import type { FencepostApi } from "../../../src/application/api.ts";
 import { LiveKeys } from "../../../src/application/live-keys.ts";
+import type { FencepostApi } from "../../../src/application/operations/calls.ts";
 import { NO_QUOTAS, type Principal } from "../../../src/domain/principal.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { httpApp } from "../../support/http-app.ts";

@@ -24,7 +24,7 @@ export async function importKey(source: KeystoreSource, hex: string, now: Date):
 }
 
 /** By what the files say of themselves: nothing is decrypted. */
-export async function listKeys({ directory }: Pick<KeystoreSource, "directory">): Promise<readonly StoredKey[]> {
+export async function listKeyFiles({ directory }: Pick<KeystoreSource, "directory">): Promise<readonly StoredKey[]> {
   const stored: StoredKey[] = [];
   for (const file of await keyFiles(directory)) {
     stored.push({ address: parseKeystore(await readFile(file, "utf8"), file).address, file });
@@ -37,7 +37,7 @@ async function store(source: KeystoreSource, key: SigningKey, now: Date): Promis
   const password = await readPassword(passwordFile);
   if (password === "") throw new BadKey(`${passwordFile}: is empty: a key is not stored under an empty password`);
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const known = (await listKeys(source)).find(({ address }) => address === key.address);
+  const known = (await listKeyFiles(source)).find(({ address }) => address === key.address);
   if (known !== undefined) throw new BadKey(`${known.file}: holds the key of ${key.address} already`);
   // As geth names them.
   const name = `UTC--${now.toISOString().replaceAll(":", "-")}--${key.address.slice(2)}`;

@@ -1,4 +1,4 @@
-import type { FencepostApi } from "../../../application/api.ts";
+import type { FencepostApi } from "../../../application/operations/calls.ts";
 import type { Checksum } from "../../../domain/checksum.ts";
 import type { FencepostError } from "../../../domain/errors.ts";
 import type { Mask } from "../../../domain/mask.ts";

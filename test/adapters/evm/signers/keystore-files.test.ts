@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { decryptKeystoreJsonSync, scryptSync as ethersScrypt } from "ethers";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { encryptKeystore, loadKeystoreDirectory } from "../../../../src/adapters/evm/signers/keystore.ts";
-import { importKey, listKeys, newKey } from "../../../../src/adapters/evm/signers/keystore-files.ts";
+import { importKey, listKeyFiles, newKey } from "../../../../src/adapters/evm/signers/keystore-files.ts";
 import { parsePrivateKeys, type SigningKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
 
 // The one that ethers brings is JavaScript: ten seconds of a processor for a key.
@@ -46,7 +46,7 @@ describe("a key that is taken in", () => {
     await expect(importKey(source, HEX, new Date())).rejects.toThrow(`holds the key of ${KEY.address} already`);
     await expect(importKey(source, "hunter2", NOW)).rejects.toThrow(/^private key 1 is not 32 bytes of hex$/);
     await expect(importKey(await keystore("\n"), HEX, NOW)).rejects.toThrow(/is empty/);
-    expect(await listKeys(source)).toHaveLength(1);
+    expect(await listKeyFiles(source)).toHaveLength(1);
   });
 });
 
@@ -56,7 +56,7 @@ describe("a new key", () => {
     const made = [await newKey(source, NOW), await newKey(source, NOW)];
     expect(new Set(made.map(({ address }) => address)).size).toBe(2);
     const byFile = (a: { file: string }, b: { file: string }) => a.file.localeCompare(b.file);
-    expect([...(await listKeys(source))].sort(byFile)).toEqual(made.sort(byFile));
+    expect([...(await listKeyFiles(source))].sort(byFile)).toEqual(made.sort(byFile));
   });
 });
 

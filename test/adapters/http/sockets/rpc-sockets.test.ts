@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ApiKey, HttpServerOptions } from "../../../../src/adapters/http/options.ts";
 import { createHttpServer, type HttpServer } from "../../../../src/adapters/http/server.ts";
-import type { FencepostApi } from "../../../../src/application/api.ts";
+import type { FencepostApi } from "../../../../src/application/operations/calls.ts";
 import { NO_QUOTAS, type Principal } from "../../../../src/domain/principal.ts";
 import type { PassedAnswer } from "../../../../src/ports/chain.ts";
 import { createManualClock } from "../../../doubles/manual-clock.ts";
