@@ -1,18 +1,23 @@
 import type * as actions from "../contract/actions.ts";
 import type { Attention, AttentionQuery } from "../contract/attention.ts";
+import type { ClusterNode, KillOrder, KillSwitchState, LaneLease } from "../contract/calls/cluster.ts";
 import type { DeclaredCall } from "../contract/calls/index.ts";
-import type { ClusterNode, LaneLease } from "../contract/cluster.ts";
+import type { AddKey, Keys, NewKey, RevokedKey } from "../contract/calls/keys.ts";
+import type {
+  ApplyPolicies,
+  PoliciesInForce,
+  PolicyCheck,
+  PolicyUsage,
+  PolicyVerdict,
+} from "../contract/calls/policies.ts";
 import type { ClusterHistory, ClusterHistoryQuery } from "../contract/cluster-history.ts";
 import type { CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
-import type { AddKey, Keys, NewKey, RevokedKey } from "../contract/keys.ts";
-import type { KillOrder, KillSwitchState } from "../contract/kill.ts";
 import type { NonceRuler, NonceRulerQuery } from "../contract/nonce-ruler.ts";
 import type { AcknowledgeOrder, Notice, NoticesQuery } from "../contract/notice.ts";
 import type { Overview, OverviewQuery } from "../contract/overview.ts";
-import type { ApplyPolicies, PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
 import type { SearchQuery, SearchResults } from "../contract/search.ts";
 import type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
-import type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
+import type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transaction.ts";
 import type { FunctionOf, SomeAbi, TransactionIntent, TypedReplaceOrder } from "../contract/typed-payload.ts";
 import type { CallOptions, OrderOptions } from "./deadline.ts";
 import type { FencepostError } from "./error-classes.ts";

@@ -20,21 +20,26 @@ export type {
   ResubmitOrder,
 } from "../contract/actions.ts";
 export type { Attention, AttentionItem, AttentionQuery } from "../contract/attention.ts";
-export type { ClusterNode, LaneLease } from "../contract/cluster.ts";
+export type { ClusterNode, KillOrder, KillSwitchState, LaneLease } from "../contract/calls/cluster.ts";
+export type { AddKey, Keys, NewKey, RevokedKey } from "../contract/calls/keys.ts";
+export type { NonceReservation, ReserveNonce } from "../contract/calls/nonces.ts";
+export type {
+  ApplyPolicies,
+  PoliciesInForce,
+  PolicyCheck,
+  PolicyUsage,
+  PolicyVerdict,
+} from "../contract/calls/policies.ts";
 export type { ClusterHistory, ClusterHistoryQuery } from "../contract/cluster-history.ts";
 export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
 export type { BatchResults, CreatedTransaction } from "../contract/create.ts";
-export type { AddKey, Keys, NewKey, RevokedKey } from "../contract/keys.ts";
-export type { KillOrder, KillSwitchState } from "../contract/kill.ts";
 export type { NonceRuler, NonceRulerQuery } from "../contract/nonce-ruler.ts";
-export type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 export type { AcknowledgeOrder, Notice } from "../contract/notice.ts";
 export type { Overview, OverviewQuery } from "../contract/overview.ts";
-export type { ApplyPolicies, PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
 export type { Problem } from "../contract/problem.ts";
 export type { SearchQuery, SearchResults } from "../contract/search.ts";
 export type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
-export type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
+export type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transaction.ts";
 export type {
   TransactionIntent as CreateTransaction,
   TypedReplaceOrder as ReplaceOrder,

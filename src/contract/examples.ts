@@ -1,11 +1,11 @@
-import type { ClusterNodes, LaneLeases, Readiness } from "./cluster.ts";
+import type { ClusterNodes, LaneLeases, Readiness } from "./calls/cluster.ts";
+import type { AddKey, Keys, NewKey, RevokedKey } from "./calls/keys.ts";
+import type { NonceReservation, ReserveNonce, SubmitReserved, UseReserved } from "./calls/nonces.ts";
 import type { CompletionsPage } from "./completions.ts";
 import type { BatchResults, CreateBatch, CreatedTransaction, CreateTransaction } from "./create.ts";
-import type { AddKey, Keys, NewKey, RevokedKey } from "./keys.ts";
-import type { NonceReservation, ReserveNonce, SubmitReserved, UseReserved } from "./nonces.ts";
 import { problemExamples } from "./problem.ts";
 import type { SignerLanes, SignersPage } from "./signers.ts";
-import type { Explanation, Transaction, TransactionPage } from "./transactions.ts";
+import type { Explanation, Transaction, TransactionPage } from "./transaction.ts";
 
 /** The story the reference tells: one order, paid from the first dev account. Tests validate each against its schema. */
 

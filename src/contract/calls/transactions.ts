@@ -10,7 +10,7 @@ import {
   TransactionListQuery,
   TransactionPage,
   TransactionQuery,
-} from "../transactions.ts";
+} from "../transaction.ts";
 import {
   ACTION_HEADERS,
   type CallScope,

@@ -1,6 +1,6 @@
 import { Compile } from "typebox/compile";
 import { describe, expect, it } from "vitest";
-import { ClusterNodes, LaneLeases } from "../../../src/contract/cluster.ts";
+import { ClusterNodes, LaneLeases } from "../../../src/contract/calls/cluster.ts";
 import { unavailable } from "../../../src/domain/errors.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { CHAIN_ID, RECIPIENT, SIGNER_EIP55, sampleInstance, sampleLease } from "../../support/scripted-api.ts";

@@ -1,6 +1,6 @@
 import { Compile } from "typebox/compile";
 import { describe, expect, it, vi } from "vitest";
-import { NonceReservation } from "../../../src/contract/nonces.ts";
+import { NonceReservation } from "../../../src/contract/calls/nonces.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import type { Reservation } from "../../../src/domain/reservations.ts";
 import { httpApp } from "../../support/http-app.ts";

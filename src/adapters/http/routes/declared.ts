@@ -4,7 +4,7 @@ import { GROUPS } from "../../../contract/calls/index.ts";
 import { callReader, type ReadCall } from "../declared-call.ts";
 import { keyOfOrder } from "../idempotency-key.ts";
 import { actorOf, answering, type RouteContext } from "../options.ts";
-import { present } from "../present.ts";
+import { present } from "../present-answer.ts";
 
 /** Every declared call whose route is not written by hand. */
 export function declaredRoutes(app: FastifyInstance, context: RouteContext): void {
