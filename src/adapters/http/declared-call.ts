@@ -1,7 +1,7 @@
 /** A declared call as HTTP and the process that embeds a node ask for it: read by its schemas, and given to the application. */
 import { Type } from "typebox";
 import type { FencepostApi } from "../../application/operations/calls.ts";
-import type { Call } from "../../contract/calls/call.ts";
+import { type Call, methodOf } from "../../contract/calls/call.ts";
 import type { DeclaredCall } from "../../contract/calls/index.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { asObject } from "./json-body.ts";
@@ -28,13 +28,16 @@ export interface ReadCall {
 
 type MethodOf<C> = C extends { readonly does: infer D } ? D : C extends { readonly face: infer F } ? F : never;
 /** A declared call that the application does not perform does not compile. */
-type Performing = Pick<FencepostApi, MethodOf<Extract<DeclaredCall, { readonly by: string }>>>;
+type Performing = Pick<
+  FencepostApi,
+  MethodOf<Extract<DeclaredCall, { readonly face: string } | { readonly does: string }>>
+>;
 type Members = Readonly<Record<string, unknown>>;
 type Method = (...given: readonly unknown[]) => Promise<unknown>;
 
 export function callReader(call: Call): (asked: Asked) => ReadCall {
   const readQuery = queryReader(call.query ?? Type.Object({}));
-  const method = (call.does ?? call.face) as keyof Performing;
+  const method = methodOf(call) as keyof Performing;
   const unsaid = defaultsOf(call);
   return (asked) => {
     const request = { ...asked, params: readParams(asked.params), body: readBody(call, asked.body) };

@@ -114,9 +114,6 @@ export interface RouteContext extends Pick<HttpServerOptions, "checksum" | "cloc
   readonly longPolls: LongPolls;
 }
 
-/** Of one transaction; and of an order, as a replacement brings a payload like a create's. */
-export const TRANSACTION_LIMIT_BYTES = 256 * 1024;
-
 /** Who gave an order, for the audit. */
 export function actorOf({ name }: Principal): string {
   return `operator:${name ?? "anonymous"}`;

@@ -38,18 +38,18 @@ export const TRANSACTION_PLACE: Location = { path: "/api/v1/tx/{txId}", descript
 
 /**
  * A call of the API, declared once, under its operation id. HTTP routes, OpenAPI, scopes, the library's calls and the paths
- * of the SDK are loops over the declarations. A call with `by` is performed by the method `does` of the application's
- * record, which gets the parameters of the path, then the query, the body and the name of who acts, as far as it has them.
+ * of the SDK are loops over the declarations. The method `does` of the application's record performs it, and gets the
+ * parameters of the path, then the query, the body and the name of who acts, as far as the call has them.
  */
 export interface Call {
   /** Method and path, in OpenAPI's notation. */
   readonly at: `${"get" | "post" | "put" | "delete"} /${string}`;
   readonly scope: CallScope | "open";
-  /** Done by any node, or by the owner of the lane, to which any node forwards it. Absent: its route is written by hand. */
-  readonly by?: "any node" | "owner";
+  /** Done by the owner of the lane, to which any node forwards it. Absent: done by the node that is asked. */
+  readonly by?: "owner";
   /** Its name in the client and in the library. Absent: the client's own code makes its request. */
   readonly face?: string;
-  /** Its name in the application; the name in the client if it has no other there. */
+  /** Its name in the application, if that is another one. With neither name, its route is written by hand. */
   readonly does?: string;
   /** An operator's action, by the name that the application gets in its one argument. */
   readonly action?: string;
@@ -81,7 +81,18 @@ export interface Call {
   readonly errors?: readonly ErrorCode[];
 }
 
+/** What each action of an operator says itself. */
+export interface ActionCall extends Pick<Call, "summary" | "description" | "errors"> {
+  readonly body: TSchema;
+  readonly scope?: CallScope;
+}
+
 export type Calls = Readonly<Record<string, Call>>;
+
+/** The method of the application's record; undefined: its route is written by hand. */
+export function methodOf({ does, face }: Call): string | undefined {
+  return does ?? face;
+}
 
 /** Keeps paths and names as literal types: the client's table of paths is checked against them. */
 export function declared<const C extends Calls>(calls: C): C {

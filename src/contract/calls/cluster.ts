@@ -98,7 +98,6 @@ export const cluster = declared({
   listNodes: {
     at: "get /api/v1/nodes",
     scope: READ,
-    by: "any node",
     face: "nodes",
     summary: "List the nodes that are alive",
     answers: { 200: { description: "Oldest first.", schema: ClusterNodes } },
@@ -106,7 +105,6 @@ export const cluster = declared({
   listLeases: {
     at: "get /api/v1/leases",
     scope: READ,
-    by: "any node",
     face: "leases",
     summary: "List who acts for which lane",
     answers: { 200: { description: "Lanes that have an owner.", schema: LaneLeases } },
@@ -118,7 +116,6 @@ const KILL: CallScope = { scope: "operate", or: "admin" };
 
 const kill = {
   scope: KILL,
-  by: "any node",
   does: "kill",
   takes: ["action"],
   urgent: true,
@@ -136,7 +133,6 @@ const kill = {
 
 const endKill = {
   scope: ADMIN,
-  by: "any node",
   does: "endKill",
   takes: ["action"],
   urgent: true,

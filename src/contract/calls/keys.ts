@@ -74,7 +74,6 @@ export const keys = declared({
   listKeys: {
     at: "get /api/v1/keys",
     scope: ADMIN,
-    by: "any node",
     face: "keys",
     summary: "List the API keys of the database",
     answers: { 200: { description: "Without their secrets.", schema: Keys } },
@@ -82,7 +81,6 @@ export const keys = declared({
   addKey: {
     at: "post /api/v1/keys",
     scope: ADMIN,
-    by: "any node",
     face: "addKey",
     audited: true,
     summary: "Make an API key, or its second secret",
@@ -96,7 +94,6 @@ export const keys = declared({
   revokeKey: {
     at: "delete /api/v1/keys/{name}",
     scope: ADMIN,
-    by: "any node",
     face: "revokeKey",
     takes: ["name", "secret", "actor"],
     summary: "Revoke an API key, or one of its secrets",

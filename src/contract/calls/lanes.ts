@@ -1,14 +1,11 @@
-import type { TSchema } from "typebox";
-import type { ErrorCode } from "../../domain/errors.ts";
 import { LaneOrder, RealignOrder } from "../actions.ts";
 import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "../signers.ts";
-import { ACTION_HEADERS, declared, OPERATE, READ, TRANSACTION_BYTES } from "./call.ts";
+import { ACTION_HEADERS, type ActionCall, declared, OPERATE, READ, TRANSACTION_BYTES } from "./call.ts";
 
 export const signers = declared({
   listSigners: {
     at: "get /api/v1/signers",
     scope: READ,
-    by: "any node",
     face: "signersPage",
     does: "signers",
     summary: "List every signer's lanes",
@@ -18,7 +15,6 @@ export const signers = declared({
   getSigner: {
     at: "get /api/v1/signers/{signer}",
     scope: READ,
-    by: "any node",
     face: "signer",
     summary: "Read one signer's lanes",
     query: SignerQuery,
@@ -27,15 +23,8 @@ export const signers = declared({
   },
 });
 
-interface Described {
-  readonly body: TSchema;
-  readonly summary: string;
-  readonly description: string;
-  readonly errors?: readonly ErrorCode[];
-}
-
 /** An operator's action on a lane as a whole. */
-function action<const A extends string>(name: A, { errors = [], ...own }: Described) {
+function action<const A extends string>(name: A, { errors = [], ...own }: ActionCall) {
   return {
     at: `post /api/v1/signers/{signer}/${name}` as `post /api/v1/signers/{signer}/${A}`,
     scope: OPERATE,

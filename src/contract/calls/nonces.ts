@@ -82,7 +82,6 @@ export const nonces = declared({
   getReservation: {
     at: "get /api/v1/nonces/{reservationId}",
     scope: READ,
-    by: "any node",
     face: "reservation",
     summary: "Read a reservation",
     answers: { 200: { description: "It.", schema: NonceReservation } },

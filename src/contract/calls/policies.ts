@@ -95,7 +95,6 @@ export const policies = declared({
   checkPolicy: {
     at: "post /api/v1/policy/check",
     scope: { scope: "read", or: "submit" },
-    by: "any node",
     face: "checkPolicy",
     takes: ["body", "key"],
     summary: "Ask what policies would say to a transaction",
@@ -110,7 +109,6 @@ export const policies = declared({
   getPolicies: {
     at: "get /api/v1/policy",
     scope: READ,
-    by: "any node",
     face: "policies",
     summary: "Read the policies in force",
     answers: { 200: { description: "On every node.", schema: PoliciesInForce } },
@@ -118,7 +116,6 @@ export const policies = declared({
   applyPolicies: {
     at: "put /api/v1/policy",
     scope: ADMIN,
-    by: "any node",
     face: "applyPolicies",
     audited: true,
     summary: "Change the policies",
@@ -132,7 +129,6 @@ export const policies = declared({
   getPolicyUsage: {
     at: "get /api/v1/policy/usage",
     scope: READ,
-    by: "any node",
     face: "policyUsage",
     summary: "Read what is used of the limits",
     description: "In the present hour and day, UTC, by the database's clock.",

@@ -11,7 +11,6 @@ export const sight = declared({
   getAttention: {
     at: "get /api/v1/attention",
     scope: READ,
-    by: "any node",
     face: "attention",
     summary: "What needs a person, worst first",
     description:
@@ -22,7 +21,6 @@ export const sight = declared({
   getOverview: {
     at: "get /api/v1/overview",
     scope: READ,
-    by: "any node",
     face: "overview",
     summary: "Everything in figures",
     description:
@@ -33,7 +31,6 @@ export const sight = declared({
   search: {
     at: "get /api/v1/search",
     scope: READ,
-    by: "any node",
     face: "search",
     summary: "Find by any id",
     description: "Exactly, or by how it begins: never in the middle.",
@@ -43,7 +40,6 @@ export const sight = declared({
   getNonceRuler: {
     at: "get /api/v1/signers/{signer}/nonces",
     scope: READ,
-    by: "any node",
     face: "nonceRuler",
     summary: "A signer's nonces, by what holds them",
     query: NonceRulerQuery,
@@ -53,7 +49,6 @@ export const sight = declared({
   listNotices: {
     at: "get /api/v1/notices",
     scope: READ,
-    by: "any node",
     face: "notices",
     summary: "What happened once and waits for a person's word",
     description:
@@ -64,7 +59,6 @@ export const sight = declared({
   acknowledgeNotice: {
     at: "post /api/v1/notices/{noticeId}/acknowledge",
     scope: OPERATE,
-    by: "any node",
     face: "acknowledge",
     takes: ["action"],
     summary: "Say that a notice was looked into",
@@ -79,7 +73,6 @@ export const sight = declared({
   getClusterHistory: {
     at: "get /api/v1/cluster/history",
     scope: READ,
-    by: "any node",
     face: "clusterHistory",
     summary: "What became of nodes, lanes and the database",
     query: ClusterHistoryQuery,

@@ -1,5 +1,3 @@
-import type { TSchema } from "typebox";
-import type { ErrorCode } from "../../domain/errors.ts";
 import { ApprovalOrder, HoldOrder, PricedOrder, ReplaceOrder, ResolveOrder, ResubmitOrder } from "../actions.ts";
 import { CompletionsPage, CompletionsQuery } from "../completions.ts";
 import { BatchResults, CreateBatch, CreatedTransaction, CreateTransaction } from "../create.ts";
@@ -13,6 +11,7 @@ import {
 } from "../transaction.ts";
 import {
   ACTION_HEADERS,
+  type ActionCall,
   type CallScope,
   declared,
   OPERATE,
@@ -60,7 +59,6 @@ export const transactions = declared({
   getTransaction: {
     at: "get /api/v1/tx/{txId}",
     scope: READ,
-    by: "any node",
     face: "get",
     does: "transaction",
     takes: ["txId", "include"],
@@ -72,7 +70,6 @@ export const transactions = declared({
   explainTransaction: {
     at: "get /api/v1/tx/{txId}/explain",
     scope: READ,
-    by: "any node",
     face: "explain",
     summary: "Why it is not final yet, and what would help",
     answers: { 200: { description: "In plain words.", schema: Explanation } },
@@ -81,7 +78,6 @@ export const transactions = declared({
   getTransactionByRequest: {
     at: "get /api/v1/tx/by-request",
     scope: READ,
-    by: "any node",
     face: "getByRequest",
     does: "transactionByRequest",
     takes: ["query", "include"],
@@ -94,7 +90,6 @@ export const transactions = declared({
   listTransactions: {
     at: "get /api/v1/tx",
     scope: READ,
-    by: "any node",
     face: "list",
     does: "transactions",
     summary: "List transactions",
@@ -108,7 +103,6 @@ export const completions = declared({
   listCompletions: {
     at: "get /api/v1/tx/completions",
     scope: READ,
-    by: "any node",
     face: "completionsPage",
     does: "completions",
     summary: "Follow final outcomes in order",
@@ -120,16 +114,8 @@ export const completions = declared({
   },
 });
 
-interface Described {
-  readonly body: TSchema;
-  readonly scope?: CallScope;
-  readonly summary: string;
-  readonly description: string;
-  readonly errors?: readonly ErrorCode[];
-}
-
 /** An operator's action on one transaction. */
-function action<const A extends string, const F extends string>(name: A, face: F, { errors = [], ...own }: Described) {
+function action<const A extends string, const F extends string>(name: A, face: F, { errors = [], ...own }: ActionCall) {
   return {
     at: `post /api/v1/tx/{txId}/${name}` as `post /api/v1/tx/{txId}/${A}`,
     scope: OPERATE,

@@ -2,12 +2,12 @@ import { callReader } from "../../adapters/http/declared-call.ts";
 import { present } from "../../adapters/http/present-answer.ts";
 import type { CallOptions } from "../../client/deadline.ts";
 import { asParameters, type Call as Request, type Transport } from "../../client/transport.ts";
-import type { Call } from "../../contract/calls/call.ts";
+import { type Call, methodOf } from "../../contract/calls/call.ts";
 import { GROUPS } from "../../contract/calls/index.ts";
 import { ACTOR, type Asking, type Inside } from "./asking.ts";
 import { shaped } from "./contract-shape.ts";
 
-const calls = GROUPS.flatMap(([, each]) => Object.values<Call>(each)).filter(({ by }) => by !== undefined);
+const calls = GROUPS.flatMap(([, each]) => Object.values<Call>(each)).filter(methodOf);
 
 /** By method and path as the client names them. */
 const CALLS = new Map(

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
-import type { Call, Location } from "../../../contract/calls/call.ts";
+import { type Call, type Location, methodOf } from "../../../contract/calls/call.ts";
 import { GROUPS } from "../../../contract/calls/index.ts";
 import { callReader, type ReadCall } from "../declared-call.ts";
 import { keyOfOrder } from "../idempotency-key.ts";
@@ -9,7 +9,7 @@ import { present } from "../present-answer.ts";
 /** Every declared call whose route is not written by hand. */
 export function declaredRoutes(app: FastifyInstance, context: RouteContext): void {
   for (const call of GROUPS.flatMap(([, calls]) => Object.values<Call>(calls))) {
-    if (call.by !== undefined) declaredRoute(app, context, call);
+    if (methodOf(call) !== undefined) declaredRoute(app, context, call);
   }
 }
 
