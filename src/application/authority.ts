@@ -87,6 +87,8 @@ interface Key {
   readonly rates: KeyRates;
   /** To signers or chains. */
   readonly limited: boolean;
+  /** It may act on everything: nothing is read to find out whose it is. */
+  readonly mayAll: boolean;
 }
 
 interface OnLane {
@@ -100,7 +102,8 @@ interface Owned extends OnLane {
 /** The API as this principal has it. */
 export function limitedTo(principal: Principal, api: FencepostApi, rates: KeyRates): FencepostApi {
   if (principal === ANYBODY) return api;
-  const key: Key = { principal, api, rates, limited: isLimited(principal) };
+  const limited = isLimited(principal);
+  const key: Key = { principal, api, rates, limited, mayAll: principal.scopes.has("operate") && !limited };
   const calls = Object.entries(RULES).map(([name, rule]) => {
     const call = (...given: never[]) => (api[name as keyof FencepostApi] as (...given: never[]) => unknown)(...given);
     return [name, (rule as (call: unknown, key: Key) => unknown)(call, key)];
@@ -282,12 +285,12 @@ function namedChain(rate: RateRule | null) {
     };
 }
 
-function decided(call: Call<"act">, { principal, api, limited }: Key): Call<"act"> {
+function decided(call: Call<"act">, { principal, api, mayAll }: Key): Call<"act"> {
   return async (order) => {
     const { action, txId } = order;
     const transaction = async () => shown(principal, await api.transaction(txId), `transaction ${txId}`);
     if (FOUR_EYES.has(action)) mayApprove(principal, await transaction());
-    else if (!mayAll(principal, limited)) {
+    else if (!mayAll) {
       mayActOn(principal, OWNERS_ACTIONS.has(action) ? "submit" : null, await transaction());
     }
     return call(order);
@@ -296,10 +299,10 @@ function decided(call: Call<"act">, { principal, api, limited }: Key): Call<"act
 
 function ownReservation<Given extends readonly unknown[], Done>(
   call: (reservationId: string, ...given: Given) => Promise<Done>,
-  { principal, api, limited }: Key,
+  { principal, api, mayAll }: Key,
 ): typeof call {
   return async (id, ...given) => {
-    if (!mayAll(principal, limited)) {
+    if (!mayAll) {
       mayActOn(principal, "reserve", shown(principal, await api.reservation(id), `reservation ${id}`));
     }
     return call(id, ...given);
@@ -337,11 +340,6 @@ function refuseOthersUse(principal: Principal, key: string | null | undefined): 
 
 function seen<T extends OnLane>(principal: Principal, items: readonly T[]): readonly T[] {
   return items.filter(({ lane }) => isWithin(principal, lane));
-}
-
-/** Nothing more is read for a key that may do this to everything. */
-function mayAll({ scopes }: Principal, limited: boolean): boolean {
-  return scopes.has("operate") && !limited;
 }
 
 /** Those for everybody, and those that it may see, of policies by name. */

@@ -17,7 +17,12 @@ import type { AcknowledgeOrder, Notice, NoticesQuery } from "../contract/notice.
 import type { Overview, OverviewQuery } from "../contract/overview.ts";
 import type { SearchQuery, SearchResults } from "../contract/search.ts";
 import type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
-import type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transaction.ts";
+import type {
+  Explanation,
+  Transaction,
+  TransactionListQuery,
+  TransactionPage,
+} from "../contract/transaction-schema.ts";
 import type { FunctionOf, SomeAbi, TransactionIntent, TypedReplaceOrder } from "../contract/typed-payload.ts";
 import type { CallOptions, OrderOptions } from "./deadline.ts";
 import type { FencepostError } from "./error-classes.ts";

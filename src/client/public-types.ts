@@ -28,7 +28,12 @@ export type { Overview, OverviewQuery } from "../contract/overview.ts";
 export type { Problem } from "../contract/problem.ts";
 export type { SearchQuery, SearchResults } from "../contract/search.ts";
 export type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
-export type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transaction.ts";
+export type {
+  Explanation,
+  Transaction,
+  TransactionListQuery,
+  TransactionPage,
+} from "../contract/transaction-schema.ts";
 export type {
   TransactionIntent as CreateTransaction,
   TypedReplaceOrder as ReplaceOrder,

@@ -1,6 +1,6 @@
 import type { PricedOrder, ResubmitOrder } from "../contract/actions.ts";
 import type { CreatedTransaction } from "../contract/create.ts";
-import type { Explanation, Transaction } from "../contract/transaction.ts";
+import type { Explanation, Transaction } from "../contract/transaction-schema.ts";
 import type { FunctionOf, SomeAbi, TypedReplaceOrder } from "../contract/typed-payload.ts";
 import type { CallOptions, OrderOptions } from "./deadline.ts";
 import { endedWithout } from "./error-classes.ts";

@@ -5,7 +5,7 @@ import type { CompletionsPage } from "./completions.ts";
 import type { BatchResults, CreateBatch, CreatedTransaction, CreateTransaction } from "./create.ts";
 import { problemExamples } from "./problem.ts";
 import type { SignerLanes, SignersPage } from "./signers.ts";
-import type { Explanation, Transaction, TransactionPage } from "./transaction.ts";
+import type { Explanation, Transaction, TransactionPage } from "./transaction-schema.ts";
 
 /** The story the reference tells: one order, paid from the first dev account. Tests validate each against its schema. */
 

@@ -1,4 +1,4 @@
-import type { Transaction } from "../contract/transaction.ts";
+import type { Transaction } from "../contract/transaction-schema.ts";
 
 /** A plain transaction, with the values as JSON-RPC has them: decimal or 0x. */
 export interface Intent {

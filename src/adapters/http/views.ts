@@ -1,7 +1,7 @@
 import type { CompletionsPage as ApiPage, ChainLook, Created, TransactionView } from "../../application/api.ts";
 import type { Completion, CompletionsPage } from "../../contract/completions.ts";
 import type { CreatedTransaction } from "../../contract/create.ts";
-import type { Transaction } from "../../contract/transaction.ts";
+import type { Transaction } from "../../contract/transaction-schema.ts";
 import type { Checksum } from "../../domain/checksum.ts";
 import { defined } from "../../domain/defined.ts";
 import type { Address } from "../../domain/lane.ts";

@@ -8,7 +8,7 @@ import {
   TransactionListQuery,
   TransactionPage,
   TransactionQuery,
-} from "../transaction.ts";
+} from "../transaction-schema.ts";
 import {
   ACTION_HEADERS,
   type ActionCall,

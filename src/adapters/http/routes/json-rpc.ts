@@ -2,7 +2,7 @@
 import { setMaxListeners } from "node:events";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { JsonRpcQuery } from "../../../contract/json-rpc.ts";
-import { Transaction } from "../../../contract/transaction.ts";
+import { Transaction } from "../../../contract/transaction-schema.ts";
 import { FencepostError, invalid, unavailable } from "../../../domain/errors.ts";
 import type { Mask } from "../../../domain/mask.ts";
 import { USUAL_LOGS_RANGE } from "../../../domain/rpc-methods.ts";
