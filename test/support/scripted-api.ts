@@ -37,6 +37,7 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     clusterHistory: unscripted("clusterHistory"),
     nodes: unscripted("nodes"),
     leases: unscripted("leases"),
+    laneCount: unscripted("laneCount"),
     readiness: unscripted("readiness"),
     keys: unscripted("keys"),
     addKey: unscripted("addKey"),
