@@ -27,7 +27,7 @@ import type { FencepostApi } from "./operations/calls.ts";
 /** The rule of every call. A call without one does not compile. */
 const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   // Everybody who may come in.
-  ...{ nodes: everybody, readiness: everybody, newIds: everybody, laneCount: everybody },
+  ...{ nodes: everybody, readiness: everybody, newIds: everybody },
   // By an id that its caller was just given.
   firstHash: everybody,
 

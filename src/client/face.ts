@@ -3,7 +3,6 @@ import type { Attention, AttentionQuery } from "../contract/attention.ts";
 import type { ClusterNode, KillOrder, KillSwitchState, LaneLease } from "../contract/calls/cluster.ts";
 import type { DeclaredCall } from "../contract/calls/index.ts";
 import type { AddKey, Keys, NewKey, RevokedKey } from "../contract/calls/keys.ts";
-import type { LaneCount } from "../contract/calls/lanes.ts";
 import type {
   ApplyPolicies,
   PoliciesInForce,
@@ -146,8 +145,6 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
   /** Which node acts for which lane; lanes without an owner are left out. */
   leases(options?: CallOptions): Promise<readonly LaneLease[]>;
-  /** How many lanes have an owner, or had one. */
-  laneCount(options?: CallOptions): Promise<LaneCount>;
 }
 
 /** How a call is asked for: method and path under /api/v1, and what it has that others have not. */
@@ -220,5 +217,4 @@ export const CALL_PATHS = {
   clusterHistory: { at: "get /cluster/history", query: true },
   nodes: { at: "get /nodes", ...items },
   leases: { at: "get /leases", ...items },
-  laneCount: { at: "get /lanes/count" },
 } satisfies CallPaths;

@@ -37,7 +37,6 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     clusterHistory: unscripted("clusterHistory"),
     nodes: unscripted("nodes"),
     leases: unscripted("leases"),
-    laneCount: unscripted("laneCount"),
     readiness: unscripted("readiness"),
     keys: unscripted("keys"),
     addKey: unscripted("addKey"),

@@ -48,7 +48,6 @@ export function createReads(ports: ReadPorts) {
       reading(signer(ports, name, options)),
     /** Live instances. */
     nodes: (): Promise<readonly InstanceRecord[]> => reading(liveNodes()),
-    laneCount: async () => ({ lanes: (await reading(store.leases())).length }),
     /** Every lane that was ever acquired, with its owner if it has one. */
     leases: () => reading(store.leases()),
   };

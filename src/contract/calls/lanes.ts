@@ -1,20 +1,8 @@
-import { type Static, Type } from "typebox";
 import { LaneOrder, RealignOrder } from "../actions.ts";
-import { named } from "../shapes.ts";
 import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "../signers.ts";
 import { ACTION_HEADERS, type ActionCall, declared, OPERATE, READ, TRANSACTION_BYTES } from "./call.ts";
 
-const LaneCount = named("LaneCount", { lanes: Type.Integer({ minimum: 0, examples: [3] }) });
-export type LaneCount = Static<typeof LaneCount>;
-
 export const signers = declared({
-  countLanes: {
-    at: "get /api/v1/lanes/count",
-    scope: READ,
-    face: "laneCount",
-    summary: "Count the lanes that have an owner or had one",
-    answers: { 200: { description: "Of every node.", schema: LaneCount } },
-  },
   listSigners: {
     at: "get /api/v1/signers",
     scope: READ,
