@@ -36,7 +36,8 @@ function checkFollowed(lane: OwnedLane, { tracking }: LaneSnapshot): void {
   ).toEqual(rows);
   const expected = followed.map(
     ({ status, attempts, receipt, submitAttempts, acceptedOrdinal, lastError, held, expired }) => ({
-      ...{ status, attempts, receipt, submitAttempts, acceptedOrdinal, lastError, held, expired },
+      ...{ ...status, attempts, acceptedOrdinal, heldSince: held || null, expiredAt: expired || null },
+      details: { receipt, submitAttempts, lastError },
     }),
   );
   expect(expected, `what is expected of ${lane.key}`).toEqual(rows);

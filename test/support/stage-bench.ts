@@ -154,13 +154,16 @@ export function paced(tx: Tracked, pace: Partial<TransactionPace>): Tracked {
 }
 
 /** The same transaction, and another row of it in the database. */
-export function stored(tx: Tracked, row: Partial<TransactionRow>): Tracked {
-  tx.stands(({ expected }) => keptTransaction({ ...expected, ...row }), null);
+export function stored(tx: Tracked, changed: Partial<TransactionRow & TransactionRow["details"]>): Tracked {
+  tx.stands(({ expected }) => {
+    const { receipt, submitAttempts, lastError } = { ...expected.details, ...changed };
+    return keptTransaction({ ...expected, ...changed, details: { receipt, submitAttempts, lastError } });
+  }, null);
   return tx;
 }
 
 export function mineIn(lane: OwnedLane, tx: Tracked, receipt: Receipt): void {
-  lane.mine(stored(tx, { receipt, status: { state: "TRACKING", subState: "MINED" } }));
+  lane.mine(stored(tx, { receipt, state: "TRACKING", subState: "MINED" }));
 }
 
 export function receiptOf(nonce: number, block: { readonly number: number; readonly hash: Hash }): Receipt {

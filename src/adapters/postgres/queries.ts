@@ -20,6 +20,7 @@ import {
   chargeOf,
   groupByTransaction,
   holeOf,
+  present,
   receiptsOf,
   reservationOf,
   useOf,
@@ -106,8 +107,7 @@ export function queriesFrom(
       const [[row], items] = await reading.read((run) =>
         Promise.all([run(readFeed, []), run(readCompletions, [after, limit])]),
       );
-      if (row === undefined) throw new Error("the feed has no counter: the schema is damaged");
-      return { ...row, items: items.map(withLane) };
+      return { ...present(row, "the counter of the feed"), items: items.map(withLane) };
     },
     async reservation(reservationId) {
       const [row] = UUID.test(reservationId) ? await ask(reading, readReservation, [reservationId]) : [];
@@ -119,8 +119,7 @@ export function queriesFrom(
 }
 
 async function census(reading: Reading): Promise<Census> {
-  const [row] = await ask(reading, readCensus);
-  if (row === undefined) throw new Error("a count of everything gave no row");
+  const row = present((await ask(reading, readCensus))[0], "the census");
   const { created, allocated, tracking, stuck, confirmed, failed, liveConfirmed, liveFailed } = row;
   return {
     states: {
@@ -194,11 +193,12 @@ function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QuerySto
           run(readKeyUse, [owner === undefined ? [] : [owner], txIds, [lane.chainId]]),
         ]),
       );
-      if (asked !== undefined) await policy?.follow(asked.stamp);
+      const { at, stamp, owner: itsOwner } = present(asked, "the clock of policies");
+      await policy?.follow(stamp);
       return {
         lane,
-        at: asked?.at ?? new Date(Number.NaN),
-        owner: owner ?? asked?.owner ?? null,
+        at,
+        owner: owner ?? itsOwner,
         signer: row === undefined ? UNUSED : useOf(row),
         key: key === undefined ? UNUSED : useOf(key),
         charges: charges.map(chargeOf),
@@ -208,7 +208,7 @@ function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QuerySto
       const [[clock], lanes, keys] = await reading.read((run) =>
         Promise.all([run(readPolicyClock, [[]]), run(listLaneUse, []), run(listKeyUse, [])]),
       );
-      const at = clock?.at ?? new Date(Number.NaN);
+      const { at } = present(clock, "the clock of policies");
       return {
         at,
         signers: lanes.map((row) => ({ lane: laneOf(row), use: within(useOf(row), at) })),

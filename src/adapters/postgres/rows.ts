@@ -91,3 +91,9 @@ export function groupByTransaction<Row extends { readonly txId: string }>(
 ): ReadonlyMap<string, readonly Row[]> {
   return grouped(rows, (row) => row.txId);
 }
+
+/** The row of a statement that always has one. */
+export function present<Row>(row: Row | undefined, what: string): Row {
+  if (row === undefined) throw new Error(`${what} has no row: the schema is damaged`);
+  return row;
+}

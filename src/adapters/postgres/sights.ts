@@ -4,6 +4,7 @@ import type { Between, SearchTerms, SightStore } from "../../ports/sight-store.t
 import { laneOf, withLane } from "./columns.ts";
 import { noticeOf } from "./kept-notices.ts";
 import { writeRows } from "./leases.ts";
+import { present } from "./rows.ts";
 import { ask, type Reading, type Run } from "./session/connections.ts";
 import type { DurableRuntime } from "./session/durably.ts";
 import {
@@ -64,8 +65,7 @@ function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" |
         ]),
       );
       return {
-        at: counted?.at ?? new Date(Number.NaN),
-        more: counted?.more ?? 0,
+        ...present(counted, "the count of troubles"),
         lanes: lanes.map(troubledLane),
         held: held.map(withLane),
         awaiting: awaiting.map(withLane),
@@ -74,8 +74,7 @@ function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" |
     },
     async totals({ signers, chains }) {
       const [row] = await ask(reading, sumLanes, [signers && [...signers], chains && [...chains]]);
-      if (row === undefined) throw new Error("a sum without a row: the server is damaged");
-      const { at, lanes, created, allocated, tracking, stuck, confirmed, failed } = row;
+      const { at, lanes, created, allocated, tracking, stuck, confirmed, failed } = present(row, "the sum of lanes");
       const over = { CONFIRMED: confirmed, FAILED_FINAL: failed };
       return {
         at,

@@ -65,7 +65,8 @@ export class Tracked {
   }
 
   get status(): Status {
-    return this.row.expected.status;
+    const { state, subState } = this.row.expected;
+    return { state, subState };
   }
 
   get attempts(): readonly Attempt[] {
@@ -73,11 +74,11 @@ export class Tracked {
   }
 
   get receipt(): Receipt | null {
-    return this.row.expected.receipt;
+    return this.row.expected.details.receipt;
   }
 
   get submitAttempts(): number {
-    return this.row.expected.submitAttempts;
+    return this.row.expected.details.submitAttempts;
   }
 
   /** The highest attempt that a node took. */
@@ -86,17 +87,17 @@ export class Tracked {
   }
 
   get lastError(): string | null {
-    return this.row.expected.lastError;
+    return this.row.expected.details.lastError;
   }
 
   /** An operator holds it back: nothing of it is sent, signed or judged by itself. */
   get held(): boolean {
-    return this.row.expected.held;
+    return this.row.expected.heldSince !== null;
   }
 
   /** It is being cancelled because its `validUntil` is over. */
   get expired(): boolean {
-    return this.row.expected.expired;
+    return this.row.expected.expiredAt !== null;
   }
 }
 
@@ -138,7 +139,7 @@ export function isRefusedForGood(tx: Tracked): boolean {
 
 /** An operator holds it back, and has not ordered its next send. A hold binds as soon as it is planned, until its end is durable. */
 export function isHeldBack({ held, acknowledged, pace }: Tracked): boolean {
-  return (held || acknowledged.held) && !pace.ordered;
+  return (held || acknowledged.heldSince !== null) && !pace.ordered;
 }
 
 /** Due to be sent or judged, and nobody holds it back. */
@@ -155,7 +156,7 @@ export function establish(tx: Tracked, code: FactCode, fact: Fact): boolean {
 
 /** Signed a moment ago. The step that commits it, with the claim to send it, is yet to be planned. */
 export function signed(record: AllocatedRecord, { ordinal, rawTransaction }: SignedAttempt, now: Date): Tracked {
-  const row = keptTransaction({ ...UNSIGNED, expired: record.expired ?? false });
+  const row = keptTransaction({ ...UNSIGNED, expiredAt: record.expired ?? null });
   return new Tracked({ ...record, firstSentAt: now }, row, signedPace(ordinal, rawTransaction));
 }
 
@@ -173,8 +174,9 @@ export function resumed(record: TrackedRecord): Tracked {
 /** What is folded from the steps that follow. */
 export function rowOf(record: TrackedRecord): TransactionRow {
   const { state, subState, attempts, receipt, submitAttempts, acceptedOrdinal, lastError } = record;
-  const { held = false, expired = false } = record;
-  return { status: { state, subState }, attempts, receipt, submitAttempts, acceptedOrdinal, lastError, held, expired };
+  const details = { receipt, submitAttempts, lastError };
+  const times = { heldSince: record.held ?? null, expiredAt: record.expired ?? null };
+  return { state, subState, acceptedOrdinal, ...times, attempts, details };
 }
 
 /** A node took the newest bytes, nothing was heard against them since, and they wait for a block: not for being sent. */

@@ -1,7 +1,13 @@
 import type { Attempt, SignedAttempt } from "../transaction.ts";
-import { isSettled, TRANSITIONS } from "../transitions.ts";
+import { isSettled, type Status, TRANSITIONS } from "../transitions.ts";
 import type { Allocated, Awaits, Moved, Refused } from "./changes.ts";
-import { type LedgerAttempt, type LedgerTransaction, stepsOf, type TransactionDetails } from "./ledger.ts";
+import {
+  type LedgerAttempt,
+  type LedgerTransaction,
+  type StepDetails,
+  stepsOf,
+  type TransactionDetails,
+} from "./ledger.ts";
 import type { TransitionItem } from "./writes.ts";
 
 const NO_ATTEMPTS: readonly LedgerAttempt[] = [];
@@ -67,49 +73,69 @@ export function awaitingTransaction({ intent, intake, approval, at }: Awaits): L
   };
 }
 
-export function movedTransaction(tx: LedgerTransaction, change: Moved): LedgerTransaction {
-  const { item, nonce, live, step, attemptCount, acceptedOrdinal } = change;
-  const { receipt } = item;
+/** The part of a transaction that its own steps decide. `At`: a moment is kept as a date, or only as the fact that it came. */
+export interface Stepped<At, A extends Attempt, D extends StepDetails> extends Status {
+  readonly acceptedOrdinal: number | null;
+  readonly heldSince: At | null;
+  readonly expiredAt: At | null;
+  readonly attempts: readonly A[] | undefined;
+  readonly details: D | undefined;
+}
+
+/** `at`: when the step is taken. `keep`: how a new attempt is kept. */
+interface Keeping<At, A extends Attempt> {
+  readonly at: At;
+  readonly keep: (attempt: Attempt) => A;
+}
+
+/** One step, of a row of the ledger and of a row that the lane's owner keeps alike. */
+export function stepped<At, A extends Attempt, D extends StepDetails, Row extends Stepped<At, A, D>>(
+  row: Row & Stepped<At, A, D>,
+  item: TransitionItem,
+  { at, keep }: Keeping<At, A>,
+): Row {
   return {
-    ...tx,
+    ...row,
     state: item.to,
     subState: item.subState,
-    nonce,
-    live,
-    lastEvent: item.event,
-    steps: step,
-    attemptCount,
-    acceptedOrdinal,
-    heldSince: heldAfter(tx.heldSince, item, change.at),
-    expiredAt: item.expires === true ? change.at : tx.expiredAt,
-    minedIn: receipt === undefined ? tx.minedIn : (receipt?.blockNumber ?? null),
-    attempts: tx.attempts === undefined ? undefined : movedAttempts(tx.attempts, item, change.at),
-    details: tx.details === undefined ? undefined : movedDetails(tx.details, change),
+    acceptedOrdinal: highestAccepted(row.acceptedOrdinal, item),
+    heldSince: heldAfter(row.heldSince, item, at),
+    expiredAt: item.expires === true ? at : row.expiredAt,
+    attempts: row.attempts && steppedAttempts(row.attempts, item, keep),
+    details: row.details && steppedDetails(row.details, item),
   };
 }
 
-/** What `hold` and `unhold` make of it. With its outcome it is over: nobody could let go what is final, were it reorganised away. */
-export function heldAfter<At>(before: At | null, { event, to }: TransitionItem, at: At): At | null {
+export function movedTransaction(tx: LedgerTransaction, change: Moved): LedgerTransaction {
+  const { item, nonce, live, attemptCount, at } = change;
+  const { receipt, claim } = item;
+  const { attempts, details, ...row } = stepped(tx, item, { at, keep: unsentAttempt });
+  return {
+    ...row,
+    nonce,
+    live,
+    lastEvent: item.event,
+    steps: change.step,
+    attemptCount,
+    minedIn: receipt === undefined ? tx.minedIn : (receipt?.blockNumber ?? null),
+    attempts: attempts && sentAttempts(attempts, item, at),
+    details: details && {
+      ...details,
+      lastSubmittedAt: claim === undefined ? details.lastSubmittedAt : at,
+      lostSightAt: item.event === "loseSight" ? at : details.lostSightAt,
+    },
+  };
+}
+
+/** A hold ends with the outcome: nobody could end it for a transaction that is final, even if a reorg undoes that outcome. */
+function heldAfter<At>(before: At | null, { event, to }: TransitionItem, at: At): At | null {
   if (isSettled(to)) return null;
   if (event === "hold") return before ?? at;
   return event === "unhold" ? null : before;
 }
 
-function movedDetails(details: TransactionDetails, { item, at }: Moved): TransactionDetails {
-  const { receipt, submitAttempts, lastError } = toldBy(details, item);
-  return {
-    createdAt: details.createdAt,
-    receipt,
-    submitAttempts,
-    lastSubmittedAt: item.claim === undefined ? details.lastSubmittedAt : at,
-    lostSightAt: item.event === "loseSight" ? at : details.lostSightAt,
-    lastError,
-  };
-}
-
-function movedAttempts(before: readonly LedgerAttempt[], item: TransitionItem, at: Date): readonly LedgerAttempt[] {
-  const { claim } = item;
-  const all = steppedAttempts(before, item, unsentAttempt);
+/** From the first claim on, the network may know an attempt. */
+function sentAttempts(all: readonly LedgerAttempt[], { claim }: TransitionItem, at: Date): readonly LedgerAttempt[] {
   if (claim === undefined) return all;
   return all.map((each) =>
     each.ordinal === claim.ordinal && each.firstSentAt === null ? { ...each, firstSentAt: at } : each,
@@ -120,19 +146,17 @@ function unsentAttempt(attempt: Attempt): LedgerAttempt {
   return { ...attempt, firstSentAt: null };
 }
 
-type Told = Pick<TransactionDetails, "receipt" | "submitAttempts" | "lastError">;
-
-/** What a step brings with it, and what it leaves as it was. */
-export function toldBy(before: Told, { claim, receipt, lastError }: TransitionItem): Told {
+function steppedDetails<D extends StepDetails>(before: D, { claim, receipt, lastError }: TransitionItem): D {
   return {
+    ...before,
     receipt: receipt === undefined ? before.receipt : receipt,
     submitAttempts: before.submitAttempts + (claim === undefined ? 0 : 1),
     lastError: lastError === undefined ? before.lastError : lastError,
   };
 }
 
-/** `keep`: how a new one is kept, less its bytes: these stay with the change, and in memory only until they are sent. */
-export function steppedAttempts<A extends Attempt>(
+/** A new attempt is kept without its bytes: these stay with the change, and in memory only until they are sent. */
+function steppedAttempts<A extends Attempt>(
   before: readonly A[],
   { attempt, identified, disclosed }: TransitionItem,
   keep: (attempt: Attempt) => A,

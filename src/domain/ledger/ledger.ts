@@ -84,13 +84,17 @@ export interface LedgerTransaction extends Status {
 }
 
 /** What the lane's owner works with, and no rule asks for. */
-export interface TransactionDetails {
+export interface TransactionDetails extends StepDetails {
   readonly createdAt: Date;
-  readonly receipt: Receipt | null;
-  readonly submitAttempts: number;
   readonly lastSubmittedAt: Date | null;
   /** When it was last not known what a node made of it. */
   readonly lostSightAt: Date | null;
+}
+
+/** Those of them that follow from the steps alone. */
+export interface StepDetails {
+  readonly receipt: Receipt | null;
+  readonly submitAttempts: number;
   readonly lastError: string | null;
 }
 
