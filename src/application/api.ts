@@ -24,6 +24,7 @@ import type {
   TransactionRecord,
 } from "../ports/query-store.ts";
 import type { ShownOutcome } from "../ports/shown-outcome.ts";
+import type { CREATE_FIELDS } from "./requests/fields.ts";
 import type { SightApi } from "./sight-api.ts";
 
 /**
@@ -218,17 +219,7 @@ export interface KillAnswer {
 }
 
 /** As it arrives, not yet validated: the create stage is the one place that knows what is well-formed. */
-export interface CreateRequest {
-  readonly chainId?: unknown;
-  readonly signer?: unknown;
-  readonly requestId?: unknown;
-  readonly payload?: unknown;
-  readonly allowNoCode?: unknown;
-  readonly validUntil?: unknown;
-  readonly metadata?: unknown;
-  /** Exactly this one, or refused: CONFLICT with `nextNonce`. */
-  readonly nonce?: unknown;
-}
+export type CreateRequest = { readonly [Name in (typeof CREATE_FIELDS)[number]]?: unknown };
 
 export interface NamedCreate {
   readonly txId: string;

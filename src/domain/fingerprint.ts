@@ -1,13 +1,13 @@
 import { hash } from "node:crypto";
 import type { Hex } from "./lane.ts";
-import type { Payload } from "./transaction.ts";
+import type { Intent, Payload } from "./transaction.ts";
 
 /**
  * Equal payloads have equal fingerprints, whatever notation they arrived in. Only what the caller asked for takes part:
- * an estimate or a market price made here would turn an honest repeat into a reuse. `validUntil` is part of what is asked for;
- * without it the fingerprint is the one from before there was such a word.
+ * an estimate or a market price made here would turn an honest repeat into a reuse. Beside the payload that is `validUntil`.
+ * A word that is not said adds nothing: fingerprints that are stored stay true when another word comes to be compared.
  */
-export function fingerprint(payload: Payload, validUntil?: Date): Hex {
+export function fingerprint(payload: Payload, { validUntil }: Pick<Intent, "validUntil"> = {}): Hex {
   const canonical = JSON.stringify([
     payload.to,
     payload.data,

@@ -1,5 +1,5 @@
 /** `fencepost send`: one transaction, or a file of them. */
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import {
   type BatchResults,
   type CreatedTransaction,
@@ -8,12 +8,11 @@ import {
   type FencepostClient,
   type Transaction,
 } from "../../client/index.ts";
-import { wei } from "./amounts.ts";
 import { tell } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
-import { type IntentOptions, intentsOf } from "./intent.ts";
+import { type IntentOptions, intentOptions, intentsOf } from "./intent.ts";
 import { feeOptions } from "./operate.ts";
-import { type Asking, chainIdOption, count, isUnanswered, json, onNode, type RemoteOptions } from "./remote.ts";
+import { type Asking, isUnanswered, onNode, type RemoteOptions } from "./remote.ts";
 import { wholeTransaction } from "./show-transaction.ts";
 import { inert } from "./table.ts";
 import type { CliIo } from "./terminal.ts";
@@ -46,29 +45,6 @@ Examples:
   fencepost send --pool payouts --sticky customer-7 --to 0x… --value 0.1ether
   fencepost send --file tx.json      (as in POST /tx, or a list of them; - is standard input)
 `;
-
-function intentOptions(): readonly Option[] {
-  return [
-    new Option("--signer <address>", "whose transaction it is"),
-    new Option("--pool <name>", "any signer of this pool, instead of --signer"),
-    new Option("--sticky <key>", "of the pool, always the same signer for the same key"),
-    new Option("--nonce <number>", "exactly this nonce, or nothing is sent; without it, the next one").argParser(count),
-    new Option("--to <address>", "where it goes"),
-    new Option("--value <amount>", "wei, or as in 1.5ether, 20gwei").argParser(wei),
-    new Option("--data <hex>", "an encoded call, instead of a signature"),
-    new Option("--abi <file>", "where the function is described, instead of in the signature"),
-    new Option("--deploy <file>", "a compiled contract to deploy, as Hardhat, Foundry or solc write it"),
-    new Option("--bytecode <hex>", "a contract to deploy"),
-    new Option("--file <file>", "the whole transaction, or several; - is standard input"),
-    new Option("--request-id <id>", "your own id: a repeat is the same transaction; without it, a new one is made up"),
-    new Option("--gas <number>", "gas limit, instead of an estimate"),
-    new Option("--type <type>", "instead of what the chain has").choices(["legacy", "eip2930", "eip1559"]),
-    new Option("--metadata <json>", "your own notes, kept with it").argParser(json),
-    new Option("--valid-until <instant>", "cancelled where it is not mined by then, such as 2026-01-31T12:00:00Z"),
-    new Option("--allow-no-code", "take call data to an address without code, which does nothing"),
-    chainIdOption(),
-  ];
-}
 
 /** Known before the first byte leaves: whoever hears no answer can repeat it, and it is sent once. */
 function withRequestId(intent: CreateTransaction, io: CliIo): CreateTransaction & { readonly requestId: string } {

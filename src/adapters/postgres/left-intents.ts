@@ -1,8 +1,7 @@
 /** IntakeStore on PostgreSQL: intents that a node leaves for the owner of their lane, and what becomes of them. */
 import { errorFrom, type Problem, problemFrom } from "../../domain/refusal.ts";
-import type { Intent } from "../../domain/transaction.ts";
 import type { Became, IntakeStore } from "../../ports/intake-store.ts";
-import { bare, laneOf, payloadValues, recordset } from "./columns.ts";
+import { columnsOf } from "./commit/column-lists.ts";
 import type { Reading } from "./session/connections.ts";
 import { type DurableRuntime, durably } from "./session/durably.ts";
 import { asStoreError } from "./session/errors.ts";
@@ -15,21 +14,20 @@ import {
   readTaken,
   type TakenRow,
 } from "./statements/left-intent.ts";
+import { INTENT, valuesIn } from "./transaction-fields.ts";
 
 export function leftIntentsIn(reading: Reading, leasing: DurableRuntime): IntakeStore {
   return {
-    leave: (intents) => {
-      const rows = intents.map(rowOf);
-      return durably(leasing, {
+    leave: (intents) =>
+      durably(leasing, {
         statements: 0,
         waits: 0,
         find: async () => undefined,
         decide: () => ({
-          commands: [{ statement: leaveIntents, values: [recordset(rows), rows.length] }],
+          commands: [{ statement: leaveIntents, values: [...columnsOf(valuesIn(INTENT), intents), intents.length] }],
           result: undefined,
         }),
-      });
-    },
+      }),
     async whatBecame(txIds) {
       const [left, taken, declined] = await reading.read((run) =>
         Promise.all([run(readLeft, [txIds]), run(readTaken, [txIds]), run(readDeclined, [txIds])]),
@@ -57,12 +55,6 @@ export function leftIntentsIn(reading: Reading, leasing: DurableRuntime): Intake
       }
     },
   };
-}
-
-function rowOf({ txId, lane, requestId, owner, payload, metadata, ...more }: Intent, index: number) {
-  const { fingerprint, allowNoCode = false, validUntil } = more;
-  const said = { ...payloadValues(payload), metadata, fingerprint: bare(fingerprint), allowNoCode, validUntil };
-  return { place: index, txId, ...laneOf(lane), requestId, owner, ...said };
 }
 
 interface Rows {

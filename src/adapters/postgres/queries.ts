@@ -11,7 +11,7 @@ import type {
   QueryStore,
   TransactionRecord,
 } from "../../ports/query-store.ts";
-import { laneOf, withLane, withOwner, withPayload } from "./columns.ts";
+import { laneOf, withLane, withOwner } from "./columns.ts";
 import { orderKeys } from "./commit/lookup.ts";
 import type { PolicyBook } from "./policies.ts";
 import {
@@ -54,6 +54,7 @@ import {
   pageTransactions,
   preferOrder,
 } from "./statements/transaction-page.ts";
+import { withoutNulls, withPayload } from "./transaction-fields.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -262,13 +263,8 @@ function approvalOf({
 }
 
 function transactionRecord(row: RecordRow): Omit<TransactionRecord, "attempts" | "receipt"> {
-  const { gasLimit: gas, validUntil, heldSince, expiredAt, ...record } = withPayload(withLane(row));
-  return {
-    ...{ ...record, gas },
-    ...(validUntil !== null && { validUntil }),
-    ...(heldSince !== null && { heldSince }),
-    ...(expiredAt !== null && { expiredAt }),
-  };
+  const { gasLimit: gas, ...record } = withPayload(withLane(withoutNulls(row, "validUntil", "heldSince", "expiredAt")));
+  return { ...record, gas };
 }
 
 function historyRecord({ actor, audit, ...row }: HistoryRow): HistoryRecord {

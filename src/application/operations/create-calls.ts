@@ -43,7 +43,7 @@ async function orHeldThere(ports: CreateCallPorts, told: Told, fate: Fate): Prom
   if (asked instanceof FencepostError || asked.exactNonce === undefined) return fate;
   const found = await ports.store.transactionAt(asked.lane, asked.exactNonce);
   if (found === null || isAnothers(found.owner, asked.owner)) return fate;
-  const { txId, lane, requestId, nonce, state, payload, validUntil } = found;
-  if (fingerprint(payload, validUntil) !== asked.fingerprint) return fate;
+  const { txId, lane, requestId, nonce, state } = found;
+  if (fingerprint(found.payload, found) !== asked.fingerprint) return fate;
   return { outcome: "existing", txId, lane, requestId, nonce, state };
 }

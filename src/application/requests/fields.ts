@@ -114,10 +114,13 @@ const FORMS = {
 export const PAYLOAD_FIELDS: ReadonlyMap<string, string> = new Map(
   Object.values(FORMS).flatMap((names) => names.map((name) => [name, `payload.${name}`] as const)),
 );
+/** Everything that a create may say. */
+export const CREATE_FIELDS = [
+  ...(["chainId", "signer", "nonce", "requestId", "payload"] as const),
+  ...(["allowNoCode", "validUntil", "metadata"] as const),
+];
 const BESIDE_PAYLOAD: ReadonlyMap<string, string> = new Map(
-  ["chainId", "signer", "nonce", "requestId", "allowNoCode", "validUntil", "metadata"].map(
-    (name) => [name, `${name}\` beside \`payload`] as const,
-  ),
+  CREATE_FIELDS.filter((name) => name !== "payload").map((name) => [name, `${name}\` beside \`payload`] as const),
 );
 
 /** By number, as EIP-2718 counts them: each may be given by its name, or by its number as such, in digits or in hex. */

@@ -1,5 +1,6 @@
+import type { Hex } from "../lane.ts";
 import type { Attempt, SignedAttempt } from "../transaction.ts";
-import { isSettled, type Status, TRANSITIONS } from "../transitions.ts";
+import { isSettled, type Status, TRANSITIONS, type TransitionEvent } from "../transitions.ts";
 import type { Allocated, Awaits, Moved, Refused } from "./changes.ts";
 import {
   type LedgerAttempt,
@@ -12,27 +13,47 @@ import type { TransitionItem } from "./writes.ts";
 
 const NO_ATTEMPTS: readonly LedgerAttempt[] = [];
 
-/** Field by field: creates come by the hundred, and rows are quick to make and to read where they look alike. */
-export function allocatedTransaction({ intent, nonce, intake, at }: Allocated): LedgerTransaction {
+type Begun = Pick<LedgerTransaction, "txId" | "requestId" | "owner"> & {
+  readonly fingerprint: Hex;
+  readonly validUntil?: Date;
+};
+
+/** One without a nonce, and nobody's to follow yet. Field by field: rows are quick to make and to read if they look alike. */
+export function begunTransaction(
+  { txId, requestId, owner, fingerprint, validUntil }: Begun,
+  lastEvent: TransitionEvent,
+): LedgerTransaction {
+  const { state, subState } = TRANSITIONS[lastEvent].to as Status;
   return {
-    txId: intent.txId,
-    requestId: intent.requestId,
-    owner: intent.owner,
-    nonce,
-    live: true,
-    state: "ALLOCATED",
-    subState: null,
-    lastEvent: "allocate",
-    steps: intake === null ? 1 : stepsOf(intake) + 1,
+    txId,
+    requestId,
+    owner,
+    nonce: null,
+    live: false,
+    state,
+    subState,
+    lastEvent,
+    steps: 1,
     attemptCount: 0,
-    pinned: intent.exactNonce !== undefined,
+    pinned: false,
     acceptedOrdinal: null,
-    validUntil: intent.validUntil ?? null,
+    validUntil: validUntil ?? null,
     heldSince: null,
     expiredAt: null,
     minedIn: null,
-    fingerprint: intent.fingerprint,
+    fingerprint,
     attempts: NO_ATTEMPTS,
+    details: undefined,
+  };
+}
+
+export function allocatedTransaction({ intent, nonce, intake, at }: Allocated): LedgerTransaction {
+  return {
+    ...begunTransaction(intent, "allocate"),
+    nonce,
+    live: true,
+    steps: intake === null ? 1 : stepsOf(intake) + 1,
+    pinned: intent.exactNonce !== undefined,
     details: unsent(intake?.acceptedAt ?? at, null),
   };
 }
@@ -42,35 +63,13 @@ function unsent(createdAt: Date, lastError: string | null): TransactionDetails {
 }
 
 export function refusedTransaction({ intake, fate }: Refused): LedgerTransaction {
-  const { txId, requestId, owner, fingerprint, acceptedAt, validUntil = null } = intake;
-  const { state, subState } = TRANSITIONS[fate.event].to;
-  return {
-    ...{
-      txId,
-      requestId,
-      owner,
-      nonce: null,
-      live: false,
-      state,
-      subState,
-      lastEvent: fate.event,
-      steps: stepsOf(intake) + 1,
-    },
-    ...{ attemptCount: 0, pinned: false, acceptedOrdinal: null, validUntil, heldSince: null, expiredAt: null },
-    ...{ minedIn: null, fingerprint, attempts: NO_ATTEMPTS },
-    details: unsent(acceptedAt, fate.reason),
-  };
+  const details = unsent(intake.acceptedAt, fate.reason);
+  return { ...begunTransaction(intake, fate.event), steps: stepsOf(intake) + 1, details };
 }
 
-/** One that has no nonce, and is nobody's to follow yet. */
 export function awaitingTransaction({ intent, intake, approval, at }: Awaits): LedgerTransaction {
-  const { txId, requestId, owner, fingerprint, validUntil = null } = intent;
-  return {
-    ...{ txId, requestId, owner, nonce: null, live: false, ...TRANSITIONS.await.to, lastEvent: "await" },
-    ...{ steps: stepsOf({ ...intake, approval }), attemptCount: 0, acceptedOrdinal: null, minedIn: null },
-    ...{ pinned: false, validUntil, heldSince: null, expiredAt: null },
-    ...{ fingerprint, attempts: NO_ATTEMPTS, details: unsent(intake?.acceptedAt ?? at, null) },
-  };
+  const details = unsent(intake?.acceptedAt ?? at, null);
+  return { ...begunTransaction(intent, "await"), steps: stepsOf({ ...intake, approval }), details };
 }
 
 /** The part of a transaction that its own steps decide. `At`: a moment is kept as a date, or only as the fact that it came. */

@@ -4,10 +4,11 @@
  */
 
 import type { FeeWishes } from "../../../domain/fees.ts";
+import type { QueuedChange } from "../../../domain/ledger/index.ts";
 import type { Use } from "../../../domain/policy/use.ts";
 import type { Receipt } from "../../../domain/transaction.ts";
-import { bare } from "../columns.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
+import { bare, fieldsOf, INTENT, json, KEPT, PAYLOAD, type Value, valuesIn } from "../transaction-fields.ts";
 import { LIVE_STATES } from "./live-counts.ts";
 import type { HistoryStep, Move } from "./move.ts";
 import { stepsOnRow } from "./ordinary-life.ts";
@@ -15,7 +16,6 @@ import type { Allocation, LanePlan, Plan } from "./plan.ts";
 
 /** In the order of the statement's parameters. */
 type Columns<Row> = readonly ((row: Row) => Value)[];
-type Value = string | number | bigint | boolean | null | undefined;
 type Plain<Part> = { readonly [Key in keyof Part]-?: Part[Key] extends Value ? Key : never }[keyof Part];
 
 /** Columns of a row, or of a part of it: values as they are, by name. */
@@ -31,10 +31,6 @@ export function columnsOf<Row>(columns: Columns<Row>, rows: readonly Row[]): rea
   });
 }
 
-function json(value: unknown): string | null {
-  return value === null || value === undefined ? null : JSON.stringify(value);
-}
-
 /** The four columns of a price, wanted or offered. */
 function pricedBy<Row>(fees: (row: Row) => FeeWishes): Columns<Row> {
   return named(fees, "type", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas");
@@ -42,24 +38,31 @@ function pricedBy<Row>(fees: (row: Row) => FeeWishes): Columns<Row> {
 
 /** Of `insertTransactions`. */
 export const ALLOCATION: Columns<Allocation> = [
-  ({ intent }) => intent.txId,
-  ...named(({ lane }: Allocation) => lane.row, "chainId", "signer"),
-  ({ intent }) => intent.requestId,
+  ...valuesIn(fieldsOf(KEPT, ({ intent }: Allocation) => intent)),
   ({ nonce }) => nonce,
   ({ acceptedAt }) => acceptedAt,
-  ({ intent }) => intent.payload.to,
-  ({ intent }) => bare(intent.payload.data),
-  ...named(({ intent }: Allocation) => intent.payload, "value", "gas"),
   ({ intent }) => intent.gas,
-  ...pricedBy(({ intent }: Allocation) => intent.payload),
-  ({ intent }) => json(intent.payload.accessList),
-  ({ intent }) => json(intent.metadata),
-  ({ intent }) => bare(intent.fingerprint),
   ...named(({ lane }: Allocation) => lane.row, "nodeId", "token"),
-  ({ intent }) => intent.owner,
   ({ stepsBefore }) => stepsBefore || null,
-  ({ intent }) => intent.validUntil?.toISOString(),
   ({ intent }) => (intent.exactNonce === undefined ? null : true),
+];
+
+type AwaitingIntent = Plan["awaiting"][number];
+
+/** Of `insertAwaiting`. */
+export const AWAITING: Columns<AwaitingIntent> = [
+  ...valuesIn(fieldsOf(INTENT, ({ intent }: AwaitingIntent) => intent)),
+  ({ approval }) => approval.rule,
+  ({ approval }) => approval.expiresAt.toISOString(),
+];
+
+type ChangedPayload = { readonly txId: string; readonly chainId: number; readonly change: QueuedChange };
+
+/** Of `writeQueuedChanges`. */
+export const QUEUED_CHANGE: Columns<ChangedPayload> = [
+  ...named((each: ChangedPayload) => each, "txId", "chainId"),
+  ...named(({ change }: ChangedPayload) => change, "kind", "gas"),
+  ...valuesIn(fieldsOf(PAYLOAD, ({ change }: ChangedPayload) => change.payload)),
 ];
 
 type ChangedLane = { readonly lane: LanePlan; readonly left: LockedLaneRow };

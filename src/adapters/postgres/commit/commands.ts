@@ -5,7 +5,7 @@ import { standing } from "../../../domain/policy/charges.ts";
 import { type Policy, policyFor } from "../../../domain/policy/policy.ts";
 import { UNUSED } from "../../../domain/policy/use.ts";
 import { TRANSITIONS } from "../../../domain/transitions.ts";
-import { bare, OUT_OF_THE_WAY, payloadValues, recordset } from "../columns.ts";
+import { OUT_OF_THE_WAY, recordset } from "../columns.ts";
 import { ACCEPTED } from "../rows.ts";
 import { discloseAttempts, identifyAttempts, insertAttempts, markAttemptsSent } from "../statements/attempt.ts";
 import { deleteConfirmations, insertConfirmations } from "../statements/confirmation.ts";
@@ -36,15 +36,18 @@ import {
   updateTransactions,
   vacateNonces,
 } from "../statements/transaction.ts";
+import { bare } from "../transaction-fields.ts";
 import {
   ALLOCATION,
   ATTEMPT,
+  AWAITING,
   CHARGE,
   COMPLETION,
   columnsOf,
   LANE,
   LANE_USE,
   MOVE,
+  QUEUED_CHANGE,
   RECEIPT,
   REPEAT,
   STEP,
@@ -68,7 +71,7 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
     ...intake(plan),
     ...some(updateTransactions, moved, () => [...columnsOf(MOVE, moved), moved.length]),
     ...historyOf(firstStepsOf(plan), moved),
-    ...some(writeQueuedChanges, moved.flatMap(changeRows), (rows) => [recordset(rows)]),
+    ...some(writeQueuedChanges, changedPayloads(moved), (all) => columnsOf(QUEUED_CHANGE, all)),
     ...attempts(moved),
     ...receipts(moved),
     ...some(insertCharges, plan.charges, (all) => columnsOf(CHARGE, all)),
@@ -278,20 +281,12 @@ function held(holds: Plan["holds"]): readonly Command[] {
 
 /** Those that have no row in the intake table yet get one. */
 function awaited(awaiting: Plan["awaiting"]): readonly Command[] {
-  const rows = awaiting.map(({ approval: { rule, expiresAt }, ...each }) => ({ ...each, awaits: rule, expiresAt }));
-  const before = rows.flatMap(({ intake, awaits, expiresAt }) =>
-    intake === null ? [] : { intakeId: intake.intakeId, awaits, expiresAt },
+  const fresh = awaiting.filter(({ intake }) => intake === null);
+  const before = awaiting.flatMap(({ intake, approval: { rule, expiresAt } }) =>
+    intake === null ? [] : { intakeId: intake.intakeId, awaits: rule, expiresAt },
   );
-  const fresh = rows
-    .filter(({ intake }) => intake === null)
-    .map(({ intent, lane, awaits, expiresAt }) => {
-      const { txId, requestId, owner, payload, metadata, fingerprint, allowNoCode = false, validUntil } = intent;
-      const { chainId, signer } = lane.row;
-      const said = { ...payloadValues(payload), metadata, fingerprint: bare(fingerprint), allowNoCode, validUntil };
-      return { txId, chainId, signer, requestId, owner, ...said, awaits, expiresAt };
-    });
   return [
-    ...some(insertAwaiting, fresh, () => [recordset(fresh), fresh.length]),
+    ...some(insertAwaiting, fresh, () => [...columnsOf(AWAITING, fresh), fresh.length]),
     ...some(awaitIntake, before, () => [recordset(before), before.map(({ intakeId }) => intakeId), before.length]),
   ];
 }
@@ -307,7 +302,7 @@ function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): reado
   const repeats: HistoryStep[] = [];
   for (const { before, steps } of moved) {
     for (const step of steps) {
-      if (bitOf(before, step) === 0) (step.ordinal <= before.historyCount ? repeats : fresh).push(step);
+      if (bitOf(before, step) === 0) (step.ordinal <= before.steps ? repeats : fresh).push(step);
     }
   }
   return [
@@ -326,10 +321,10 @@ function orderRow({ lane, subject, key, fingerprint }: Plan["orders"][number]) {
   return { subject, key, signer, chainId, fingerprint: bare(fingerprint) };
 }
 
-function changeRows({ before: { txId }, lane, change }: Move) {
-  if (change === undefined) return [];
-  const { kind, payload, gas } = change;
-  return [{ txId, chainId: lane.row.chainId, kind, gasLimit: gas.toString(), ...payloadValues(payload) }];
+function changedPayloads(moved: readonly Move[]) {
+  return moved.flatMap(({ before: { txId }, lane: { row }, change }) => {
+    return change === undefined ? [] : { txId, chainId: row.chainId, change };
+  });
 }
 
 function attempts(moved: readonly Move[]): readonly Command[] {

@@ -8,6 +8,7 @@ import { grouped } from "../../../domain/grouped.ts";
 import { type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import {
   bareLedger,
+  begunTransaction,
   type Guard,
   type Ledger,
   type LedgerTransaction,
@@ -127,23 +128,10 @@ export class Loader {
     const row = this.transactions.get(txId);
     if (row === undefined) return this.awaiting(key, txId);
     if (laneKey(row) !== key) return null;
+    const { chainId, signer, allocatedBy, allocatedUnder, ...tx } = row;
     return {
-      txId,
-      requestId: row.requestId,
-      owner: row.owner,
-      nonce: row.nonce,
-      live: row.live,
-      state: row.state,
-      subState: row.subState,
-      lastEvent: row.lastEvent,
-      steps: row.historyCount,
-      attemptCount: row.attemptCount,
-      pinned: row.pinned,
-      acceptedOrdinal: row.acceptedOrdinal,
-      validUntil: row.validUntil,
-      heldSince: row.heldSince,
-      expiredAt: row.expiredAt,
-      minedIn: this.found.watching?.has(txId) ? row.blockNumber : undefined,
+      ...tx,
+      minedIn: this.found.watching?.has(txId) ? row.minedIn : undefined,
       fingerprint: row.fingerprint ?? undefined,
       attempts: this.found.naming?.has(txId) ? (this.attempts.get(txId) ?? []).map(ledgerAttempt) : undefined,
       details: undefined,
@@ -153,32 +141,7 @@ export class Loader {
   private awaiting(key: LaneKey, txId: string): LedgerTransaction | null {
     const row = this.awaited.get(txId);
     if (row === undefined || laneKey(row) !== key) return null;
-    const { requestId, owner, nonce, state, fingerprint } = row;
-    return {
-      ...{
-        txId,
-        requestId,
-        owner,
-        nonce,
-        live: false,
-        state,
-        subState: "AWAITING_APPROVAL",
-        lastEvent: "await",
-        steps: 2,
-      },
-      ...{
-        attemptCount: 0,
-        pinned: false,
-        acceptedOrdinal: null,
-        minedIn: null,
-        fingerprint,
-        attempts: undefined,
-        validUntil: null,
-        heldSince: null,
-        expiredAt: null,
-        details: undefined,
-      },
-    };
+    return { ...begunTransaction(row, "await"), steps: 2, attempts: undefined, details: undefined };
   }
 
   private owner(lane: Lane, requestId: string) {

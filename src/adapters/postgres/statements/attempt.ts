@@ -1,6 +1,7 @@
 import type { Hex } from "../../../domain/lane.ts";
 import type { AttemptRecord, FirstHash } from "../../../ports/query-store.ts";
-import { type FeeColumns, lists, liveIds, names } from "../columns.ts";
+import { lists, liveIds, names } from "../columns.ts";
+import type { FeeColumns } from "../transaction-fields.ts";
 import { counted, statement } from "./statement.ts";
 
 const SIGNED = `tx_id uuid, ordinal integer, chain_id bigint, tx_hash text, kind text, gas bigint, fee_type text,

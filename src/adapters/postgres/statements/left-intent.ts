@@ -1,16 +1,16 @@
 import type { State, SubState } from "../../../domain/transitions.ts";
-import { names } from "../columns.ts";
+import { lists, names, stored } from "../columns.ts";
+import { columnsIn, INTENT } from "../transaction-fields.ts";
 import { counted, statement } from "./statement.ts";
 
-const LEFT = `tx_id uuid, chain_id bigint, signer text, request_id text, owner text, to_address text, data text,
-  value numeric, gas bigint, fee_type text, gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric,
-  access_list jsonb, metadata jsonb, fingerprint text, allow_no_code boolean, valid_until timestamptz`;
-const LEFT_VALUES = names(LEFT).replace(/\b(data|fingerprint)\b/g, "decode($1, 'hex')");
+const LEFT = columnsIn(INTENT);
 
-/** In the order of the calls: intake ids are given as the rows come. */
-export const leaveIntents = counted("leave-intents", "$2", "intents left for their owner")`
+/** In the order of the calls: intake ids are given as the rows come. $1 to $18, a place for each; $19 how many they are. */
+export const leaveIntents = counted("leave-intents", "$19", "intents left for their owner")`
   INSERT INTO fencepost.intake (${names(LEFT)}, unanswered)
-  SELECT ${LEFT_VALUES}, true FROM json_to_recordset($1::json) AS w(place integer, ${LEFT}) ORDER BY place`;
+  SELECT ${stored(LEFT)}, true
+  FROM (${lists(LEFT)}, generate_subscripts($1::uuid[], 1) AS place) AS w
+  ORDER BY place`;
 
 /** What of these ids still stands in the intake table. */
 export const readLeft = statement<LeftRow>("read-left")`

@@ -29,7 +29,7 @@ export const readReceipts = statement<ReceiptRow>("read-receipts")`
 export interface ReceiptRow extends Omit<Receipt, "besideGas" | "besideGasUnsure"> {
   readonly txId: string;
   readonly besideGas: bigint | null;
-  readonly besideGasUnsure: boolean | null;
+  readonly besideGasUnsure: true | null;
 }
 
 /** The receipts of what a lane's owner follows. */
