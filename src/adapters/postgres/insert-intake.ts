@@ -1,8 +1,9 @@
 /** Sending inside the caller's own database transaction: the intent commits, or rolls back, with the caller's rows. */
 import type { Intent } from "../../domain/transaction.ts";
+import { parametersOf } from "./columns.ts";
 import { DEFAULT_SCHEMA, inSchema } from "./schema-name.ts";
 import { insertIntakeRow } from "./statements/intake.ts";
-import { INTENT, type Value, valuesIn } from "./transaction-fields.ts";
+import { intentRow } from "./transaction-fields.ts";
 
 /** The caller's own open client: `pg`'s, or anything that speaks like it. */
 export interface IntakeClient {
@@ -14,11 +15,6 @@ export interface IntakeClient {
  * caller can keep its transaction open for as long as it likes without holding up other transactions.
  */
 export async function insertIntake(client: IntakeClient, intent: Intent, schema = DEFAULT_SCHEMA): Promise<void> {
-  const values = valuesIn(INTENT).map((of) => asParameter(of(intent)));
-  await client.query(inSchema(insertIntakeRow.sql, schema), values);
-}
-
-/** Not every library sends a bigint. */
-function asParameter(value: Value): unknown {
-  return typeof value === "bigint" ? value.toString() : (value ?? null);
+  const { sql, columns } = insertIntakeRow;
+  await client.query(inSchema(sql, schema), parametersOf(columns, intentRow(intent)));
 }

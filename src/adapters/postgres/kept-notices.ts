@@ -1,5 +1,6 @@
 import { judgeAcknowledgement, type KeptOrder, type Notice } from "../../domain/notices.ts";
 import type { Acknowledged, NoticeStore } from "../../ports/notice-store.ts";
+import { bare } from "./columns.ts";
 import { ask, type Reading } from "./session/connections.ts";
 import { type DurableRuntime, durably } from "./session/durably.ts";
 import {
@@ -11,7 +12,6 @@ import {
   type NoticeRow,
   readNotice,
 } from "./statements/notice.ts";
-import { bare } from "./transaction-fields.ts";
 
 /** Acknowledgements do not wait behind creates and moves, as orders to stop do not. */
 export function noticesIn(reading: Reading, leasing: DurableRuntime): NoticeStore {

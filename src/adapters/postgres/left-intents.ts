@@ -1,7 +1,7 @@
 /** IntakeStore on PostgreSQL: intents that a node leaves for the owner of their lane, and what becomes of them. */
 import { errorFrom, type Problem, problemFrom } from "../../domain/refusal.ts";
 import type { Became, IntakeStore } from "../../ports/intake-store.ts";
-import { columnsOf } from "./commit/column-lists.ts";
+import { rowsOf } from "./columns.ts";
 import type { Reading } from "./session/connections.ts";
 import { type DurableRuntime, durably } from "./session/durably.ts";
 import { asStoreError } from "./session/errors.ts";
@@ -14,7 +14,7 @@ import {
   readTaken,
   type TakenRow,
 } from "./statements/left-intent.ts";
-import { INTENT, valuesIn } from "./transaction-fields.ts";
+import { intentRow } from "./transaction-fields.ts";
 
 export function leftIntentsIn(reading: Reading, leasing: DurableRuntime): IntakeStore {
   return {
@@ -24,7 +24,7 @@ export function leftIntentsIn(reading: Reading, leasing: DurableRuntime): Intake
         waits: 0,
         find: async () => undefined,
         decide: () => ({
-          commands: [{ statement: leaveIntents, values: [...columnsOf(valuesIn(INTENT), intents), intents.length] }],
+          commands: [{ statement: leaveIntents, values: rowsOf(leaveIntents, intents.map(intentRow), intents.length) }],
           result: undefined,
         }),
       }),

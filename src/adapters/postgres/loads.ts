@@ -2,9 +2,9 @@
 import { compareLanes, type Lane, laneKey } from "../../domain/lane.ts";
 import { standing } from "../../domain/policy/charges.ts";
 import type { IntakeRow, LaneStore, StoredPayload, TrackedRecord } from "../../ports/lane-store.ts";
-import { laneOf, recordset, withLane } from "./columns.ts";
-import { chainIds, pooledKeys, requestKeys, signers } from "./commit/lookup.ts";
-import { inLane, inPool, SpentRequests, spentKeys } from "./commit/spent-requests.ts";
+import { laneOf, recordset, rowsOf, withLane } from "./columns.ts";
+import { chainIds, signers } from "./commit/lookup.ts";
+import { inLane, inPool, SpentRequests } from "./commit/spent-requests.ts";
 import type { PolicyBook } from "./policies.ts";
 import { attemptOf, groupByTransaction, holeOf, receiptsOf, timed } from "./rows.ts";
 import { ask, type Reading } from "./session/connections.ts";
@@ -108,15 +108,15 @@ function requestLoads(reading: Reading): RequestLoads {
   return {
     /** A transaction, kept or not, wins over an intake row of the same request id, the earlier of two intake rows over the later. */
     async findByRequestIds(asked) {
-      const requests = asked.flatMap(({ lane, requestIds }) => requestIds.map((requestId) => ({ lane, requestId })));
+      const requests = asked.flatMap(({ lane, requestIds }) => requestIds.map((requestId) => ({ ...lane, requestId })));
       if (requests.length === 0) return [];
-      const wanted = new Set(requests.map(({ lane, requestId }) => requestKey(lane, requestId)));
+      const wanted = new Set(requests.map((each) => requestKey(each, each.requestId)));
       const ids = [...new Set(requests.map(({ requestId }) => requestId))];
       const [stored, waiting, gone] = await reading.read((run) =>
         Promise.all([
-          run(findRequests, requestKeys(requests)),
+          run(findRequests, rowsOf(findRequests, requests)),
           run(findWaitingRequests, [ids, signers(asked.map(({ lane }) => lane))]),
-          run(findSpent, spentKeys(requests.map(inLane))),
+          run(findSpent, rowsOf(findSpent, requests.map(inLane))),
         ]),
       );
       // A transaction that was here has its id for good, also before what waits under it now.
@@ -127,15 +127,15 @@ function requestLoads(reading: Reading): RequestLoads {
       return [
         ...stored.filter((row) => isFirst(row, row.requestId)).map(withLane),
         ...left
-          .filter(({ lane, requestId }) => isFirst(lane, requestId))
-          .map((request) => ({ spent: true as const, ...request })),
+          .filter((request) => isFirst(request, request.requestId))
+          .map((request) => ({ spent: true as const, ...withLane(request) })),
         ...waiting.filter((row) => isFirst(row, row.requestId)).map(withLane),
       ];
     },
     async findPooled(asked) {
       if (asked.length === 0) return [];
       const [rows, gone] = await reading.read((run) =>
-        Promise.all([run(findPooled, pooledKeys(asked)), run(findSpent, spentKeys(asked.map(inPool)))]),
+        Promise.all([run(findPooled, rowsOf(findPooled, asked)), run(findSpent, rowsOf(findSpent, asked.map(inPool)))]),
       );
       const spent = new SpentRequests(gone);
       const left = asked.filter((each) => spent.of(inPool(each)) !== null);

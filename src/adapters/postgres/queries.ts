@@ -11,8 +11,7 @@ import type {
   QueryStore,
   TransactionRecord,
 } from "../../ports/query-store.ts";
-import { laneOf, withLane, withOwner } from "./columns.ts";
-import { orderKeys } from "./commit/lookup.ts";
+import { laneOf, rowsOf, withLane, withOwner } from "./columns.ts";
 import type { PolicyBook } from "./policies.ts";
 import {
   ACCEPTED,
@@ -161,7 +160,7 @@ function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carrie
   return {
     laneDecisions: ({ chainId, signer }, limit) => ask(reading, readLaneDecisions, [signer, chainId, limit]),
     async carriedOut(lane, order) {
-      const [row] = await ask(reading, findOrderKeys, orderKeys([{ ...order, ...lane }]));
+      const [row] = await ask(reading, findOrderKeys, rowsOf(findOrderKeys, [{ ...order, ...lane }]));
       return row?.fingerprint ?? null;
     },
     async lanes(signer) {

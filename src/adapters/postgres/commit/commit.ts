@@ -18,16 +18,17 @@
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
 import type { Policies } from "../../../domain/policy/policy.ts";
 import { type Committed, type LaneWrite, StoreUnavailable, type WriteOutcome } from "../../../ports/lane-store.ts";
+import { rowsOf } from "../columns.ts";
 import type { PolicyBook } from "../policies.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
 import { proveLanes } from "../statements/lane.ts";
 import type { Command } from "../statements/statement.ts";
-import { columnsOf, LEFT } from "./column-lists.ts";
 import { commandsOf } from "./commands.ts";
 import { type Found, lookupFor, UNWATCH_PAGE } from "./lookup.ts";
 import { type Needs, needsOf } from "./needs.ts";
 import { type LanePlan, Plan } from "./plan.ts";
 import type { RememberedLanes } from "./remembered-lanes.ts";
+import { leftRow } from "./written-rows.ts";
 
 export interface CommitRuntime extends DurableRuntime {
   readonly lanes: RememberedLanes;
@@ -140,8 +141,8 @@ function isJudged({ limits, awaited }: Needs): boolean {
 }
 
 function proofOf(lanes: readonly LanePlan[], marker: string): Command {
-  const rows = lanes.map(({ row }) => row);
-  return { statement: proveLanes, values: [...columnsOf(LEFT, rows), rows.length, marker] };
+  const rows = lanes.map(({ row }) => leftRow(row));
+  return { statement: proveLanes, values: rowsOf(proveLanes, rows, rows.length, marker) };
 }
 
 /** What becomes of each write, by what was found of its lane; what that changes is in the plan. */

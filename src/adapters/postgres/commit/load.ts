@@ -146,7 +146,7 @@ export class Loader {
 
   private owner(lane: Lane, requestId: string) {
     const row = this.requests.get(`${laneKey(lane)}:${requestId}`);
-    return row === undefined ? this.spent.of(inLane({ lane, requestId })) : withLane(row);
+    return row === undefined ? this.spent.of(inLane({ ...lane, requestId })) : withLane(row);
   }
 
   private waiting(key: LaneKey, intakeId: number): WaitingIntent | null {

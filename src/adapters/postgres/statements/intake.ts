@@ -1,30 +1,22 @@
 import type { Intent } from "../../../domain/transaction.ts";
 import type { ExistingTransaction } from "../../../ports/lane-store.ts";
 import type { WhatWaits } from "../../../ports/left-request-store.ts";
-import { type Flat, lists, names, stored } from "../columns.ts";
-import {
-  ASKED,
-  BESIDE,
-  columnsIn,
-  INTENT,
-  PAYLOAD,
-  type PayloadColumns,
-  parametersOf,
-  selected,
-} from "../transaction-fields.ts";
-import { counted, statement } from "./statement.ts";
+import { type Flat, lists, names, parameters, selected, stored } from "../columns.ts";
+import { ASKED, INTENT, PAYLOAD, type PayloadColumns, SAID } from "../transaction-fields.ts";
+import { counted, statement, taking } from "./statement.ts";
 import type { RecordRow } from "./transaction.ts";
 
 /**
  * A write without a fence, on a connection and a search path that are not ours. Sent unnamed. Every parameter says its type:
  * some libraries send all of them as text.
  */
-export const insertIntakeRow = statement("insert-intake-row")`
-  INSERT INTO fencepost.intake (${names(columnsIn(INTENT))})
-  VALUES (${parametersOf(INTENT)})`;
+export const insertIntakeRow = taking(
+  INTENT,
+  statement("insert-intake-row")`
+  INSERT INTO fencepost.intake (${names(INTENT)})
+  VALUES (${parameters(INTENT)})`,
+);
 
-const ROW = names(columnsIn(ASKED));
-const SAID = names(columnsIn([...PAYLOAD, ...BESIDE]));
 const AWAITS = "i.awaits, i.expires_at, i.approved_at IS NOT NULL AS approved, i.unanswered";
 
 /** Null: no policy has it wait for approval. */
@@ -150,12 +142,15 @@ export const findAwaited = statement<Flat<ExistingTransaction>>("find-awaited")`
   ) AS i
   WHERE i.awaits IS NOT NULL AND i.alias_of IS NULL`;
 
-const AWAITING = `${columnsIn(INTENT)}, awaits text, expires_at timestamptz`;
+const AWAITING = `${INTENT}, awaits text, expires_at timestamptz` as const;
 
 /** Intents that begin to wait for approval as they are created. $1 to $20, a place for each; $21 how many they are. */
-export const insertAwaiting = counted("insert-awaiting", "$21", "intents that wait for approval")`
+export const insertAwaiting = taking(
+  AWAITING,
+  counted("insert-awaiting", "$21", "intents that wait for approval")`
   INSERT INTO fencepost.intake (${names(AWAITING)}, created_at)
-  SELECT ${stored(AWAITING)}, now() FROM (${lists(AWAITING)}) AS w`;
+  SELECT ${stored(AWAITING)}, now() FROM (${lists(AWAITING)}) AS w`,
+);
 
 /** Intake rows that are found to need approval as they would get their nonces. */
 export const awaitIntake = counted("await-intake", "$3", "intake rows that wait for approval")`
@@ -199,9 +194,9 @@ export const refuseIntake = statement("refuse-intake")`
     RETURNING i.*, f.event, f.sub_state, f.reason, f.owns_request, f.node_id, f.token, f.steps, f.actor, f.audit
   ), refused AS (
     INSERT INTO fencepost.transaction (
-      ${ROW}, state, sub_state, live, outcome, history_count, last_event, last_error, created_at, updated_at, owns_request
+      ${names(ASKED)}, state, sub_state, live, outcome, history_count, last_event, last_error, created_at, updated_at, owns_request
     )
-    SELECT ${ROW}, 'FAILED_FINAL', c.sub_state, false, 'FAILED_FINAL', c.steps + 1, c.event, c.reason, c.created_at, now(),
+    SELECT ${names(ASKED)}, 'FAILED_FINAL', c.sub_state, false, 'FAILED_FINAL', c.steps + 1, c.event, c.reason, c.created_at, now(),
       c.owns_request
         AND row_number() OVER (PARTITION BY c.owns_request, c.chain_id, c.signer, c.request_id ORDER BY c.intake_id) = 1
         AND (
@@ -217,8 +212,8 @@ export const refuseIntake = statement("refuse-intake")`
     FROM consumed AS c
     RETURNING 1
   ), payload AS (
-    INSERT INTO fencepost.payload (tx_id, chain_id, ${SAID})
-    SELECT tx_id, chain_id, ${SAID} FROM consumed
+    INSERT INTO fencepost.payload (tx_id, chain_id, ${names(SAID)})
+    SELECT tx_id, chain_id, ${names(SAID)} FROM consumed
   ), history AS (
     INSERT INTO fencepost.step (
       tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, actor, audit, first_at, last_at

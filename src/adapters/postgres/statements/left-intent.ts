@@ -1,16 +1,17 @@
 import type { State, SubState } from "../../../domain/transitions.ts";
 import { lists, names, stored } from "../columns.ts";
-import { columnsIn, INTENT } from "../transaction-fields.ts";
-import { counted, statement } from "./statement.ts";
-
-const LEFT = columnsIn(INTENT);
+import { INTENT } from "../transaction-fields.ts";
+import { counted, statement, taking } from "./statement.ts";
 
 /** In the order of the calls: intake ids are given as the rows come. $1 to $18, a place for each; $19 how many they are. */
-export const leaveIntents = counted("leave-intents", "$19", "intents left for their owner")`
-  INSERT INTO fencepost.intake (${names(LEFT)}, unanswered)
-  SELECT ${stored(LEFT)}, true
-  FROM (${lists(LEFT)}, generate_subscripts($1::uuid[], 1) AS place) AS w
-  ORDER BY place`;
+export const leaveIntents = taking(
+  INTENT,
+  counted("leave-intents", "$19", "intents left for their owner")`
+  INSERT INTO fencepost.intake (${names(INTENT)}, unanswered)
+  SELECT ${stored(INTENT)}, true
+  FROM (${lists(INTENT)}, generate_subscripts($1::uuid[], 1) AS place) AS w
+  ORDER BY place`,
+);
 
 /** What of these ids still stands in the intake table. */
 export const readLeft = statement<LeftRow>("read-left")`

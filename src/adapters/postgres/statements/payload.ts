@@ -1,7 +1,7 @@
 import type { QueuedChange } from "../../../ports/lane-store.ts";
-import { lists, names, overwritten, stored } from "../columns.ts";
-import { columnsIn, PAYLOAD, type PayloadColumns, selected } from "../transaction-fields.ts";
-import { statement } from "./statement.ts";
+import { lists, names, overwritten, selected, stored } from "../columns.ts";
+import { PAYLOAD, type PayloadColumns } from "../transaction-fields.ts";
+import { statement, taking } from "./statement.ts";
 
 /** What these transactions say, as their callers gave it. */
 export const readPayloads = statement<PayloadRow>("read-payloads")`
@@ -22,11 +22,14 @@ export const readQueuedChanges = statement<QueuedChangeRow>("read-queued-changes
 
 export type QueuedChangeRow = PayloadRow & Pick<QueuedChange, "kind">;
 
-const CHANGE = `kind text, gas_limit gas, ${columnsIn(PAYLOAD)}`;
-const COLUMNS = `tx_id uuid, chain_id bigint, ${CHANGE}`;
+const CHANGE = `kind text, gas_limit gas, ${PAYLOAD}` as const;
+const CHANGED = `tx_id uuid, chain_id bigint, ${CHANGE}` as const;
 
 /** What is signed instead of the caller's payload. Changed twice before it was signed, the last one counts. */
-export const writeQueuedChanges = statement("write-queued-changes")`
-  INSERT INTO fencepost.queued_change AS q (${names(COLUMNS)})
-  SELECT ${stored(COLUMNS)} FROM (${lists(COLUMNS)}) AS c
-  ON CONFLICT (tx_id) ${overwritten(CHANGE)}`;
+export const writeQueuedChanges = taking(
+  CHANGED,
+  statement("write-queued-changes")`
+  INSERT INTO fencepost.queued_change AS q (${names(CHANGED)})
+  SELECT ${stored(CHANGED)} FROM (${lists(CHANGED)}) AS c
+  ON CONFLICT (tx_id) ${overwritten(CHANGE)}`,
+);

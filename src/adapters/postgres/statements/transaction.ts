@@ -2,14 +2,12 @@ import type { Hex, Lane } from "../../../domain/lane.ts";
 import type { LedgerTransaction, Watched } from "../../../domain/ledger/index.ts";
 import type { ExistingTransaction, ExpiringRecord, OpenTransaction, TrackedRecord } from "../../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../../ports/query-store.ts";
-import { type Flat, lists, names, OUT_OF_THE_WAY, stored } from "../columns.ts";
-import { ASKED, BESIDE, columnsIn, KEPT, PAYLOAD, type PayloadColumns, selected } from "../transaction-fields.ts";
-import { counted, statement } from "./statement.ts";
+import { type Flat, lists, names, OUT_OF_THE_WAY, selected, stored } from "../columns.ts";
+import { ASKED, PAYLOAD, type PayloadColumns, SAID } from "../transaction-fields.ts";
+import { counted, statement, taking } from "./statement.ts";
 
-const NEW_TRANSACTIONS = lists(`${columnsIn(KEPT)}, nonce bigint, accepted_at timestamptz, gas_limit gas,
-  node_id text, token bigint, steps_before integer, pinned boolean`);
-const ROW = names(columnsIn(ASKED));
-const SAID = columnsIn([...PAYLOAD, ...BESIDE]);
+const ALLOCATION = `${ASKED}, ${SAID}, nonce bigint, accepted_at timestamptz, gas_limit gas, node_id text, token bigint,
+  steps_before integer, pinned boolean` as const;
 
 /**
  * Binds nonces: transaction and payload of everything that a commit allocates. Who gives the nonce, and when, is
@@ -21,14 +19,16 @@ const SAID = columnsIn([...PAYLOAD, ...BESIDE]);
  * Not COPY, which would take less of the server still: while it waits for the rest of its rows no timer of the server counts, and a node
  * that stands still in the middle of them would keep the lane's lock for as long as TCP likes.
  */
-export const insertTransactions = statement("insert-transactions")`
+export const insertTransactions = taking(
+  ALLOCATION,
+  statement("insert-transactions")`
   WITH item AS MATERIALIZED (
-    ${NEW_TRANSACTIONS}
+    ${lists(ALLOCATION)}
   ), bound AS (
     INSERT INTO fencepost.transaction (
-      ${ROW}, nonce, state, history_count, last_event, created_at, updated_at, allocated_by, allocated_under, pinned
+      ${names(ASKED)}, nonce, state, history_count, last_event, created_at, updated_at, allocated_by, allocated_under, pinned
     )
-    SELECT ${ROW}, nonce, 'ALLOCATED', coalesce(steps_before, 0) + 1, 'allocate', coalesce(accepted_at, now()), now(),
+    SELECT ${names(ASKED)}, nonce, 'ALLOCATED', coalesce(steps_before, 0) + 1, 'allocate', coalesce(accepted_at, now()), now(),
       CASE WHEN accepted_at IS NULL THEN node_id END, CASE WHEN accepted_at IS NULL THEN token END,
       coalesce(pinned, false)
     FROM item
@@ -37,13 +37,13 @@ export const insertTransactions = statement("insert-transactions")`
     INSERT INTO fencepost.payload (tx_id, chain_id, gas_limit, ${names(SAID)})
     SELECT tx_id, chain_id, gas_limit, ${stored(SAID)} FROM item
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM bound), $25, 'allocated transactions'), fencepost.require_open($26)`;
+  SELECT fencepost.require_rows((SELECT count(*) FROM bound), $25, 'allocated transactions'), fencepost.require_open($26)`,
+);
 
-const MOVES = lists(`
-  tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, state text, sub_state text,
+const MOVE = `tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, state text, sub_state text,
   history_count integer, last_event text, attempt_count integer, claim_token bigint, claim_ordinal integer,
   accepted_ordinal integer, claims integer, sets_error boolean, last_error text, steps integer, holds boolean,
-  expires boolean`);
+  expires boolean` as const;
 
 /**
  * Moves transactions on, each only from the state it was read in. Several steps of one transaction within a commit
@@ -53,7 +53,9 @@ const MOVES = lists(`
  * column that none of them has anything in is null; $16 the steps that stand on the row (commit/ordinary-life.ts), $17
  * whether it is held back from now on, or not any more. $19 how many they are.
  */
-export const updateTransactions = counted("update-transactions", "$19", "moved transactions")`
+export const updateTransactions = taking(
+  MOVE,
+  counted("update-transactions", "$19", "moved transactions")`
   UPDATE fencepost.transaction AS t
   SET state = m.state,
     nonce = CASE WHEN m.sets_nonce THEN m.nonce ELSE t.nonce END,
@@ -81,8 +83,9 @@ export const updateTransactions = counted("update-transactions", "$19", "moved t
       WHEN m.holds IS NULL THEN t.held_since
     END,
     expired_at = CASE WHEN m.expires THEN now() ELSE t.expired_at END
-  FROM (${MOVES}) AS m
-  WHERE t.tx_id = ANY ($1::uuid[]) AND t.tx_id = m.tx_id AND t.state = m.from_state`;
+  FROM (${lists(MOVE)}) AS m
+  WHERE t.tx_id = ANY ($1::uuid[]) AND t.tx_id = m.tx_id AND t.state = m.from_state`,
+);
 
 /** Mined so deep that no reorg is expected there: these are not resumed or loaded any more. */
 export const unwatchTransactions = counted("unwatch-transactions", "$2", "transactions past their watch")`
@@ -231,7 +234,7 @@ export const readSettledBelow = statement<{ readonly settledBelow: number }>("re
   FROM fencepost.lane AS l
   WHERE l.signer = $2 AND l.chain_id = $1`;
 
-const REQUESTS = lists("chain_id bigint, signer text, request_id text");
+const REQUEST = "chain_id bigint, signer text, request_id text";
 
 /**
  * The second idempotency check, behind the lane's lock: it sees every allocation of the lane that ever committed. $1 the
@@ -239,16 +242,19 @@ const REQUESTS = lists("chain_id bigint, signer text, request_id text");
  * in every combination before PostgreSQL 17, a million of them for a thousand lanes with a request each. OFFSET 0 keeps
  * the planner from turning that into a join, for which it would walk the whole index.
  */
-export const findRequests = statement<Flat<ExistingTransaction>>("find-requests")`
+export const findRequests = taking(
+  REQUEST,
+  statement<Flat<ExistingTransaction>>("find-requests")`
   SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.owner, t.nonce, t.state,
     (SELECT '0x' || encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id) AS fingerprint
-  FROM (${REQUESTS}) AS asked
+  FROM (${lists(REQUEST)}) AS asked
   CROSS JOIN LATERAL (
     SELECT own.* FROM fencepost.transaction AS own
     WHERE own.request_id = asked.request_id AND own.signer = asked.signer AND own.chain_id = asked.chain_id
       AND own.owns_request AND own.request_id IS NOT NULL
     OFFSET 0
-  ) AS t`;
+  ) AS t`,
+);
 
 /** Every transaction and waiting intake row under a request id, on every lane, refused ones too. */
 export const findByRequest = statement<{ readonly txId: string }>("find-by-request")`
