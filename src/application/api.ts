@@ -9,6 +9,7 @@ import type { Forbidden } from "../domain/policy/policy.ts";
 import type { Amounts } from "../domain/policy/use.ts";
 import type { CreateLimits, Limits } from "../domain/principal.ts";
 import type { Reservation } from "../domain/reservations.ts";
+import type { CREATE_FIELDS } from "../domain/transaction.ts";
 import type { PassedAnswer } from "../ports/chain.ts";
 import type { TransactionObject } from "../ports/codec.ts";
 import type { KeyTerms } from "../ports/key-store.ts";
@@ -24,7 +25,6 @@ import type {
   TransactionRecord,
 } from "../ports/query-store.ts";
 import type { ShownOutcome } from "../ports/shown-outcome.ts";
-import type { CREATE_FIELDS } from "./requests/fields.ts";
 import type { SightApi } from "./sight-api.ts";
 
 /**

@@ -18,6 +18,12 @@ export interface Payload extends FeeWishes {
   readonly accessList?: readonly AccessListEntry[];
 }
 
+/** Everything that a create may say. None of it changes later: an operator's action puts another payload beside it. */
+export const CREATE_FIELDS = [
+  ...(["chainId", "signer", "nonce", "requestId", "payload"] as const),
+  ...(["allowNoCode", "validUntil", "metadata"] as const),
+];
+
 /** A caller's intent, normalised and named. */
 export interface Intent {
   readonly txId: string;

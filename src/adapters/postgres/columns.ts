@@ -87,13 +87,18 @@ export function lists(columns: string): string {
 export function rowsOf<const Columns extends string, Row extends object>(
   { columns }: Taking<Columns>,
   rows: readonly Row[],
-  ...behind: Behind<Columns, Row>
+  ...more: Behind<Columns, Row>
 ): readonly unknown[] {
   const listed = readersOf(columns).map((read) => {
     const values = rows.map(read as (row: Row) => unknown);
     return values.some((value) => value !== null && value !== undefined) ? values : null;
   });
-  return [...listed, ...behind];
+  return [...listed, ...more];
+}
+
+/** The place of a parameter behind these lists. */
+export function behind(columns: string, place = 1): `$${number}` {
+  return `$${[...columns.matchAll(COLUMN)].length + place}`;
 }
 
 /** Nothing can be given for rows that lack a column. */

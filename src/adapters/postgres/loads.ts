@@ -28,7 +28,7 @@ import {
   readTracked,
   type TrackedRow,
 } from "./statements/transaction.ts";
-import { withoutNulls, withPayload } from "./transaction-fields.ts";
+import { OPTIONAL, withoutNulls, withPayload } from "./transaction-fields.ts";
 
 type LaneLoads = Pick<
   LaneStore,
@@ -186,7 +186,7 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
 }
 
 function intakeRow({ intakeId, awaits, expiresAt, approved, lapsed, unanswered, ...row }: IntakeIntentRow): IntakeRow {
-  const { allowNoCode, ...said } = withPayload(withLane(withoutNulls(row, "validUntil")));
+  const { allowNoCode, ...said } = withPayload(withLane(withoutNulls(row, ...OPTIONAL)));
   const intent = allowNoCode ? { ...said, allowNoCode } : said;
   const waiting = { intakeId, intent, ...(unanswered && { unanswered: true as const }) };
   if (lapsed) return { ...waiting, lapsed: true };

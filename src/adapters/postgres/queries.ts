@@ -53,7 +53,7 @@ import {
   pageTransactions,
   preferOrder,
 } from "./statements/transaction-page.ts";
-import { withoutNulls, withPayload } from "./transaction-fields.ts";
+import { OPTIONAL, withoutNulls, withPayload } from "./transaction-fields.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -262,7 +262,7 @@ function approvalOf({
 }
 
 function transactionRecord(row: RecordRow): Omit<TransactionRecord, "attempts" | "receipt"> {
-  const { gasLimit: gas, ...record } = withPayload(withLane(withoutNulls(row, "validUntil", "heldSince", "expiredAt")));
+  const { gasLimit: gas, ...record } = withPayload(withLane(withoutNulls(row, ...OPTIONAL, "heldSince", "expiredAt")));
   return { ...record, gas };
 }
 

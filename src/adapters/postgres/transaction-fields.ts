@@ -15,8 +15,11 @@ export const PAYLOAD = `to_address text, data bytea, value numeric, gas gas, ${F
 export const ASKED =
   "tx_id uuid, chain_id bigint, signer text, request_id text, owner text, valid_until timestamptz" as const;
 
+/** What is shown of the row of its payload. */
+export const SHOWN = `${PAYLOAD}, metadata jsonb` as const;
+
 /** What stays on the row of its payload. */
-export const SAID = `${PAYLOAD}, metadata jsonb, fingerprint bytea` as const;
+export const SAID = `${SHOWN}, fingerprint bytea` as const;
 
 /** An intent as it waits in the intake table. */
 export const INTENT = `${ASKED}, ${SAID}, allow_no_code boolean` as const;
@@ -31,6 +34,9 @@ export type PayloadColumns = Columns<Payload> & Pick<Payload, "data" | "value">;
 export function intentRow({ lane, payload, ...said }: Intent): Readonly<Record<NamesIn<typeof INTENT>, unknown>> {
   return { ...NOTHING_SAID, ...said, gas: undefined, ...lane, ...payload };
 }
+
+/** Words of the caller that are absent if their column is null. */
+export const OPTIONAL = ["validUntil"] as const;
 
 const NOTHING_SAID = {
   allowNoCode: false,

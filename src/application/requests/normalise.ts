@@ -8,14 +8,13 @@ import { FencepostError, invalid } from "../../domain/errors.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Address } from "../../domain/lane.ts";
 import { type CreateLimits, refuseOutside } from "../../domain/principal.ts";
-import type { Intent } from "../../domain/transaction.ts";
+import { CREATE_FIELDS, type Intent } from "../../domain/transaction.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { CreateRequest } from "../api.ts";
 import {
   asObject,
-  CREATE_FIELDS,
   given,
   normalisePayload,
   PAYLOAD_FIELDS,

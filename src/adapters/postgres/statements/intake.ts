@@ -1,8 +1,8 @@
 import type { Intent } from "../../../domain/transaction.ts";
 import type { ExistingTransaction } from "../../../ports/lane-store.ts";
 import type { WhatWaits } from "../../../ports/left-request-store.ts";
-import { type Flat, lists, names, parameters, selected, stored } from "../columns.ts";
-import { ASKED, INTENT, PAYLOAD, type PayloadColumns, SAID } from "../transaction-fields.ts";
+import { behind, type Flat, lists, names, parameters, selected, stored } from "../columns.ts";
+import { ASKED, INTENT, type PayloadColumns, SAID, SHOWN } from "../transaction-fields.ts";
 import { counted, statement, taking } from "./statement.ts";
 import type { RecordRow } from "./transaction.ts";
 
@@ -104,7 +104,7 @@ export const readIntakeRecords = statement<IntakeRecordRow>("read-intake-records
     i.intake_id, i.awaits, i.expires_at, i.held_since, NULL::timestamptz AS expired_at,
     NULL::text AS last_error, 0 AS submit_attempts, NULL::timestamptz AS last_submitted_at, i.created_at,
     coalesce(i.approved_at, i.created_at) AS updated_at, NULL::timestamptz AS confirmed_at, NULL::numeric AS gas_limit,
-    i.metadata, i.alias_of, ${selected("i", PAYLOAD)}
+    i.alias_of, ${selected("i", SHOWN)}
   FROM fencepost.intake AS i
   WHERE i.tx_id = ANY ($1::uuid[])`;
 
@@ -144,10 +144,10 @@ export const findAwaited = statement<Flat<ExistingTransaction>>("find-awaited")`
 
 const AWAITING = `${INTENT}, awaits text, expires_at timestamptz` as const;
 
-/** Intents that begin to wait for approval as they are created. $1 to $20, a place for each; $21 how many they are. */
+/** Intents that begin to wait for approval as they are created. A place for each, and how many they are. */
 export const insertAwaiting = taking(
   AWAITING,
-  counted("insert-awaiting", "$21", "intents that wait for approval")`
+  counted("insert-awaiting", behind(AWAITING), "intents that wait for approval")`
   INSERT INTO fencepost.intake (${names(AWAITING)}, created_at)
   SELECT ${stored(AWAITING)}, now() FROM (${lists(AWAITING)}) AS w`,
 );

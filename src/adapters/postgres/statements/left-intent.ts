@@ -1,12 +1,12 @@
 import type { State, SubState } from "../../../domain/transitions.ts";
-import { lists, names, stored } from "../columns.ts";
+import { behind, lists, names, stored } from "../columns.ts";
 import { INTENT } from "../transaction-fields.ts";
 import { counted, statement, taking } from "./statement.ts";
 
-/** In the order of the calls: intake ids are given as the rows come. $1 to $18, a place for each; $19 how many they are. */
+/** In the order of the calls: intake ids are given as the rows come. A place for each, and how many they are. */
 export const leaveIntents = taking(
   INTENT,
-  counted("leave-intents", "$19", "intents left for their owner")`
+  counted("leave-intents", behind(INTENT), "intents left for their owner")`
   INSERT INTO fencepost.intake (${names(INTENT)}, unanswered)
   SELECT ${stored(INTENT)}, true
   FROM (${lists(INTENT)}, generate_subscripts($1::uuid[], 1) AS place) AS w

@@ -2,8 +2,8 @@ import type { Hex, Lane } from "../../../domain/lane.ts";
 import type { LedgerTransaction, Watched } from "../../../domain/ledger/index.ts";
 import type { ExistingTransaction, ExpiringRecord, OpenTransaction, TrackedRecord } from "../../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../../ports/query-store.ts";
-import { type Flat, lists, names, OUT_OF_THE_WAY, selected, stored } from "../columns.ts";
-import { ASKED, PAYLOAD, type PayloadColumns, SAID } from "../transaction-fields.ts";
+import { behind, type Flat, lists, names, OUT_OF_THE_WAY, selected, stored } from "../columns.ts";
+import { ASKED, PAYLOAD, type PayloadColumns, SAID, SHOWN } from "../transaction-fields.ts";
 import { counted, statement, taking } from "./statement.ts";
 
 const ALLOCATION = `${ASKED}, ${SAID}, nonce bigint, accepted_at timestamptz, gas_limit gas, node_id text, token bigint,
@@ -12,9 +12,8 @@ const ALLOCATION = `${ASKED}, ${SAID}, nonce bigint, accepted_at timestamptz, ga
 /**
  * Binds nonces: transaction and payload of everything that a commit allocates. Who gives the nonce, and when, is
  * the first step of its history, unless it was accepted before. Plain inserts: a nonce or a request id that
- * exists must be loud and end the commit, never be skipped. $1 to $24, a place for each; a column that none of them has
- * anything in is null. $25 how many they are, $26 the transaction's marker where the answer to BEGIN is still
- * outstanding, else null.
+ * exists must be loud and end the commit, never be skipped. A place for each; a column that none of them has anything in is
+ * null. Behind them how many they are, and the transaction's marker if the answer to BEGIN is still outstanding, else null.
  *
  * Not COPY, which would take less of the server still: while it waits for the rest of its rows no timer of the server counts, and a node
  * that stands still in the middle of them would keep the lane's lock for as long as TCP likes.
@@ -37,7 +36,8 @@ export const insertTransactions = taking(
     INSERT INTO fencepost.payload (tx_id, chain_id, gas_limit, ${names(SAID)})
     SELECT tx_id, chain_id, gas_limit, ${stored(SAID)} FROM item
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM bound), $25, 'allocated transactions'), fencepost.require_open($26)`,
+  SELECT fencepost.require_rows((SELECT count(*) FROM bound), ${behind(ALLOCATION)}, 'allocated transactions'),
+    fencepost.require_open(${behind(ALLOCATION, 2)})`,
 );
 
 const MOVE = `tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, state text, sub_state text,
@@ -135,7 +135,7 @@ export interface CurrentRow extends Lane, Omit<LedgerTransaction, "minedIn" | "f
 export const readRecords = statement<RecordRow>("read-records")`
   SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.owner, t.nonce, t.state, t.sub_state, t.last_error,
     t.submit_attempts, t.last_submitted_at, t.created_at, t.updated_at, t.confirmed_at, ${TIMES},
-    p.gas_limit::numeric AS gas_limit, p.metadata, ${selected("p", PAYLOAD)}
+    p.gas_limit::numeric AS gas_limit, ${selected("p", SHOWN)}
   FROM fencepost.transaction AS t
   JOIN fencepost.payload AS p ON p.tx_id = t.tx_id
   WHERE t.tx_id = ANY ($1::uuid[]) AND p.tx_id = ANY ($1::uuid[])`;
