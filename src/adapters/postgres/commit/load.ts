@@ -141,7 +141,7 @@ export class Loader {
   private awaiting(key: LaneKey, txId: string): LedgerTransaction | null {
     const row = this.awaited.get(txId);
     if (row === undefined || laneKey(row) !== key) return null;
-    return { ...begunTransaction(row, "await"), steps: 2, attempts: undefined, details: undefined };
+    return { ...begunTransaction(row, "await", { steps: 2, details: undefined }), attempts: undefined };
   }
 
   private owner(lane: Lane, requestId: string) {

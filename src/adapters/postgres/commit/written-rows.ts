@@ -1,4 +1,5 @@
 /** What a commit writes of its plan: rows with a member for each column of their statement (`rowsOf`). */
+import type { FeeWishes } from "../../../domain/fees.ts";
 import type { Use } from "../../../domain/policy/use.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
 import { intentRow } from "../transaction-fields.ts";
@@ -6,10 +7,32 @@ import type { Move } from "./move.ts";
 import { stepsOnRow } from "./ordinary-life.ts";
 import type { Allocation, LanePlan, Plan } from "./plan.ts";
 
+/** Each allocation takes this path: one literal, because `intentRow` and its spreads cost fifty times as much. */
 export function allocationRow({ intent, nonce, lane: { row }, acceptedAt, stepsBefore }: Allocation) {
+  const { payload } = intent;
   return {
-    ...intentRow(intent),
-    ...{ nonce, acceptedAt, gasLimit: intent.gas, nodeId: row.nodeId, token: row.token },
+    txId: intent.txId,
+    chainId: row.chainId,
+    signer: row.signer,
+    requestId: intent.requestId,
+    owner: intent.owner,
+    validUntil: intent.validUntil,
+    to: payload.to,
+    data: payload.data,
+    value: payload.value,
+    gas: payload.gas,
+    type: payload.type,
+    gasPrice: payload.gasPrice,
+    maxFeePerGas: payload.maxFeePerGas,
+    maxPriorityFeePerGas: payload.maxPriorityFeePerGas,
+    accessList: payload.accessList,
+    metadata: intent.metadata,
+    fingerprint: intent.fingerprint,
+    nonce,
+    acceptedAt,
+    gasLimit: intent.gas,
+    nodeId: row.nodeId,
+    token: row.token,
     stepsBefore: stepsBefore || null,
     pinned: intent.exactNonce === undefined ? null : true,
   };
@@ -22,14 +45,35 @@ export function awaitingRow({ intent, approval: { rule, expiresAt } }: Plan["awa
 export function laneRow({ lane, left }: { readonly lane: LanePlan; readonly left: LockedLaneRow }) {
   const { confirmed, failed, live } = lane;
   return {
-    ...left,
-    ...{ confirmed, failed, liveAllocated: live?.ALLOCATED ?? 0, liveTracking: live?.TRACKING ?? 0 },
-    ...{ liveStuck: live?.STUCK ?? 0, liveConfirmed: live?.CONFIRMED ?? 0, liveFailed: live?.FAILED_FINAL ?? 0 },
+    chainId: left.chainId,
+    signer: left.signer,
+    token: left.token,
+    nextNonce: left.nextNonce,
+    suspendedBy: left.suspendedBy,
+    reconciledEpoch: left.reconciledEpoch,
+    confirmed,
+    failed,
+    liveAllocated: live?.ALLOCATED ?? 0,
+    liveTracking: live?.TRACKING ?? 0,
+    liveStuck: live?.STUCK ?? 0,
+    liveConfirmed: live?.CONFIRMED ?? 0,
+    liveFailed: live?.FAILED_FINAL ?? 0,
   };
 }
 
 export function leftRow(row: LockedLaneRow) {
-  return { ...row, instanceId: row.ownerInstance, departed: row.departedBelow !== null };
+  const {
+    chainId,
+    signer,
+    ownerInstance: instanceId,
+    token,
+    nextNonce,
+    suspendedBy,
+    reconciledEpoch,
+    policyStamp,
+  } = row;
+  const departed = row.departedBelow !== null;
+  return { chainId, signer, instanceId, token, nextNonce, suspendedBy, reconciledEpoch, departed, policyStamp };
 }
 
 export function moveRow({ before, after, lane, claimed, claims, lastError, steps, holds, expires }: Move) {
@@ -62,18 +106,40 @@ export function changedPayloads({ before: { txId }, lane: { row }, change }: Mov
   return { ...NO_WISHES, ...change.payload, txId, chainId: row.chainId, kind: change.kind, gasLimit: change.gas };
 }
 
-const NO_PRICE = { gasPrice: undefined, maxFeePerGas: undefined, maxPriorityFeePerGas: undefined };
-const NO_WISHES = { gas: undefined, type: undefined, ...NO_PRICE, accessList: undefined };
+const NO_PRICE = { type: undefined, gasPrice: undefined, maxFeePerGas: undefined, maxPriorityFeePerGas: undefined };
+const NO_WISHES = { gas: undefined, ...NO_PRICE, accessList: undefined };
 
 export function attemptRows({ before: { txId }, lane: { row }, attempts }: Move) {
-  return attempts.map(({ attempt, claimed }) => ({
-    ...{ ...NO_PRICE, ...attempt, ...attempt.fees, txId, chainId: row.chainId, claimed: claimed || null },
-    ...{ isForeign: attempt.foreign, nodeSigned: attempt.nodeSigned, isPrivate: attempt.private },
-  }));
+  return attempts.map(({ attempt, claimed }) => {
+    const fees: FeeWishes = attempt.fees;
+    return {
+      txId,
+      ordinal: attempt.ordinal,
+      chainId: row.chainId,
+      txHash: attempt.txHash,
+      kind: attempt.kind,
+      gas: attempt.gas,
+      type: fees.type,
+      gasPrice: fees.gasPrice,
+      maxFeePerGas: fees.maxFeePerGas,
+      maxPriorityFeePerGas: fees.maxPriorityFeePerGas,
+      isForeign: attempt.foreign,
+      nodeSigned: attempt.nodeSigned,
+      isPrivate: attempt.private,
+      rawTransaction: attempt.rawTransaction,
+      claimed: claimed || null,
+    };
+  });
 }
 
 export function foundReceipts({ before: { txId }, lane: { row }, receipt }: Move) {
-  return receipt ? { ...receipt, txId, chainId: row.chainId } : [];
+  if (!receipt) return [];
+  const { txHash, blockNumber, blockHash, transactionIndex, status, gasUsed, effectiveGasPrice } = receipt;
+  const { contractAddress, besideGas, besideGasUnsure } = receipt;
+  return {
+    ...{ txId, chainId: row.chainId, txHash, blockNumber, blockHash, transactionIndex, status },
+    ...{ gasUsed, effectiveGasPrice, contractAddress, besideGas, besideGasUnsure },
+  };
 }
 
 export function laneUseRow({ row, use }: { readonly row: LockedLaneRow; readonly use: Use }) {
@@ -86,6 +152,8 @@ export function chargeRow({ txId, lane: { row }, charge }: Plan["charges"][numbe
   return { ...charge, txId, chainId: row.chainId, countedIn: new Date(charge.hourMs) };
 }
 
-export function completionRow({ lane: { row }, ...completion }: Plan["completions"][number]) {
-  return { ...completion, chainId: row.chainId, signer: row.signer };
+export function completionRow(completion: Plan["completions"][number]) {
+  const { txId, requestId, nonce, state, subState, settled, txHash } = completion;
+  const { chainId, signer } = completion.lane.row;
+  return { txId, chainId, signer, requestId, nonce, state, subState, settled, txHash };
 }
