@@ -24,7 +24,16 @@ export function leftIntentsIn(reading: Reading, leasing: DurableRuntime): Intake
         waits: 0,
         find: async () => undefined,
         decide: () => ({
-          commands: [{ statement: leaveIntents, values: rowsOf(leaveIntents, intents.map(intentRow), intents.length) }],
+          commands: [
+            {
+              statement: leaveIntents,
+              values: rowsOf(
+                leaveIntents,
+                intents.map((intent) => intentRow(intent)),
+                intents.length,
+              ),
+            },
+          ],
           result: undefined,
         }),
       }),

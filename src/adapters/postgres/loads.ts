@@ -4,7 +4,7 @@ import { standing } from "../../domain/policy/charges.ts";
 import type { IntakeRow, LaneStore, StoredPayload, TrackedRecord } from "../../ports/lane-store.ts";
 import { laneOf, recordset, rowsOf, withLane } from "./columns.ts";
 import { chainIds, signers } from "./commit/lookup.ts";
-import { inLane, inPool, SpentRequests } from "./commit/spent-requests.ts";
+import { inLane, inPool, requestOf, SpentRequests } from "./commit/spent-requests.ts";
 import type { PolicyBook } from "./policies.ts";
 import { attemptOf, groupByTransaction, holeOf, receiptsOf, timed } from "./rows.ts";
 import { ask, type Reading } from "./session/connections.ts";
@@ -108,7 +108,9 @@ function requestLoads(reading: Reading): RequestLoads {
   return {
     /** A transaction, kept or not, wins over an intake row of the same request id, the earlier of two intake rows over the later. */
     async findByRequestIds(asked) {
-      const requests = asked.flatMap(({ lane, requestIds }) => requestIds.map((requestId) => ({ ...lane, requestId })));
+      const requests = asked.flatMap(({ lane, requestIds }) =>
+        requestIds.map((requestId) => requestOf(lane, requestId)),
+      );
       if (requests.length === 0) return [];
       const wanted = new Set(requests.map((each) => requestKey(each, each.requestId)));
       const ids = [...new Set(requests.map(({ requestId }) => requestId))];

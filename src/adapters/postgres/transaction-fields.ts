@@ -3,7 +3,6 @@
  * are written and read by the same names (columns.ts), and what is absent in the domain is null.
  */
 import type { Intent, Payload } from "../../domain/transaction.ts";
-import type { NamesIn } from "./columns.ts";
 
 /** What a price is made of, wanted or offered. */
 export const FEES = "fee_type text, gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric";
@@ -30,19 +29,55 @@ type Columns<Of> = { readonly [Key in keyof Of]-?: Exclude<Of[Key], undefined> |
 export type FeeColumns = Columns<Pick<Payload, "type" | "gasPrice" | "maxFeePerGas" | "maxPriorityFeePerGas">>;
 export type PayloadColumns = Columns<Payload> & Pick<Payload, "data" | "value">;
 
-/** `gas`: what the caller gave, and not what was estimated. */
-export function intentRow({ lane, payload, ...said }: Intent): Readonly<Record<NamesIn<typeof INTENT>, unknown>> {
-  return { ...NOTHING_SAID, ...said, gas: undefined, ...lane, ...payload };
+/** What a commit adds to an intent, with its nonce or as it begins to wait for approval. */
+interface Given {
+  readonly nonce?: number;
+  readonly acceptedAt?: string | null;
+  readonly gasLimit?: bigint;
+  readonly nodeId?: string;
+  readonly token?: number;
+  readonly stepsBefore?: number | null;
+  readonly pinned?: true | null;
+  readonly awaits?: string;
+  readonly expiresAt?: Date;
+}
+
+/** One literal: spread together from its parts, a row took fifty times as long. */
+export function intentRow(intent: Intent, given: Given = {}) {
+  const { lane, payload } = intent;
+  return {
+    txId: intent.txId,
+    chainId: lane.chainId,
+    signer: lane.signer,
+    requestId: intent.requestId,
+    owner: intent.owner,
+    validUntil: intent.validUntil,
+    to: payload.to,
+    data: payload.data,
+    value: payload.value,
+    gas: payload.gas,
+    type: payload.type,
+    gasPrice: payload.gasPrice,
+    maxFeePerGas: payload.maxFeePerGas,
+    maxPriorityFeePerGas: payload.maxPriorityFeePerGas,
+    accessList: payload.accessList,
+    metadata: intent.metadata,
+    fingerprint: intent.fingerprint,
+    allowNoCode: intent.allowNoCode ?? false,
+    nonce: given.nonce,
+    acceptedAt: given.acceptedAt,
+    gasLimit: given.gasLimit,
+    nodeId: given.nodeId,
+    token: given.token,
+    stepsBefore: given.stepsBefore,
+    pinned: given.pinned,
+    awaits: given.awaits,
+    expiresAt: given.expiresAt,
+  };
 }
 
 /** Words of the caller that are absent if their column is null. */
 export const OPTIONAL = ["validUntil"] as const;
-
-const NOTHING_SAID = {
-  allowNoCode: false,
-  ...{ type: undefined, gasPrice: undefined, maxFeePerGas: undefined, maxPriorityFeePerGas: undefined },
-  ...{ accessList: undefined, validUntil: undefined },
-};
 
 /** A row with its payload's columns as the payload that they are. */
 export function withPayload<Row extends PayloadColumns>(row: Row) {

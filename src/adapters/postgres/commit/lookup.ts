@@ -42,7 +42,7 @@ import {
   type UnwatchableRow,
 } from "../statements/transaction.ts";
 import type { Needs } from "./needs.ts";
-import { inLane, inPool } from "./spent-requests.ts";
+import { inLane, inPool, type Request, requestOf } from "./spent-requests.ts";
 
 /** Rows of a sort are missing where no write needs them. */
 export interface Found {
@@ -143,7 +143,7 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
   };
   const transactions = each((need) => need.transactions).sort();
   const requests = needs.flatMap(({ fence: { lane }, requests = [] }) =>
-    requests.map((requestId) => ({ ...lane, requestId })),
+    requests.map((requestId) => requestOf(lane, requestId)),
   );
   const pooled = needs.flatMap(({ fence: { lane }, pooled = [] }) =>
     pooled.map((each) => ({ chainId: lane.chainId, ...each })),
@@ -209,12 +209,12 @@ export function signers(lanes: readonly Lane[]): readonly string[] {
 
 /** As parameters of `lockLanes`, each term once: it locks them in its own order. */
 export function termsOf(needs: readonly Pick<Needs, "fence">[]): readonly unknown[] {
-  const terms = needs.map(({ fence: { lane, instanceId, token } }) => ({ ...laneOf(lane), instanceId, token }));
-  return rowsOf(lockLanes, [...new Map(terms.map((term) => [Object.values(term).join(":"), term])).values()]);
+  const terms = needs.map(({ fence: { lane, instanceId, token } }) => {
+    const term = { chainId: lane.chainId, signer: lane.signer, instanceId, token };
+    return [`${laneKey(lane)}:${instanceId}:${token}`, term] as const;
+  });
+  return rowsOf(lockLanes, [...new Map(terms).values()]);
 }
-
-/** A request id on its lane. */
-export type Request = Lane & { readonly requestId: string };
 
 /** Each lane once, up to the highest block. */
 function unwatchedOf(needs: readonly Needs[]) {

@@ -12,7 +12,14 @@ import type { Plan } from "./plan.ts";
 
 const SPENT: Spent = { spent: true };
 
-export function inLane({ chainId, signer, requestId }: Lane & { readonly requestId: string }): SpentRow {
+/** A request id on its lane. */
+export type Request = Lane & { readonly requestId: string };
+
+export function requestOf({ chainId, signer }: Lane, requestId: string): Request {
+  return { chainId, signer, requestId };
+}
+
+export function inLane({ chainId, signer, requestId }: Request): SpentRow {
   return { chainId, scope: signer, requestId };
 }
 
@@ -45,7 +52,7 @@ export function unspent({ allocations }: Plan, marker: string | null): readonly 
   if (marker === null) return [];
   const asked = allocations.flatMap(({ intent: { requestId, pool }, lane: { ledger, row } }) => {
     if (requestId === null) return [];
-    const own = row.departedBelow === null ? [] : [inLane({ ...ledger.lane, requestId })];
+    const own = row.departedBelow === null ? [] : [inLane(requestOf(ledger.lane, requestId))];
     return pool === undefined ? own : [...own, inPool({ chainId: row.chainId, pool, requestId })];
   });
   return asked.length === 0 ? [] : [{ statement: proveUnspent, values: rowsOf(proveUnspent, asked, marker) }];

@@ -7,27 +7,8 @@ import type { Move } from "./move.ts";
 import { stepsOnRow } from "./ordinary-life.ts";
 import type { Allocation, LanePlan, Plan } from "./plan.ts";
 
-/** Each allocation takes this path: one literal, because `intentRow` and its spreads cost fifty times as much. */
 export function allocationRow({ intent, nonce, lane: { row }, acceptedAt, stepsBefore }: Allocation) {
-  const { payload } = intent;
-  return {
-    txId: intent.txId,
-    chainId: row.chainId,
-    signer: row.signer,
-    requestId: intent.requestId,
-    owner: intent.owner,
-    validUntil: intent.validUntil,
-    to: payload.to,
-    data: payload.data,
-    value: payload.value,
-    gas: payload.gas,
-    type: payload.type,
-    gasPrice: payload.gasPrice,
-    maxFeePerGas: payload.maxFeePerGas,
-    maxPriorityFeePerGas: payload.maxPriorityFeePerGas,
-    accessList: payload.accessList,
-    metadata: intent.metadata,
-    fingerprint: intent.fingerprint,
+  return intentRow(intent, {
     nonce,
     acceptedAt,
     gasLimit: intent.gas,
@@ -35,11 +16,11 @@ export function allocationRow({ intent, nonce, lane: { row }, acceptedAt, stepsB
     token: row.token,
     stepsBefore: stepsBefore || null,
     pinned: intent.exactNonce === undefined ? null : true,
-  };
+  });
 }
 
 export function awaitingRow({ intent, approval: { rule, expiresAt } }: Plan["awaiting"][number]) {
-  return { ...intentRow(intent), awaits: rule, expiresAt };
+  return intentRow(intent, { awaits: rule, expiresAt });
 }
 
 export function laneRow({ lane, left }: { readonly lane: LanePlan; readonly left: LockedLaneRow }) {
