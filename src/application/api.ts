@@ -1,5 +1,4 @@
 import type { FencepostError } from "../domain/errors.ts";
-import type { Explanation } from "../domain/explain/situation.ts";
 import type { Kill } from "../domain/kills.ts";
 import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
 import type { Notice } from "../domain/notices.ts";
@@ -9,6 +8,7 @@ import type { Forbidden } from "../domain/policy/policy.ts";
 import type { Amounts } from "../domain/policy/use.ts";
 import type { CreateLimits, Limits } from "../domain/principal.ts";
 import type { Reservation } from "../domain/reservations.ts";
+import type { Explanation } from "../domain/troubles/situation.ts";
 import type { PassedAnswer } from "../ports/chain.ts";
 import type { TransactionObject } from "../ports/codec.ts";
 import type { KeyTerms } from "../ports/key-store.ts";

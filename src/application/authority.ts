@@ -5,7 +5,6 @@
  */
 import { defined } from "../domain/defined.ts";
 import { FencepostError } from "../domain/errors.ts";
-import type { Explanation } from "../domain/explain/situation.ts";
 import type { Kill } from "../domain/kills.ts";
 import type { Address, Lane } from "../domain/lane.ts";
 import {
@@ -19,6 +18,7 @@ import {
   refuseOutside,
   type Scope,
 } from "../domain/principal.ts";
+import type { Explanation } from "../domain/troubles/situation.ts";
 import type { FencepostApi, KillAnswer, KillOrder, TransactionAction } from "./api.ts";
 import { type KeyRates, type RateRule, tooFast } from "./key-rates.ts";
 

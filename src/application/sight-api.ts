@@ -1,10 +1,11 @@
 /** What a person sees of everything at once. No answer asks a chain anything: it tells what the loops were last told. */
-import type { Trouble } from "../domain/attention/troubles.ts";
+
 import type { Address, Lane } from "../domain/lane.ts";
 import type { NonceSpan } from "../domain/nonce-spans.ts";
 import type { Notice } from "../domain/notices.ts";
 import type { Limits } from "../domain/principal.ts";
 import type { State } from "../domain/transitions.ts";
+import type { Trouble } from "../domain/troubles/rows.ts";
 import type { EndpointHealth } from "../ports/chain.ts";
 import type { ClusterPast } from "../ports/sight-store.ts";
 

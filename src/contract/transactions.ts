@@ -1,8 +1,9 @@
 import { type Static, Type } from "typebox";
-import { CAUSE_CODES, HELP_CODES, OFFERED_ACTIONS } from "../domain/explain/situation.ts";
 import { SCOPES } from "../domain/principal.ts";
 import { ATTEMPT_KINDS } from "../domain/transaction.ts";
 import { STATES, SUB_STATES, type SubState, TRANSITIONS, type TransitionEvent } from "../domain/transitions.ts";
+import { OFFERED_ACTIONS } from "../domain/troubles/situation.ts";
+import { CAUSE_CODES, HELP_CODES } from "../domain/troubles/table.ts";
 import { FeeType } from "./create.ts";
 import { OnChain } from "./on-chain.ts";
 import {

@@ -1,11 +1,11 @@
-import type { TroubledLane, TroubledTransaction } from "../domain/attention/facts.ts";
-import type { Trouble } from "../domain/attention/troubles.ts";
 import type { Hash, Lane } from "../domain/lane.ts";
 import type { NonceHolders } from "../domain/nonce-spans.ts";
 import type { Notice } from "../domain/notices.ts";
 import type { Limits } from "../domain/principal.ts";
 import type { ReservationState } from "../domain/reservations.ts";
 import type { State, Status } from "../domain/transitions.ts";
+import type { TroubledLane, TroubledTransaction } from "../domain/troubles/facts.ts";
+import type { Trouble } from "../domain/troubles/rows.ts";
 
 /** What the database knows of what needs a person; each list is cut at a limit, and `more` says how many are left out. */
 export interface Troubles {
@@ -118,10 +118,15 @@ export interface ClusterPast {
   readonly database: readonly PastDatabase[];
 }
 
-/** What a living node alone knew, when it last said so. */
+/** What a node alone knew, when it last wrote it. */
 export interface NodeReport {
   readonly instanceId: string;
   readonly findings: readonly Trouble[];
+}
+
+export interface ReadReport extends NodeReport {
+  /** The node is gone: its findings date those of whoever owns its lanes now, and are not shown. */
+  readonly ended: boolean;
 }
 
 /** Reads for people who look at everything at once. None may cost by the rows: kept counts, and indexes. */
@@ -140,6 +145,6 @@ export interface SightStore {
   past(limit: number): Promise<ClusterPast>;
   /** Replaces what an instance said before. Nothing is decided by it. */
   report(report: NodeReport): Promise<void>;
-  /** Of the instances that are alive. */
-  reports(): Promise<readonly NodeReport[]>;
+  /** Of the instances that are alive, and of those that ended within the last quarter of an hour. */
+  reports(): Promise<readonly ReadReport[]>;
 }

@@ -118,6 +118,8 @@ interface Events {
   /** An operator set the cursor to `cursor`. */
   "lane.realigned": OfTerm & { cursor: number; actor: string; reason: string };
   alert: AlertSubject & { severity: AlertSeverity; message: string };
+  /** An alert that lasts goes on, with other figures. */
+  "alert.renewed": AlertSubject & { message: string };
   /** What was said of the same thing under the same code is over. Only alerts about what lasts are followed by one. */
   "alert.resolved": AlertSubject & { message: string };
 }

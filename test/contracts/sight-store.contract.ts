@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { NOWHERE } from "../../src/domain/attention/troubles.ts";
 import { type Address, laneKey } from "../../src/domain/lane.ts";
+import { NOWHERE } from "../../src/domain/troubles/rows.ts";
 import {
   AT,
   aLane,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ofNotice } from "../../src/domain/attention/from-notices.ts";
 import { isVanished, judgeAcknowledgement, type Notice, timesOf } from "../../src/domain/notices.ts";
+import { ofNotice } from "../../src/domain/troubles/find.ts";
 
 const AT = new Date("2026-11-02T10:00:00.000Z");
 const SIGNER = `0x${"a".repeat(40)}` as const;

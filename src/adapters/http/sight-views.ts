@@ -5,9 +5,9 @@ import type { NonceRuler } from "../../contract/nonce-ruler.ts";
 import type { Notice as ContractNotice } from "../../contract/notice.ts";
 import type { Overview } from "../../contract/overview.ts";
 import type { SearchResults } from "../../contract/search.ts";
-import type { Trouble } from "../../domain/attention/troubles.ts";
 import type { Checksum } from "../../domain/checksum.ts";
 import type { Notice } from "../../domain/notices.ts";
+import type { Trouble } from "../../domain/troubles/rows.ts";
 import type { ClusterPast } from "../../ports/sight-store.ts";
 
 /** What is seen of everything at once, in the contract's terms. */
@@ -17,10 +17,12 @@ export function attentionView({ asOf, items, past, ...rest }: AttentionView, che
   return { ...rest, asOf: asOf.toISOString(), items: shown(items), past: shown(past) };
 }
 
-function itemView({ since, signer, actions, over: _, ...item }: Trouble, checksum: Checksum): AttentionItem {
+function itemView(row: Trouble, checksum: Checksum): AttentionItem {
+  const { since, asOf, signer, actions, over: _, facts: __, ...item } = row;
   return {
     ...item,
     since: since?.toISOString() ?? null,
+    ...(asOf && { asOf: asOf.toISOString() }),
     signer: signer && checksum(signer),
     actions: actions.map((action) => ({ ...action, body: action.body && { ...action.body } })),
   };

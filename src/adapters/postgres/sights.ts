@@ -1,5 +1,6 @@
 /** SightStore on PostgreSQL: kept counts, small indexes of what is out of the ordinary, and the newest rows. */
-import type { TroubledLane } from "../../domain/attention/facts.ts";
+import type { TroubledLane } from "../../domain/troubles/facts.ts";
+import { revived } from "../../domain/troubles/rows.ts";
 import type { Between, SearchTerms, SightStore } from "../../ports/sight-store.ts";
 import { laneOf, withLane } from "./columns.ts";
 import { noticeOf } from "./kept-notices.ts";
@@ -135,15 +136,7 @@ function reportsIn(reading: Reading, leasing: DurableRuntime): Pick<SightStore, 
       await writeRows(leasing, writeReport, [instanceId, JSON.stringify(findings)]);
     },
     async reports() {
-      return (await ask(reading, listReports)).map(({ instanceId, findings }) => ({
-        instanceId,
-        // An older node reports none as over.
-        findings: findings.map((each) => ({
-          ...each,
-          since: each.since === null ? null : new Date(each.since),
-          over: each.over ?? false,
-        })),
-      }));
+      return (await ask(reading, listReports)).map((report) => ({ ...report, findings: report.findings.map(revived) }));
     },
   };
 }

@@ -131,6 +131,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "lane.realigned": ["warn", ({ cursor }) => `an operator set the next nonce of the lane to ${cursor}`],
   "stuck.resolution": ["info", (event) => `${event.action} decided: ${event.result}`],
   alert: [(event) => ALERT_LEVELS[event.severity], (event) => event.message],
+  "alert.renewed": ["trace", (event) => `goes on: ${event.message}`],
   "alert.resolved": ["info", (event) => `over: ${event.message}`],
 };
 

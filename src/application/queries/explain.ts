@@ -1,16 +1,22 @@
 /**
- * Collects what an explanation is drawn from: the database's view of the transaction and its lane, and what the chain
- * says now. Any node can answer; a chain that is away leaves facts out, never the answer.
+ * Collects what an explanation is drawn from: the database's view of the transaction and its lane, what the chain says now, and
+ * what the owner of the lane alone knows. Any node can answer; a chain that is away leaves facts out, never the answer.
  */
-import { explain } from "../../domain/explain/explain.ts";
-import { GAS_OF_NOTHING } from "../../domain/explain/possible.ts";
-import type { ExplainedChain, ExplainedTransaction, Explanation, Situation } from "../../domain/explain/situation.ts";
 import { feeCap } from "../../domain/fees.ts";
 import { depthNeeded } from "../../domain/finality.ts";
 import { laneKey } from "../../domain/lane.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import { range } from "../../domain/range.ts";
 import { isSettled } from "../../domain/transitions.ts";
+import { explain } from "../../domain/troubles/explain.ts";
+import { GAS_OF_NOTHING } from "../../domain/troubles/possible.ts";
+import type {
+  Asked,
+  ExplainedChain,
+  ExplainedTransaction,
+  Explanation,
+  Situation,
+} from "../../domain/troubles/situation.ts";
 import type { Block } from "../../ports/chain.ts";
 import type { Spending } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
@@ -18,11 +24,14 @@ import type { HistoryRecord, TransactionRecord } from "../../ports/query-store.t
 import type { ChainContext } from "../chain/chain-context.ts";
 import { foreseenBy, type LimitPorts } from "../lane/limits.ts";
 import { heldBetween, type LaneFactPorts, laneFacts } from "./explained-lane.ts";
+import { NOTHING_REPORTED, reportedOf } from "./reported.ts";
 import { silent } from "./silent.ts";
 import { type KeepsFor, notFound } from "./transactions.ts";
 
 export interface ExplainPorts extends LaneFactPorts, KeepsFor, Pick<Ports, "clock"> {
   readonly chains: ReadonlyMap<number, ChainContext>;
+  /** The chain is not asked: its figures are those that were read last. */
+  readonly remembered?: boolean;
 }
 
 export interface ExplainOptions {
@@ -69,16 +78,31 @@ async function explainBehind(
 async function situationOf(ports: ExplainPorts, record: TransactionRecord): Promise<Situation> {
   // The chain first, for it may take its time: a lease that was read before would seem to have ended meanwhile.
   const context = ports.chains.get(record.lane.chainId);
-  const chain = await chainFacts(context, record);
+  const owned = ports.lanesOf(record.lane.chainId).find(({ key }) => key === laneKey(record.lane));
+  const [known, reported] = await Promise.all([
+    chainFacts(context, record, ports.remembered === true),
+    owned === undefined && !isSettled(record.state) ? reportedOf(ports, record) : NOTHING_REPORTED,
+  ]);
+  const isOthers = owned === undefined && ports.remembered === true;
+  const chain = {
+    ...known,
+    balance: isOthers ? reported.balance : known.balance,
+    minedCount: known.minedCount ?? reported.minedCount,
+    doubted: known.doubted ?? reported.doubted,
+  };
   const [history, lane] = await Promise.all([
     ports.store.history(record.txId),
     laneFacts(ports, record, { minedCount: chain.minedCount, settings: context?.settings ?? null }),
   ]);
   const [forbidden, forbiddenCancel] = await forbiddenNext(ports, record);
-  const owned = ports.lanesOf(record.lane.chainId).find(({ key }) => key === laneKey(record.lane));
-  const refusal = owned?.refusals.ofTransaction(record.txId) ?? null;
+  const refusal = owned?.refusals.ofTransaction(record.txId) ?? reported.refusal;
   const transaction = { ...transactionFacts(record, history), forbidden, forbiddenCancel, refusal };
-  return { now: ports.clock.now(), transaction, lane, chain };
+  const now = ports.clock.now();
+  const signerAway = lane.signerAway ?? reported.signerAway;
+  // The node that acts is the one that has to reach the chain.
+  const isActedFor = owned === undefined && lane.owner !== null && lane.owner.expiresAt > now;
+  const reachable = isActedFor && known.known ? !reported.unreachableFrom.includes(lane.owner.nodeId) : known.reachable;
+  return { now, transaction, lane: { ...lane, signerAway }, chain: { ...chain, reachable } };
 }
 
 /** Which rules of policies are against more for what stands, and against a cancel. */
@@ -109,15 +133,23 @@ function transactionFacts(record: TransactionRecord, history: readonly HistoryRe
   const led = history.findLast((step) => step.fromState !== step.state || step.reason !== null);
   const withdrawn = history.findLast(({ event }) => event === "withdraw" || event === "reorg" || event === "mine");
   const gone = withdrawn !== undefined && withdrawn.event !== "mine";
+  const isOpen = record.receipt === null && !isSettled(record.state);
   return {
     ...rest,
     value: payload.value,
     awaiting: awaiting === undefined ? null : { ...awaiting, owner: record.owner },
     reason: led?.reason ?? null,
     since: led?.firstAt ?? record.updatedAt,
-    withdrawn: gone && record.receipt === null && !isSettled(record.state),
-    ...{ validUntil, expiredAt, held: heldBy(record, history) },
+    withdrawn: gone && isOpen,
+    ...{ validUntil, expiredAt, held: heldBy(record, history), asked: isOpen ? lastAsked(history) : null },
   };
+}
+
+function lastAsked(history: readonly HistoryRecord[]): Asked | null {
+  const step = history.findLast(({ decision, event }) => decision !== undefined && event !== "hold");
+  if (step?.decision === undefined) return null;
+  const { event, lastAt: at, decision } = step;
+  return { action: event === "decide" ? String(decision.audit?.action ?? event) : event, by: decision.actor, at };
 }
 
 function heldBy({ heldSince }: TransactionRecord, history: readonly HistoryRecord[]): Facts["held"] {
@@ -127,7 +159,11 @@ function heldBy({ heldSince }: TransactionRecord, history: readonly HistoryRecor
   return { since: heldSince, actor, reason };
 }
 
-async function chainFacts(context: ChainContext | undefined, record: TransactionRecord): Promise<ExplainedChain> {
+async function chainFacts(
+  context: ChainContext | undefined,
+  record: TransactionRecord,
+  remembered: boolean,
+): Promise<ExplainedChain> {
   const { chainId, signer } = record.lane;
   if (context === undefined) return unknownChain(chainId);
   const { settings, chain, counts, follower } = context;
@@ -143,6 +179,7 @@ async function chainFacts(context: ChainContext | undefined, record: Transaction
   const fees = record.attempts.findLast((attempt) => attempt.foreign !== true)?.fees;
   return {
     chainId,
+    remembered,
     known: true,
     reachable: context.reachable,
     unreachableSince: context.unreachableSince,
@@ -163,13 +200,14 @@ async function chainFacts(context: ChainContext | undefined, record: Transaction
   };
 }
 
-/** The first of the unbroken run of blocks, up to the newest, that asked for more than the cap. */
+/** The first of the unbroken run of blocks, up to the newest, that asked for more than the cap. Null: it began before these. */
 function dearSince(blocks: readonly (Block | null)[], cap: bigint): number | null {
   const affordable = blocks.findLastIndex((block) => block !== null && (block.baseFeePerGas ?? 0n) <= cap);
-  return blocks[affordable + 1]?.number ?? null;
+  const first = blocks[affordable + 1]?.number ?? null;
+  return affordable >= 0 || first === 0 ? first : null;
 }
 
-/** The lane's owner has asked already; any other node asks where the receipt is deep enough to have decided by now. */
+/** The lane's owner has asked already; any other node asks if the receipt is deep enough to have decided by now. */
 async function disputeOver(context: ChainContext, { receipt }: TransactionRecord): Promise<ExplainedChain["disputed"]> {
   const { prices } = context.disputes;
   if (receipt === null) return prices && { code: "RPC_DISAGREES", ...prices };
@@ -182,7 +220,7 @@ async function disputeOver(context: ChainContext, { receipt }: TransactionRecord
   return verdict?.kind === "disagree" ? { code: "RPC_DISAGREES", answers: verdict.answers, since: null } : null;
 }
 
-/** Null where nothing of it was sent, or the node cannot tell. */
+/** Null: nothing of it was sent, or the node cannot tell. */
 async function isPooled(context: ChainContext, record: TransactionRecord): Promise<boolean | null> {
   if (record.nonce === null || record.lastSubmittedAt === null) return null;
   const answer = await context.chain.pooled(record.lane.signer, [record.nonce]);

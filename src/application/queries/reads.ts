@@ -1,5 +1,6 @@
 import { orDatabaseSilent } from "../../domain/errors.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
+import type { SightStore } from "../../ports/sight-store.ts";
 import type { FencepostApi, JsonRpcApi, KeyOperation, OperationName, PolicyApi } from "../api.ts";
 import type { SightApi } from "../sight-api.ts";
 import { ChainLooks } from "./chain-looks.ts";
@@ -12,7 +13,9 @@ export interface ReadPorts
   extends TransactionQueryPorts,
     Pick<SignerQueryPorts, "signer">,
     Pick<ExplainPorts, "clock" | "kills" | "lanesOf"> {
-  readonly store: TransactionQueryPorts["store"] & Pick<LeaseStore, "instances" | "leases">;
+  readonly store: TransactionQueryPorts["store"] &
+    Pick<LeaseStore, "instances" | "leases"> &
+    Pick<SightStore, "reports">;
   readonly feed: Feed;
 }
 

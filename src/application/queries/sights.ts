@@ -30,7 +30,7 @@ const DEFAULT_LIMIT = 100;
 export function createSights(ports: SightPorts): SightApi {
   const { store, reports } = ports;
   const quiet = { ...ports, chains: new Map([...ports.chains].map(([id, context]) => [id, asLastTold(context)])) };
-  const explain = (txId: string) => explainTransaction(quiet, txId);
+  const explain = (txId: string) => explainTransaction({ ...quiet, remembered: true }, txId);
   const desk = new AttentionDesk({ ...ports, findings: () => reports.all(), explain });
   const board = new OverviewBoard(ports);
   const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);

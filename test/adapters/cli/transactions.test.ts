@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { FencepostClient, TransactionListQuery } from "../../../src/client/index.ts";
 import * as examples from "../../../src/contract/examples.ts";
-import { OFFERED_ACTIONS } from "../../../src/domain/explain/situation.ts";
+import { OFFERED_ACTIONS } from "../../../src/domain/troubles/situation.ts";
 import { runCommand } from "../../support/command.ts";
 
 const { transaction } = examples;

@@ -2,9 +2,10 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { explainTransaction } from "../../../src/application/queries/explain.ts";
-import { CAUSE_CODES, type CauseCode, type Explanation } from "../../../src/domain/explain/situation.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import type { Intent } from "../../../src/domain/transaction.ts";
+import type { Explanation } from "../../../src/domain/troubles/situation.ts";
+import { CAUSE_CODES, type CauseCode } from "../../../src/domain/troubles/table.ts";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { SimulatedChain } from "../../doubles/simulated-chain/core.ts";
 import { ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";

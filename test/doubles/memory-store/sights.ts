@@ -6,9 +6,9 @@ import type {
   ClusterPast,
   FoundTransaction,
   LaneNonces,
-  NodeReport,
   OldestOpen,
   Pulse,
+  ReadReport,
   SearchHits,
   SearchTerms,
   Totals,
@@ -67,9 +67,14 @@ function troubledLane(state: DatabaseState, row: LaneRow): Troubles["lanes"][num
     head:
       head === undefined
         ? null
-        : { txId: head.txId, nonce: head.nonce as number, state: head.state, since: head.updatedAt },
+        : { txId: head.txId, nonce: head.nonce as number, state: head.state, since: stuckSince(head) },
     hole: hole === undefined ? null : { nonce: hole.nonce, detail: hole.detail, since: hole.since },
   };
+}
+
+function stuckSince({ state, history, updatedAt }: TransactionRow): Date {
+  const stuck = state === "STUCK" ? history.find(({ event }) => event === "stick") : undefined;
+  return stuck?.firstAt ?? updatedAt;
 }
 
 export function totals(state: DatabaseState, limits: Limits, at: Date): Totals {
@@ -178,9 +183,16 @@ export function nonces(state: DatabaseState, lane: Lane, from: number, to: numbe
   };
 }
 
-export function reports(state: DatabaseState, now: Date): readonly NodeReport[] {
+const DATES_FOR_MS = 900_000;
+
+export function reports(state: DatabaseState, now: Date): readonly ReadReport[] {
   return [...state.reports.values()]
-    .filter(({ instanceId }) => isAlive(state.instances.get(instanceId), now))
+    .flatMap((report) => {
+      const instance = state.instances.get(report.instanceId);
+      const ended = !isAlive(instance, now);
+      const isKept = now.getTime() - (instance?.heartbeatAt.getTime() ?? 0) < DATES_FOR_MS;
+      return ended && !isKept ? [] : [{ ...report, ended }];
+    })
     .sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
 }
 

@@ -21,8 +21,9 @@ import {
 } from "./obstacles.ts";
 import { disputedCause, minedCause, settledCause } from "./outcomes.ts";
 import { isOfUse } from "./possible.ts";
-import { type Cause, type CauseCode, type Explanation, HELPS, type HelpCode, type Situation } from "./situation.ts";
-import { sentence } from "./words.ts";
+import type { Cause, Explanation, Situation } from "./situation.ts";
+import { type CauseCode, type HelpCode, TROUBLES } from "./table.ts";
+import { agoInWords, sentence } from "./words.ts";
 
 /** What is in its way, what decides first, and what helps now; of no use is whatever comes before its turn. */
 interface Finding {
@@ -125,7 +126,7 @@ function said(situation: Situation, rules: readonly Rule[]): readonly Cause[] {
 function helpOf(situation: Situation, causes: readonly Cause[]): readonly Step[] {
   const steps = new Map<HelpCode, Step>();
   for (const { code: because } of causes) {
-    for (const code of HELPS[because]) {
+    for (const code of TROUBLES[because].helps) {
       if (!steps.has(code) && isOfUse(code, situation)) steps.set(code, stepOf(situation, code, because));
     }
   }
@@ -159,7 +160,31 @@ function summaryOf(situation: Situation, causes: readonly Cause[], help: readonl
   const why = first?.text ?? "nothing is known of it";
   const isTrouble = best !== undefined && best.code !== "WAIT";
   const advice = best === undefined ? "" : isTrouble ? ` What helps: ${inWords(best)}.` : ` ${sentence(inWords(best))}`;
-  return `${placeOf(situation)}${why}${isTrouble && !isSettled(situation.transaction.state) ? heldUp(situation) : ""}.${advice}`;
+  const isOpen = !isSettled(situation.transaction.state);
+  const held = isTrouble && isOpen ? heldUp(situation) : "";
+  const missing = isTrouble && first !== undefined && OWN_CODES.has(first.code) ? missingIn(situation) : "";
+  return `${placeOf(situation)}${why}${held}.${advice}${missing}${isOpen ? askedFor(situation) : ""}`;
+}
+
+/** Causes that a balance or a count of the chain could overrule. */
+const OWN_CODES: ReadonlySet<CauseCode> = new Set([
+  ...(["FEE_BELOW_BASE_FEE", "FEE_CEILING_REACHED", "POLICY_LIMIT_REACHED", "UNDERPRICED", "NOT_IN_POOL"] as const),
+  ...(["RESENT_OFTEN", "NODE_DID_NOT_ANSWER", "STUCK"] as const),
+]);
+
+/** A fact that nobody could read is named: advice without it may be wrong. */
+function missingIn({ chain: { balance, minedCount } }: Situation): string {
+  const missing = [
+    ...(balance === null ? ["the balance of the signer"] : []),
+    ...(minedCount === null ? ["how many of its transactions the chain counts"] : []),
+  ];
+  return missing.length === 0 ? "" : ` Not known now: ${missing.join(", ")}.`;
+}
+
+function askedFor({ transaction: { asked, receipt, subState }, now }: Situation): string {
+  if (asked === null || receipt !== null) return "";
+  const waits = subState === "BROADCAST" ? "waits for a block" : "waits to be sent";
+  return ` Asked ${agoInWords(asked.at, now)} by ${asked.by} (${asked.action}), ${waits}.`;
 }
 
 function placeOf({ transaction: { nonce, state } }: Situation): string {

@@ -1,5 +1,6 @@
 /** Causes of what is over or only a matter of depth: decided, or mined and on its way to final. */
-import type { Cause, CauseCode, Situation } from "./situation.ts";
+import type { Cause, Situation } from "./situation.ts";
+import type { CauseCode } from "./table.ts";
 
 /** Null: not settled. */
 export function settledCause({ transaction, chain }: Situation): Cause | null {

@@ -9,7 +9,8 @@ import { feeCap } from "../fees.ts";
 import { leastReplacement } from "../replacement.ts";
 import { highestOffer } from "../repricing.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transitions.ts";
-import type { HelpCode, Situation } from "./situation.ts";
+import type { Situation } from "./situation.ts";
+import type { HelpCode } from "./table.ts";
 
 /** A transfer of nothing to oneself. */
 export const GAS_OF_NOTHING = 21_000n;

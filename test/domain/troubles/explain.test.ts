@@ -1,15 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { type CeilingSettings, type Ceilings, ceilingsOf } from "../../../src/domain/ceilings.ts";
-import { explain } from "../../../src/domain/explain/explain.ts";
-import {
-  CAUSE_CODES,
-  type CauseCode,
-  type ExplainedHole,
-  HELP_CODES,
-  type Situation,
-} from "../../../src/domain/explain/situation.ts";
 import type { Hash } from "../../../src/domain/lane.ts";
 import type { Attempt, Receipt } from "../../../src/domain/transaction.ts";
+import { explain } from "../../../src/domain/troubles/explain.ts";
+import type { ExplainedHole, Situation } from "../../../src/domain/troubles/situation.ts";
+import { CAUSE_CODES, type CauseCode, HELP_CODES } from "../../../src/domain/troubles/table.ts";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
 const HASH = `0x${"ab".repeat(32)}` as Hash;
@@ -46,6 +41,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       validUntil: null,
       expiredAt: null,
       held: null,
+      asked: null,
       refusal: null,
       ...transaction,
     },

@@ -7,8 +7,9 @@ import type { Forbidden } from "../policy/policy.ts";
 import type { Scope } from "../principal.ts";
 import type { Attempt, LaneTransaction } from "../transaction.ts";
 import type { UnconfirmedRefusal } from "../unconfirmed-refusal.ts";
+import type { CauseCode, HelpCode } from "./table.ts";
 
-/** Everything an explanation is drawn from: facts of one moment, each null where it is unknown. */
+/** Everything an explanation is drawn from: facts of one moment, each null if it is unknown. */
 export interface Situation {
   readonly now: Date;
   readonly transaction: ExplainedTransaction;
@@ -39,6 +40,8 @@ export interface ExplainedTransaction
   readonly expiredAt: Date | null;
   /** Who holds it back, and why; null: nobody does. */
   readonly held: Held | null;
+  /** The last action that was taken about it, except a hold; null: none was, or it is over. */
+  readonly asked: Asked | null;
   /** An endpoint refuses it, and that is not confirmed yet, as far as the node that was asked knows. */
   readonly refusal: Pick<UnconfirmedRefusal, "reason" | "firstBlock" | "waitsFor" | "since"> | null;
 }
@@ -47,6 +50,12 @@ export interface Held {
   readonly since: Date;
   readonly actor: string;
   readonly reason: string;
+}
+
+export interface Asked {
+  readonly action: string;
+  readonly by: string;
+  readonly at: Date;
 }
 
 export interface ExplainedLane {
@@ -92,6 +101,8 @@ export interface ExplainedChain {
   readonly baseFee: bigint | null;
   /** The first of the last blocks in a row that asked for more than the transaction's fee cap. */
   readonly dearSinceBlock: number | null;
+  /** Figures are those of the last read, not of this moment. */
+  readonly remembered?: boolean;
   /** Whether the node's pool holds one of its payloads; null where the node cannot tell. */
   readonly pooled: boolean | null;
   readonly finality: FinalityRule;
@@ -160,85 +171,3 @@ export interface Cause {
   readonly since?: Date;
   readonly data?: Readonly<Record<string, string | number | Hash | null>>;
 }
-
-/** What would help; its words, and what is sent for it, are in advice.ts. */
-export const HELP_CODES = [
-  "WAIT",
-  "LOOK_AT_BLOCKER",
-  "END_KILL",
-  "RESUME_LANE",
-  "RESUME_TRANSACTION",
-  "START_A_NODE",
-  "CHECK_RPC",
-  "CHECK_SIGNER",
-  "FUND_SIGNER",
-  "REPRICE",
-  "RAISE_CEILING",
-  "APPROVE",
-  "RAISE_LIMIT",
-  "RESUBMIT",
-  "DISCLOSE",
-  "CANCEL",
-  "REPLACE",
-  "FILL_HOLE",
-  "USE_NONCE_ELSEWHERE",
-  "USE_RESERVATION",
-  "SEND_ANEW",
-  "PROTECT_KEY",
-] as const;
-export type HelpCode = (typeof HELP_CODES)[number];
-
-/** Every cause, and what may help where it is the one that decides, best first; possible.ts says what of it helps now. */
-export const HELPS = {
-  CONFIRMED: [],
-  REPLACED: [],
-  REVERTED: ["SEND_ANEW"],
-  CANCELLED: [],
-  NONCE_CONSUMED_EXTERNALLY: ["PROTECT_KEY", "SEND_ANEW"],
-  REJECTED: ["SEND_ANEW"],
-  REQUEST_ID_REUSED: ["SEND_ANEW"],
-  EXPIRED: ["SEND_ANEW"],
-  AWAITING_APPROVAL: ["APPROVE", "CANCEL"],
-  HELD: ["RESUME_TRANSACTION", "CANCEL"],
-  EXPIRES: [],
-  EXPIRING: [],
-  REFUSAL_UNCONFIRMED: ["CHECK_RPC"],
-  WAITING_FOR_ALLOCATION: [],
-  WAITING_FOR_WINDOW: [],
-  WAITING_FOR_SIGNATURE: [],
-  WAITING_FOR_SEND: [],
-  WAITING_FOR_BLOCK: [],
-  WAITING_FOR_CONFIRMATIONS: [],
-  WAITING_FOR_FINALITY_TAG: [],
-  WAITING_BEHIND: ["LOOK_AT_BLOCKER"],
-  HOLE_BELOW: ["FILL_HOLE", "USE_NONCE_ELSEWHERE", "RAISE_LIMIT", "CHECK_SIGNER"],
-  RESERVED_BELOW: ["USE_RESERVATION"],
-  KILLED: ["END_KILL"],
-  LANE_SUSPENDED: ["RESUME_LANE"],
-  LANE_UNOWNED: ["START_A_NODE"],
-  OWNER_SILENT: ["START_A_NODE"],
-  CHAIN_UNKNOWN: ["START_A_NODE"],
-  CHAIN_UNREACHABLE: ["CHECK_RPC"],
-  CHAIN_DOUBTED: ["CHECK_RPC"],
-  SIGNER_AWAY: ["CHECK_SIGNER"],
-  RPC_DISAGREES: ["CHECK_RPC"],
-  RPC_BEHIND: ["CHECK_RPC"],
-  FEE_BELOW_BASE_FEE: ["REPRICE", "CANCEL", "USE_NONCE_ELSEWHERE"],
-  FEE_CEILING_REACHED: ["REPRICE", "RAISE_CEILING", "CANCEL"],
-  POLICY_LIMIT_REACHED: ["RAISE_LIMIT", "CANCEL"],
-  UNDERPRICED: ["REPRICE", "CANCEL"],
-  INSUFFICIENT_FUNDS: ["FUND_SIGNER", "CANCEL"],
-  NODE_REFUSED: ["REPLACE", "CANCEL"],
-  NODE_WANTS_LOWER_NONCE: [],
-  NODE_DID_NOT_ANSWER: ["CHECK_RPC"],
-  SENT_PRIVATELY: ["DISCLOSE"],
-  NOT_IN_POOL: ["RESUBMIT"],
-  NONCE_CONSUMED: [],
-  NONCE_USED_BY_OTHERS: ["PROTECT_KEY"],
-  SUBMIT_RESULT_UNKNOWN: [],
-  REORGED: [],
-  RESENT_OFTEN: ["REPRICE", "CHECK_RPC", "CANCEL"],
-  STUCK: ["RESUBMIT", "REPRICE", "CHECK_RPC", "CANCEL", "USE_NONCE_ELSEWHERE"],
-} as const satisfies Readonly<Record<string, readonly HelpCode[]>>;
-export type CauseCode = keyof typeof HELPS;
-export const CAUSE_CODES = Object.keys(HELPS) as CauseCode[];

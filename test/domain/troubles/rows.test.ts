@@ -1,17 +1,22 @@
 import { describe, expect, it } from "vitest";
-import { ofAwaiting, ofHeld, ofKill, ofLane, ofNode } from "../../../src/domain/attention/from-database.ts";
+import { offersFor } from "../../../src/domain/troubles/advice.ts";
 import {
+  ofAwaiting,
   ofAway,
   ofBalance,
-  ofBlocked,
   ofDisputes,
   ofEndpoint,
+  ofHeld,
+  ofKill,
+  ofLane,
+  ofNode,
   ofPriceDispute,
+  ofTransaction,
   ofUnreachable,
-} from "../../../src/domain/attention/from-node.ts";
-import { offersFor } from "../../../src/domain/attention/offers.ts";
-import { behind, NOWHERE, once, ranked, type Trouble } from "../../../src/domain/attention/troubles.ts";
-import { HELP_CODES } from "../../../src/domain/explain/situation.ts";
+} from "../../../src/domain/troubles/find.ts";
+import { NOWHERE, once, ranked, type Trouble } from "../../../src/domain/troubles/rows.ts";
+import { HELP_CODES } from "../../../src/domain/troubles/table.ts";
+import { behind } from "../../../src/domain/troubles/words.ts";
 
 const SIGNER = `0x${"a".repeat(40)}` as const;
 const lane = { chainId: 5, signer: SIGNER };
@@ -72,8 +77,8 @@ describe("what needs a person", () => {
   });
 
   it("is told once where two tell of it, as the worse of both", () => {
-    const blocked = { lane, txId, nonce: 7, code: "INSUFFICIENT_FUNDS", text: "t", since: ago(1), waiting: 2 } as const;
-    const mild = { ...ofBlocked(blocked), severity: "WARNING" } as const;
+    const blocked = { lane, txId, nonce: 7, since: ago(1), open: 3 } as const;
+    const mild = { ...ofTransaction("INSUFFICIENT_FUNDS", blocked, "t"), severity: "WARNING" } as const;
     const found = once([mild, ...ofLane({ ...quiet, head }, NOW)]);
     expect(found.map(({ severity, code }) => [severity, code])).toEqual([["ERROR", "STUCK"]]);
   });
@@ -93,11 +98,13 @@ describe("what needs a person", () => {
       ["HELD", "POST", "/api/v1/tx/held/cancel", {}],
       ["AWAITING_APPROVAL", "POST", "/api/v1/tx/awaiting/approve", {}],
       ["AWAITING_APPROVAL", "POST", "/api/v1/tx/awaiting/reject", {}],
+      ["AWAITING_APPROVAL", "POST", "/api/v1/tx/awaiting/cancel", {}],
     ]);
   });
 
   it("names no template: every path has its ids", () => {
-    for (const { path } of offersFor({ txId, lane }, HELP_CODES)) expect(path).not.toMatch(/[{}]/);
+    for (const { path } of offersFor({ txId, ...lane, hole: { nonce: 6, txId } }, HELP_CODES))
+      expect(path).not.toMatch(/[{}]/);
   });
 });
 

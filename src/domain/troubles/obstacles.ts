@@ -8,8 +8,20 @@ import { feeLimit, repricingLimit, sourceInWords } from "../ceilings.ts";
 import { feeCap } from "../fees.ts";
 import type { Attempt } from "../transaction.ts";
 import type { RefusalWait } from "../unconfirmed-refusal.ts";
-import type { Cause, CauseCode, Situation } from "./situation.ts";
-import { agoInWords, ether, gwei, spanInWords, untilInWords } from "./words.ts";
+import type { Cause, Situation } from "./situation.ts";
+import type { CauseCode } from "./table.ts";
+import {
+  agoInWords,
+  awayText,
+  doubtText,
+  ether,
+  gwei,
+  holeText,
+  killText,
+  spanInWords,
+  suspensionText,
+  untilInWords,
+} from "./words.ts";
 
 export type Rule = (situation: Situation) => Cause | false | null;
 
@@ -68,14 +80,12 @@ export const sentPrivately: Rule = ({ transaction: { attempts, receipt }, chain:
 export const LANE_RULES: readonly Rule[] = [
   ({ lane: { killed } }) => {
     if (killed === null) return null;
-    const what = killed.signer === null ? "everything is stopped" : "its signer is stopped";
-    const text = `${what} on all nodes (${killed.actor}: ${killed.reason}): nothing of it is sent`;
-    return { code: "KILLED", text, data: { killId: killed.killId } };
+    return { code: "KILLED", text: killText(killed), data: { killId: killed.killId } };
   },
   ({ lane, transaction: { nonce } }) =>
     lane.suspended && {
       code: "LANE_SUSPENDED",
-      text: `its lane is suspended${lane.suspendedFor === null ? "" : ` (${lane.suspendedFor})`}: nothing of it is sent`,
+      text: suspensionText(lane.suspendedFor),
       data: { nonce },
     },
   ({ lane }) => lane.owner === null && { code: "LANE_UNOWNED", text: "no node acts for its signer at this moment" },
@@ -90,7 +100,7 @@ export const LANE_RULES: readonly Rule[] = [
   ({ chain: { doubted } }) =>
     doubted !== null && {
       code: "CHAIN_DOUBTED",
-      text: `the endpoint does not show the chain that is known here: ${doubted}`,
+      text: doubtText(doubted),
     },
   ({ chain: { reachable, known, unreachableSince: since }, now }) => {
     if (reachable || !known) return null;
@@ -104,13 +114,9 @@ export const LANE_RULES: readonly Rule[] = [
 export const missingBelow: Rule = ({ lane: { hole }, transaction: { nonce } }) => {
   if (hole === null || nonce === null || hole.nonce >= nonce) return null;
   const data = { nonce: hole.nonce };
-  const wanted = `the chain wants nonce ${hole.nonce} next`;
-  if (hole.reserved) {
-    const text = `${wanted}, which is reserved for a caller that signs itself: everything above waits for it`;
-    return { code: "RESERVED_BELOW", text, data };
-  }
-  const why = hole.detail === null ? "" : ` (${hole.detail})`;
-  return { code: "HOLE_BELOW", text: `${wanted}, and no transaction holds it${why}: everything above waits`, data };
+  if (!hole.reserved) return { code: "HOLE_BELOW", text: holeText(hole), data };
+  const text = `the chain wants nonce ${hole.nonce} next, which is reserved for a caller that signs itself: everything above waits for it`;
+  return { code: "RESERVED_BELOW", text, data };
 };
 
 /** Another transaction; `why` is what that one waits for, where it is known. */
@@ -165,15 +171,18 @@ export const OWN_RULES: readonly Rule[] = [
     const attempt = priced(transaction);
     const wantsMore = attempt !== null && baseFee !== null && feeCap(attempt.fees) < baseFee;
     if (signerAway === null || (transaction.state !== "ALLOCATED" && !wantsMore)) return null;
-    const text = `its signer has not signed for ${spanInWords(signerAway.since, now)}: ${signerAway.reason}`;
-    return { code: "SIGNER_AWAY", text, since: signerAway.since };
+    return { code: "SIGNER_AWAY", text: awayText(signerAway, now), since: signerAway.since };
   },
-  ({ transaction, chain: { balance } }) => {
+  ({ transaction, chain: { balance, remembered } }) => {
     const attempt = attempted(transaction);
-    if (balance === null || attempt === null || transaction.subState === "BROADCAST") return null;
+    const refused = answered(transaction, "insufficientFunds");
+    // A node has it, and none has said since that it cannot be paid for.
+    if (attempt === null || (transaction.subState === "BROADCAST" && refused === null)) return null;
+    if (balance === null) return refused;
     const moved = attempt.kind === "cancel" || attempt.kind === "placeholder" ? 0n : transaction.value;
     const missing = moved + attempt.gas * feeCap(attempt.fees) - balance;
-    if (missing <= 0n) return null;
+    // A balance that was read before the answer says nothing against it.
+    if (missing <= 0n) return remembered === true ? refused : null;
     const text = `the signer's balance is short by ${ether(missing)} for value and gas`;
     return { code: "INSUFFICIENT_FUNDS", text, data: { missing: `${missing}`, balance: `${balance}` } };
   },
@@ -223,8 +232,11 @@ export const OWN_RULES: readonly Rule[] = [
     // Not an obstacle while a send is claimed and unanswered, nor once the chain's count is past the nonce: no pool holds it then.
     if (pooled !== false || since === null || subState === "PENDING") return null;
     if (minedCount !== null && nonce !== null && minedCount > nonce) return null;
-    const text = `the node does not hold it; last sent ${agoInWords(since, now)}, and sent again in its turn`;
-    return { code: "NOT_IN_POOL", text, since };
+    // Without a `since`: when the node dropped it is not known, and each send would move it.
+    return {
+      code: "NOT_IN_POOL",
+      text: `the node does not hold it; last sent ${agoInWords(since, now)}, and sent again in its turn`,
+    };
   },
   ({ transaction, chain: { stuckAfterResubmits: most } }) => {
     const { state, submitAttempts, lastError } = transaction;
@@ -245,6 +257,7 @@ export const OWN_RULES: readonly Rule[] = [
 const ANSWERS = {
   rejected: { code: "NODE_REFUSED", words: "a node refuses it" },
   underpriced: { code: "UNDERPRICED", words: "a node wants a higher price" },
+  insufficientFunds: { code: "INSUFFICIENT_FUNDS", words: "a node says that the signer cannot pay for it" },
   nonceTooHigh: { code: "NODE_WANTS_LOWER_NONCE", words: "the node takes no nonce ahead of the chain's" },
   unknown: { code: "NODE_DID_NOT_ANSWER", words: "the last submission has no clear answer" },
 } as const satisfies Partial<Record<SubmitAnswer, { readonly code: CauseCode; readonly words: string }>>;
