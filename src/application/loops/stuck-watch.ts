@@ -53,7 +53,7 @@ export class StuckWatch {
   }
 
   /** What was said of a lane and is not over, by the codes of its alerts. */
-  get firing(): ReadonlyMap<LaneKey, ReadonlySet<string>> {
+  get firing(): ReadonlyMap<LaneKey, ReadonlySet<AlertCode>> {
     return this.told;
   }
 

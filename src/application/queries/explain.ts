@@ -7,6 +7,7 @@ import { depthNeeded } from "../../domain/finality.ts";
 import { laneKey } from "../../domain/lane.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import { range } from "../../domain/range.ts";
+import type { Receipt } from "../../domain/transaction.ts";
 import { isSettled } from "../../domain/transitions.ts";
 import { explain } from "../../domain/troubles/explain.ts";
 import { GAS_OF_NOTHING } from "../../domain/troubles/possible.ts";
@@ -81,7 +82,7 @@ async function situationOf(ports: ExplainPorts, record: TransactionRecord): Prom
   const owned = ports.lanesOf(record.lane.chainId).find(({ key }) => key === laneKey(record.lane));
   const [known, reported] = await Promise.all([
     chainFacts(context, record, ports.remembered === true),
-    owned === undefined && !isSettled(record.state) ? reportedOf(ports, record) : NOTHING_REPORTED,
+    owned === undefined && !isSettled(record.state) ? reportedOf(ports.store, record) : NOTHING_REPORTED,
   ]);
   const isOthers = owned === undefined && ports.remembered === true;
   const chain = {
@@ -159,45 +160,76 @@ function heldBy({ heldSince }: TransactionRecord, history: readonly HistoryRecor
   return { since: heldSince, actor, reason };
 }
 
+type Figures = Pick<ExplainedChain, "minedCount" | "balance" | "baseFee" | "dearSinceBlock" | "pooled" | "disputed">;
+
+const NO_FIGURES: Figures = {
+  ...{ minedCount: null, balance: null, baseFee: null, dearSinceBlock: null, pooled: null, disputed: null },
+};
+
 async function chainFacts(
   context: ChainContext | undefined,
   record: TransactionRecord,
   remembered: boolean,
 ): Promise<ExplainedChain> {
-  const { chainId, signer } = record.lane;
+  const { chainId } = record.lane;
   if (context === undefined) return unknownChain(chainId);
-  const { settings, chain, counts, follower } = context;
-  const head = follower.window.tip?.number ?? null;
-  const isOpen = !isSettled(record.state) && record.receipt === null;
-  const [mined, balance, blocks, pooled, disputed] = await Promise.all([
-    isOpen ? silent(counts.mined(signer, { atMostMs: settings.pollIntervalMs })) : null,
-    isOpen ? silent(context.balance(signer)) : null,
-    isOpen && head !== null ? silent(chain.blocksByNumber(range(Math.max(0, head - BLOCKS_BACK + 1), head))) : null,
-    isOpen ? silent(isPooled(context, record)) : null,
-    isSettled(record.state) ? null : silent(disputeOver(context, record)),
-  ]);
-  const fees = record.attempts.findLast((attempt) => attempt.foreign !== true)?.fees;
+  const { settings, follower } = context;
   return {
     chainId,
     remembered,
     known: true,
     reachable: context.reachable,
     unreachableSince: context.unreachableSince,
-    minedCount: mined?.count ?? null,
-    head,
-    balance,
-    baseFee: blocks?.at(-1)?.baseFeePerGas ?? null,
-    dearSinceBlock: fees === undefined ? null : dearSince(blocks ?? [], feeCap(fees)),
-    pooled,
+    head: follower.window.tip?.number ?? null,
+    ...(remembered ? readBefore(context, record) : await readNow(context, record)),
     finality: settings.finality,
     confirmations: settings.confirmations,
     inFlightWindow: settings.inFlightWindow,
     stuckAfterResubmits: settings.stuckAfterResubmits,
     ceilings: context.ceilings,
     doubted: context.doubts.get(laneKey(record.lane)) ?? null,
-    disputed,
     privateEndpoints: context.chain.privateEndpoints,
   };
+}
+
+/** A view of everything is drawn every second: it asks the chain nothing, and has the figures that the loops read last. */
+function readBefore(context: ChainContext, { lane: { signer }, state, receipt }: TransactionRecord): Figures {
+  if (isSettled(state)) return NO_FIGURES;
+  if (receipt !== null) return { ...NO_FIGURES, disputed: context.disputes.about(receipt.blockHash) };
+  return {
+    ...NO_FIGURES,
+    minedCount: context.counts.lastTold(signer).latest,
+    balance: context.knownBalances.get(signer) ?? null,
+    baseFee: context.follower.head?.baseFeePerGas ?? null,
+    disputed: pricesOf(context),
+  };
+}
+
+async function readNow(context: ChainContext, record: TransactionRecord): Promise<Figures> {
+  const { settings, chain, counts, follower } = context;
+  const { lane, state, receipt, attempts } = record;
+  if (isSettled(state)) return NO_FIGURES;
+  if (receipt !== null) return { ...NO_FIGURES, disputed: await silent(disputeOver(context, receipt)) };
+  const head = follower.window.tip?.number ?? null;
+  const [mined, balance, blocks, pooled] = await Promise.all([
+    silent(counts.mined(lane.signer, { atMostMs: settings.pollIntervalMs })),
+    silent(context.balance(lane.signer)),
+    head === null ? null : silent(chain.blocksByNumber(range(Math.max(0, head - BLOCKS_BACK + 1), head))),
+    silent(isPooled(context, record)),
+  ]);
+  const fees = attempts.findLast((attempt) => attempt.foreign !== true)?.fees;
+  return {
+    minedCount: mined?.count ?? null,
+    balance,
+    baseFee: blocks?.at(-1)?.baseFeePerGas ?? null,
+    dearSinceBlock: fees === undefined ? null : dearSince(blocks ?? [], feeCap(fees)),
+    pooled,
+    disputed: pricesOf(context),
+  };
+}
+
+function pricesOf({ disputes: { prices } }: ChainContext): ExplainedChain["disputed"] {
+  return prices && { code: "RPC_DISAGREES", ...prices };
 }
 
 /** The first of the unbroken run of blocks, up to the newest, that asked for more than the cap. Null: it began before these. */
@@ -208,9 +240,7 @@ function dearSince(blocks: readonly (Block | null)[], cap: bigint): number | nul
 }
 
 /** The lane's owner has asked already; any other node asks if the receipt is deep enough to have decided by now. */
-async function disputeOver(context: ChainContext, { receipt }: TransactionRecord): Promise<ExplainedChain["disputed"]> {
-  const { prices } = context.disputes;
-  if (receipt === null) return prices && { code: "RPC_DISAGREES", ...prices };
+async function disputeOver(context: ChainContext, receipt: Receipt): Promise<ExplainedChain["disputed"]> {
   const { blockNumber: number, blockHash: hash, txHash } = receipt;
   const known = context.disputes.about(hash);
   if (known !== null) return known;
@@ -229,16 +259,9 @@ async function isPooled(context: ChainContext, record: TransactionRecord): Promi
 }
 
 function unknownChain(chainId: number): ExplainedChain {
-  const nothing = { minedCount: null, head: null, balance: null, baseFee: null, dearSinceBlock: null, pooled: null };
-  const unset = {
-    finality: "confirmations",
-    confirmations: 0,
-    inFlightWindow: 0,
-    stuckAfterResubmits: 0,
-    ceilings: null,
-    doubted: null,
-    disputed: null,
-    privateEndpoints: [],
-  } as const;
-  return { chainId, known: false, reachable: false, unreachableSince: null, ...nothing, ...unset };
+  return {
+    ...{ ...NO_FIGURES, chainId, known: false, reachable: false, unreachableSince: null, head: null, ceilings: null },
+    ...{ finality: "confirmations", confirmations: 0, inFlightWindow: 0, stuckAfterResubmits: 0 },
+    ...{ doubted: null, privateEndpoints: [] },
+  };
 }

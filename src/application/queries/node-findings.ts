@@ -25,7 +25,7 @@ export interface FindingPorts {
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly lanesOf: (chainId: number) => readonly OwnedLane[];
   /** What the watch over the lanes reported and is not over, by the codes of its alerts. */
-  readonly firing: () => ReadonlyMap<LaneKey, ReadonlySet<string>>;
+  readonly firing: () => ReadonlyMap<LaneKey, ReadonlySet<AlertCode>>;
 }
 
 export function nodeFindings({ chains, lanesOf, firing }: FindingPorts): readonly Trouble[] {
@@ -37,23 +37,22 @@ export function nodeFindings({ chains, lanesOf, firing }: FindingPorts): readonl
   });
 }
 
-function ofWatched(lane: OwnedLane, codes: ReadonlySet<string> | undefined): readonly Trouble[] {
+function ofWatched(lane: OwnedLane, codes: ReadonlySet<AlertCode> | undefined): readonly Trouble[] {
   if (codes === undefined) return [];
   const head = lane.unmined.get(lane.headOfLine() ?? -1) ?? null;
   const waiting = head === null ? lane.pendingDepth() : lane.pendingBehind(head.nonce);
   const seen = { lane: lane.lane, head, oldestAt: lane.oldestPendingAt(), waiting };
-  return [...codes].map((code) => ofWatch({ ...seen, code: code as AlertCode }));
+  return [...codes].map((code) => ofWatch(code, seen));
 }
 
 function ofChain(context: ChainContext, lanes: readonly OwnedLane[]): readonly Trouble[] {
   const { follower, headSince: since, usualBlockMs: usualMs } = context;
   const { chainId } = context.chain;
   const waiting = lanes.reduce((sum, lane) => sum + lane.pendingDepth(), 0);
-  const stall = { chainId, head: follower.head?.number ?? 0, since, usualMs, waiting };
   const { prices } = context.disputes;
   return [
     ...(context.reachable ? [] : [ofUnreachable(chainId, context.unreachableSince, waiting)]),
-    ...(context.isStalled(lanes) ? [ofStalled(stall)] : []),
+    ...(context.isStalled(lanes) ? [ofStalled({ chainId, since, waiting }, follower.head?.number ?? 0, usualMs)] : []),
     ...(context.chain.health?.() ?? []).flatMap(({ url, status, behind }, index) =>
       status === "up" || status === "unknown" ? [] : [ofEndpoint({ chainId, index, url, status, behind })],
     ),

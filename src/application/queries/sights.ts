@@ -6,7 +6,6 @@ import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { NoticeStore } from "../../ports/notice-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { SightStore } from "../../ports/sight-store.ts";
-import { asLastTold } from "../chain/as-last-told.ts";
 import { parseSigner } from "../requests/normalise.ts";
 import type { SightApi } from "../sight-api.ts";
 import { AttentionDesk } from "./attention.ts";
@@ -29,8 +28,7 @@ const DEFAULT_LIMIT = 100;
 
 export function createSights(ports: SightPorts): SightApi {
   const { store, reports } = ports;
-  const quiet = { ...ports, chains: new Map([...ports.chains].map(([id, context]) => [id, asLastTold(context)])) };
-  const explain = (txId: string) => explainTransaction({ ...quiet, remembered: true }, txId);
+  const explain = (txId: string) => explainTransaction({ ...ports, remembered: true }, txId);
   const desk = new AttentionDesk({ ...ports, findings: () => reports.all(), explain });
   const board = new OverviewBoard(ports);
   const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);

@@ -1,5 +1,4 @@
 /** Facts that rows are drawn from: of the database, and of the node that acts. */
-import type { AlertCode } from "../alerts.ts";
 import type { Hole } from "../holes.ts";
 import type { Address, Lane } from "../lane.ts";
 import type { SuspendedBy } from "../ledger/index.ts";
@@ -53,46 +52,4 @@ export interface SilentNode {
   readonly heartbeatAt: Date;
   /** Others know that it is gone, and none of them takes its lanes. */
   readonly dead: boolean;
-}
-
-/** An endpoint that is not used as it should be. */
-export interface EndpointTrouble {
-  readonly chainId: number;
-  /** Its place in the configuration: two may have one host. */
-  readonly index: number;
-  readonly url: string;
-  readonly status: "failing" | "behind" | "foreign";
-  readonly behind: number | null;
-}
-
-export interface StalledChain {
-  readonly chainId: number;
-  readonly head: number;
-  readonly since: Date | null;
-  readonly usualMs: number | null;
-  readonly waiting: number;
-}
-
-export interface DisputedBlock {
-  readonly code: "RPC_DISAGREES" | "RPC_BEHIND";
-  readonly number: number;
-  readonly since: Date;
-}
-
-export interface AwaySigner {
-  readonly lane: Lane;
-  readonly since: Date;
-  readonly reason: string;
-  readonly waiting: number;
-  /** It answers with something else than it is asked for. */
-  readonly lies: boolean;
-}
-
-/** What the watch over a lane reported and is not over. */
-export interface Watched {
-  readonly lane: Lane;
-  readonly code: AlertCode;
-  readonly head: { readonly txId: string; readonly nonce: number; readonly createdAt: Date } | null;
-  readonly oldestAt: Date | null;
-  readonly waiting: number;
 }

@@ -3,17 +3,7 @@ import type { Lane } from "../lane.ts";
 import type { Notice, NoticeEvidence } from "../notices.ts";
 import type { UnconfirmedRefusal } from "../unconfirmed-refusal.ts";
 import { offersFor } from "./advice.ts";
-import type {
-  AwaySigner,
-  DisputedBlock,
-  EndpointTrouble,
-  KillInForce,
-  SilentNode,
-  StalledChain,
-  TroubledLane,
-  TroubledTransaction,
-  Watched,
-} from "./facts.ts";
+import type { KillInForce, SilentNode, TroubledLane, TroubledTransaction } from "./facts.ts";
 import { type Trouble, trouble } from "./rows.ts";
 import type { Disputed } from "./situation.ts";
 import { rowOf, type TroubleCode } from "./table.ts";
@@ -123,9 +113,18 @@ const ENDPOINTS = {
   failing: ["RPC_ENDPOINT_DOWN", "does not answer, and is skipped until it answers a probe"],
   behind: ["RPC_BEHIND", "does not keep up with the others, and is skipped until it does"],
   foreign: ["RPC_WRONG_CHAIN", "serves another chain, and is not used"],
-} as const satisfies Readonly<Record<EndpointTrouble["status"], readonly [TroubleCode, string]>>;
+} as const satisfies Readonly<Record<string, readonly [TroubleCode, string]>>;
 
-export function ofEndpoint({ chainId, index, url: endpoint, status, behind: blocks }: EndpointTrouble): Trouble {
+interface TroubledEndpoint {
+  readonly chainId: number;
+  /** Its place in the configuration: two may have one host. */
+  readonly index: number;
+  readonly url: string;
+  readonly status: keyof typeof ENDPOINTS;
+  readonly behind: number | null;
+}
+
+export function ofEndpoint({ chainId, index, url: endpoint, status, behind: blocks }: TroubledEndpoint): Trouble {
   const [code, what] = ENDPOINTS[status];
   const lag = status === "behind" && blocks !== null && blocks > 0 ? ` (${blocks} blocks)` : "";
   const said = `The endpoint ${endpoint} of chain ${chainId} ${what}${lag}.`;
@@ -138,7 +137,11 @@ export function ofUnreachable(chainId: number, since: Date | null, waiting: numb
 }
 
 /** Without an age, which `since` has: a sentence that changes by itself would be written to the database again and again. */
-export function ofStalled({ chainId, head, since, usualMs, waiting }: StalledChain): Trouble {
+export function ofStalled(
+  { chainId, since, waiting }: { readonly chainId: number; readonly since: Date | null; readonly waiting: number },
+  head: number,
+  usualMs: number | null,
+): Trouble {
   const usual = usualMs === null ? "" : `, where one usually comes every ${Number((usualMs / 1_000).toPrecision(2))} s`;
   const said = `Chain ${chainId} stands still: its endpoints answer, and no block has come after ${head}${usual}. What is sent there is not mined, and nothing is decided.${behind(waiting)}`;
   return trouble("CHAIN_STALLED", { sentence: said, since, chainId, waiting });
@@ -146,11 +149,14 @@ export function ofStalled({ chainId, head, since, usualMs, waiting }: StalledCha
 
 export function ofDoubt(lane: Lane, reason: string, waiting: number): Trouble {
   const said = `${sentence(doubtText(reason))}${behind(waiting)}`;
-  return trouble("CHAIN_DOUBTED", { ...lane, sentence: said, waiting, facts: { reason } });
+  return trouble("CHAIN_DOUBTED", { ...lane, sentence: said, waiting, facts: { doubted: reason } });
 }
 
 /** All of one kind are one trouble: an endpoint that lies about one block lies about many. */
-export function ofDisputes(chainId: number, disputes: readonly DisputedBlock[]): readonly Trouble[] {
+export function ofDisputes(
+  chainId: number,
+  disputes: readonly (Pick<Disputed, "code"> & { readonly number: number; readonly since: Date })[],
+): readonly Trouble[] {
   return (["RPC_DISAGREES", "RPC_BEHIND"] as const).flatMap((code) => {
     const own = disputes.filter((each) => each.code === code);
     const [first] = own;
@@ -177,8 +183,17 @@ export function ofRefused(lane: Lane, refusals: readonly UnconfirmedRefusal[]): 
   const { txId, since, reason, firstBlock, waitsFor } = first;
   const more = others.length === 0 ? "" : ` So it is of ${others.length} more.`;
   const said = `An endpoint refuses a transaction that was accepted, and another does not: it waits until they agree (${reason}).${more}`;
-  const facts = { refusal: { reason, firstBlock, waitsFor } };
+  const facts = { refusal: { txId, reason, firstBlock, waitsFor, sinceMs: since.getTime() } };
   return [trouble("RPC_DISAGREES", { ...lane, sentence: said, since, txId, facts }, "refused")];
+}
+
+interface AwaySigner {
+  readonly lane: Lane;
+  readonly since: Date;
+  readonly reason: string;
+  readonly waiting: number;
+  /** It answers with something else than it is asked for. */
+  readonly lies: boolean;
 }
 
 export function ofAway({ lane, since, reason, waiting, lies }: AwaySigner): Trouble {
@@ -186,7 +201,13 @@ export function ofAway({ lane, since, reason, waiting, lies }: AwaySigner): Trou
     ? `the signer answers with something else than it was asked to sign: ${reason}`
     : awayText({ since, reason });
   const said = `${sentence(what)}${behind(waiting)}`;
-  const about = { ...lane, sentence: said, since, waiting, facts: { reason } };
+  const about = {
+    ...lane,
+    sentence: said,
+    since,
+    waiting,
+    facts: { signerAway: { sinceMs: since.getTime(), reason } },
+  };
   return trouble(lies ? "SIGNER_LIES" : "SIGNER_AWAY", about);
 }
 
@@ -205,7 +226,15 @@ export function ofBalance(lane: Lane, balance: bigint, threshold: bigint): Troub
   return trouble("LOW_BALANCE", { ...lane, sentence: said });
 }
 
-export function ofWatch({ lane, code, head, oldestAt, waiting }: Watched): Trouble {
+interface Watched {
+  readonly lane: Lane;
+  readonly head: { readonly txId: string; readonly nonce: number; readonly createdAt: Date } | null;
+  readonly oldestAt: Date | null;
+  readonly waiting: number;
+}
+
+/** By the alert that the watch over a lane raised and has not resolved. */
+export function ofWatch(code: TroubleCode, { lane, head, oldestAt, waiting }: Watched): Trouble {
   const about = { ...lane, waiting };
   if (code === "PENDING_DEEP") {
     const said = `More transactions of this signer are not mined than was set as the most: ${waiting + 1}.`;

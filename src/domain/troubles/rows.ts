@@ -1,5 +1,6 @@
 /** The list of what needs a person: one row for each cause, however many transactions wait behind it. */
 import type { Address } from "../lane.ts";
+import type { UnconfirmedRefusal } from "../unconfirmed-refusal.ts";
 import type { OfferedAction } from "./situation.ts";
 import { rowOf, SEVERITIES, type Severity, type TroubleCode } from "./table.ts";
 
@@ -37,10 +38,13 @@ export interface Trouble {
   readonly facts?: ReportedFacts;
 }
 
+/** Members of JSON: times in milliseconds, wei as digits. */
 export interface ReportedFacts {
-  readonly reason?: string;
-  readonly refusal?: { readonly reason: string; readonly firstBlock: number; readonly waitsFor: string };
-  /** In wei. */
+  readonly signerAway?: { readonly sinceMs: number; readonly reason: string };
+  readonly doubted?: string;
+  readonly refusal?: Pick<UnconfirmedRefusal, "txId" | "reason" | "firstBlock" | "waitsFor"> & {
+    readonly sinceMs: number;
+  };
   readonly balance?: string;
   readonly minedCount?: number;
 }
