@@ -1,7 +1,7 @@
 /** Alerts about what lasts: raised once while it does, renewed when their figures change, and resolved once when it is over. */
 import { type AlertSubject, alertKey } from "../domain/alerts.ts";
 import { type LaneKey, laneKey } from "../domain/lane.ts";
-import { TROUBLES } from "../domain/troubles/table.ts";
+import { rowOf } from "../domain/troubles/table.ts";
 import type { AlertSeverity, Telemetry } from "../ports/telemetry.ts";
 
 type StandingAlert = AlertSubject & { readonly severity: AlertSeverity; readonly message: string };
@@ -27,9 +27,15 @@ export class StandingAlerts {
     if (known === undefined) {
       this.standing.set(key, subject);
       this.telemetry.emit({ type: "alert", ...alert });
-    } else if (TROUBLES[alert.code].ends === "said") {
+    } else if (rowOf(alert.code).ends === "said") {
       this.telemetry.emit({ type: "alert.renewed", ...known, message });
     }
+  }
+
+  /** Raises what lasts, with the severity of its code, and resolves what is over; between the two it stays as it is. */
+  judge(alert: AlertSubject & { readonly message: string }, lasts: boolean, isOver = !lasts): void {
+    if (lasts) this.raise({ ...alert, severity: rowOf(alert.code).severity ?? "WARNING" });
+    else if (isOver) this.resolve(alert, alert.message);
   }
 
   /** Does nothing if it was not raised. */

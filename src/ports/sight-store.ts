@@ -124,11 +124,6 @@ export interface NodeReport {
   readonly findings: readonly Trouble[];
 }
 
-export interface ReadReport extends NodeReport {
-  /** The node is gone: its findings date those of whoever owns its lanes now, and are not shown. */
-  readonly ended: boolean;
-}
-
 /** Reads for people who look at everything at once. None may cost by the rows: kept counts, and indexes. */
 export interface SightStore {
   troubles(limit: number): Promise<Troubles>;
@@ -145,6 +140,8 @@ export interface SightStore {
   past(limit: number): Promise<ClusterPast>;
   /** Replaces what an instance said before. Nothing is decided by it. */
   report(report: NodeReport): Promise<void>;
-  /** Of the instances that are alive, and of those that ended within the last quarter of an hour. */
-  reports(): Promise<readonly ReadReport[]>;
+  /** Of the instances that are alive. */
+  reports(): Promise<readonly NodeReport[]>;
+  /** Of those that ended within the last quarter of an hour: whoever owns their lanes now takes first moments from them. */
+  endedReports(): Promise<readonly NodeReport[]>;
 }

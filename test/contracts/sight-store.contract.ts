@@ -269,5 +269,29 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       );
       expect(own).toEqual([{ instanceId: one.instanceId, findings: [{ ...finding, since }] }]);
     });
+
+    it("keeps the report of an instance that ended a moment ago, for the first moments of its rows", async () => {
+      const [gone, living] = [anInstance(), anInstance()];
+      const since = new Date("2026-11-02T09:30:00.000Z");
+      const row = {
+        ...NOWHERE,
+        id: "tx:t",
+        severity: "ERROR",
+        code: "STUCK",
+        sentence: "s",
+        since,
+        asOf: since,
+      } as const;
+      for (const each of [gone, living]) {
+        await store.registerInstance(each);
+        await store.report({ instanceId: each.instanceId, findings: [row] });
+      }
+      await subject.expire(gone.instanceId);
+      await store.registerInstance(anInstance());
+      const own = (await store.endedReports()).filter(({ instanceId }) =>
+        [gone, living].some((each) => each.instanceId === instanceId),
+      );
+      expect(own).toEqual([{ instanceId: gone.instanceId, findings: [row] }]);
+    });
   });
 }

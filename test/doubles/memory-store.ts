@@ -582,6 +582,11 @@ export class MemoryStore
     return sights.reports(this.state, this.now());
   }
 
+  async endedReports() {
+    await this.reach();
+    return sights.endedReports(this.state, this.now());
+  }
+
   async past(limit: number) {
     await this.reach();
     return sights.past(this.state, limit, this.now());

@@ -1,17 +1,19 @@
 /** SightStore on PostgreSQL: kept counts, small indexes of what is out of the ordinary, and the newest rows. */
 import type { TroubledLane } from "../../domain/troubles/facts.ts";
 import { revived } from "../../domain/troubles/rows.ts";
-import type { Between, SearchTerms, SightStore } from "../../ports/sight-store.ts";
+import type { Between, NodeReport, SearchTerms, SightStore } from "../../ports/sight-store.ts";
 import { laneOf, withLane } from "./columns.ts";
 import { noticeOf } from "./kept-notices.ts";
 import { writeRows } from "./leases.ts";
 import { ask, type Reading, type Run } from "./session/connections.ts";
 import type { DurableRuntime } from "./session/durably.ts";
 import {
+  listEndedReports,
   listPastDatabases,
   listPastInstances,
   listReports,
   listTakeovers,
+  type ReportRow,
   writeReport,
 } from "./statements/cluster-past.ts";
 import {
@@ -124,7 +126,10 @@ function searchesIn(reading: Reading): Pick<SightStore, "search" | "nonces"> {
   };
 }
 
-function reportsIn(reading: Reading, leasing: DurableRuntime): Pick<SightStore, "past" | "report" | "reports"> {
+function reportsIn(
+  reading: Reading,
+  leasing: DurableRuntime,
+): Pick<SightStore, "past" | "report" | "reports" | "endedReports"> {
   return {
     async past(limit) {
       const [takeovers, nodes, database] = await reading.read((run) =>
@@ -135,10 +140,13 @@ function reportsIn(reading: Reading, leasing: DurableRuntime): Pick<SightStore, 
     async report({ instanceId, findings }) {
       await writeRows(leasing, writeReport, [instanceId, JSON.stringify(findings)]);
     },
-    async reports() {
-      return (await ask(reading, listReports)).map((report) => ({ ...report, findings: report.findings.map(revived) }));
-    },
+    reports: async () => (await ask(reading, listReports)).map(reportOf),
+    endedReports: async () => (await ask(reading, listEndedReports)).map(reportOf),
   };
+}
+
+function reportOf({ instanceId, findings }: ReportRow): NodeReport {
+  return { instanceId, findings: findings.map(revived) };
 }
 
 /** Between these there is nothing. */

@@ -11,7 +11,7 @@ import type { RecentAlerts } from "./recent-alerts.ts";
 import { silent } from "./silent.ts";
 
 export interface NodeReportPorts extends FindingPorts, Pick<Ports, "clock"> {
-  readonly store: Pick<SightStore, "report" | "reports">;
+  readonly store: Pick<SightStore, "report" | "reports" | "endedReports">;
   readonly nodeId: string;
   readonly instanceId: () => string;
   /** Absent: nobody listens to alerts here. */
@@ -41,23 +41,18 @@ export class NodeReports {
     const nowMs = this.ports.clock.monotonicMs();
     if (nowMs < this.nextMs) return;
     this.nextMs = nowMs + EVERY_MS;
-    const found = this.find();
-    this.readBalances(found);
-    if (found.every(({ id }) => this.first.has(id))) this.write(this.dated(found, []));
-    else
-      void silent(this.ports.store.reports()).then((all) =>
-        this.write(this.dated(found, all?.flatMap(({ findings }) => findings) ?? [])),
-      );
+    const report = async (): Promise<void> => {
+      const found = await this.own();
+      this.readBalances(found);
+      this.write(found);
+    };
+    void silent(report());
   }
 
   /** Of all nodes; of this one as of now. */
   async all(): Promise<readonly Trouble[]> {
-    const others = (await this.ports.store.reports()).filter(({ instanceId }) => instanceId !== this.self);
-    const own = this.dated(
-      this.find(),
-      others.flatMap(({ findings }) => findings),
-    );
-    return [...own, ...others.flatMap(({ findings, ended }) => (ended ? [] : findings))];
+    const [own, reports] = await Promise.all([this.own(), this.ports.store.reports()]);
+    return [...own, ...reports.flatMap(({ instanceId, findings }) => (instanceId === this.self ? [] : findings))];
   }
 
   private write(findings: readonly Trouble[]): void {
@@ -74,18 +69,16 @@ export class NodeReports {
     });
   }
 
-  private find(): readonly Trouble[] {
-    const { nodeId, alerts } = this.ports;
-    const found = [...nodeFindings(this.ports), ...(alerts?.shown() ?? [])];
-    return found.slice(0, MOST).map((trouble) => ({ ...trouble, nodeId }));
-  }
-
-  /** Each since its first moment, as this node or one that reported the same before it saw it. */
-  private dated(found: readonly Trouble[], reported: readonly Trouble[]): readonly Trouble[] {
-    const before = new Map(reported.map(({ id, since }) => [id, since]));
+  /** Each row since its first moment, as this node or one that reported the same before it saw it. */
+  private async own(): Promise<readonly Trouble[]> {
+    const { nodeId, alerts, store } = this.ports;
+    const found = [...nodeFindings(this.ports), ...(alerts?.shown() ?? [])].slice(0, MOST);
+    const isNew = found.some(({ id }) => !this.first.has(id));
+    const reports = isNew ? await Promise.all([store.endedReports(), store.reports()]) : [];
+    const before = new Map(reports.flat().flatMap(({ findings }) => findings.map(({ id, since }) => [id, since])));
     const dated = found.map((each) => {
       const known = [this.first.get(each.id), before.get(each.id), each.since].flatMap((at) => at?.getTime() ?? []);
-      return known.length === 0 || each.over ? each : { ...each, since: new Date(Math.min(...known)) };
+      return { ...each, nodeId, ...(known.length > 0 && !each.over && { since: new Date(Math.min(...known)) }) };
     });
     this.first = new Map(dated.map(({ id, since }) => [id, since]));
     return dated;
@@ -93,9 +86,10 @@ export class NodeReports {
 
   /** Advice depends on whether the signer can pay: its owner reads that while a transaction of it is in trouble. */
   private readBalances(found: readonly Trouble[]): void {
-    for (const { facts, chainId, signer } of found) {
-      if (facts === undefined || chainId === null || signer === null) continue;
-      void silent(this.ports.chains.get(chainId)?.balance(signer));
+    for (const { facts, txId, chainId, signer } of found) {
+      const context = this.ports.chains.get(chainId ?? 0);
+      if (facts === undefined || txId === null || signer === null || context?.reachable !== true) continue;
+      void silent(context.balance(signer));
     }
   }
 }

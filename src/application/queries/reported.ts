@@ -22,7 +22,7 @@ export async function reportedOf(
   { lane: { chainId, signer }, txId }: Pick<TransactionRecord, "lane" | "txId">,
 ): Promise<Reported> {
   const reports = (await silent(store.reports())) ?? [];
-  const rows = reports.flatMap(({ findings, ended }) => findings.filter((row) => !ended && row.chainId === chainId));
+  const rows = reports.flatMap(({ findings }) => findings.filter((row) => row.chainId === chainId));
   const facts: ReportedFacts = Object.assign({}, ...rows.map((row) => (row.signer === signer ? row.facts : {})));
   const { signerAway: away, refusal, doubted = null, balance, minedCount = null } = facts;
   return {

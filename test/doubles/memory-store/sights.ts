@@ -6,9 +6,9 @@ import type {
   ClusterPast,
   FoundTransaction,
   LaneNonces,
+  NodeReport,
   OldestOpen,
   Pulse,
-  ReadReport,
   SearchHits,
   SearchTerms,
   Totals,
@@ -185,15 +185,18 @@ export function nonces(state: DatabaseState, lane: Lane, from: number, to: numbe
 
 const DATES_FOR_MS = 900_000;
 
-export function reports(state: DatabaseState, now: Date): readonly ReadReport[] {
+export function reports(state: DatabaseState, now: Date): readonly NodeReport[] {
   return [...state.reports.values()]
-    .flatMap((report) => {
-      const instance = state.instances.get(report.instanceId);
-      const ended = !isAlive(instance, now);
-      const isKept = now.getTime() - (instance?.heartbeatAt.getTime() ?? 0) < DATES_FOR_MS;
-      return ended && !isKept ? [] : [{ ...report, ended }];
-    })
+    .filter(({ instanceId }) => isAlive(state.instances.get(instanceId), now))
     .sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
+}
+
+export function endedReports(state: DatabaseState, now: Date): readonly NodeReport[] {
+  return [...state.reports.values()].filter(({ instanceId }) => {
+    const instance = state.instances.get(instanceId);
+    if (instance === undefined || isAlive(instance, now)) return false;
+    return now.getTime() - instance.heartbeatAt.getTime() < DATES_FOR_MS;
+  });
 }
 
 export function past(state: DatabaseState, limit: number, now: Date): ClusterPast {

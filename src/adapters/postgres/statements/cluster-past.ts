@@ -60,16 +60,18 @@ export const writeReport = statement<{ readonly instanceId: string }>("write-rep
 /** A node that ended may be followed by one that finds the same troubles: for so long it reads since when they last. */
 const DATES = "n.heartbeat_at > clock_timestamp() - interval '15 minutes'";
 
+const REPORTS = `SELECT r.instance_id, r.findings FROM fencepost.node_report AS r
+  JOIN fencepost.node_instance AS n ON n.instance_id = r.instance_id`;
+
 export const listReports = statement<ReportRow>("list-reports")`
-  SELECT r.instance_id, r.findings, n.dead OR n.expires_at <= clock_timestamp() AS ended FROM fencepost.node_report AS r
-  JOIN fencepost.node_instance AS n ON n.instance_id = r.instance_id
-  WHERE (NOT n.dead AND n.expires_at > clock_timestamp()) OR ${DATES}
-  ORDER BY r.instance_id`;
+  ${REPORTS} WHERE NOT n.dead AND n.expires_at > clock_timestamp() ORDER BY r.instance_id`;
+
+export const listEndedReports = statement<ReportRow>("list-ended-reports")`
+  ${REPORTS} WHERE (n.dead OR n.expires_at <= clock_timestamp()) AND ${DATES} ORDER BY r.instance_id`;
 
 export interface ReportRow {
   readonly instanceId: string;
   readonly findings: readonly Parameters<typeof revived>[0][];
-  readonly ended: boolean;
 }
 
 export const purgeReports = statement("purge-reports")`
