@@ -92,7 +92,10 @@ export function once(troubles: readonly Trouble[]): readonly Trouble[] {
 
 /** Without rows that are only consequences of another one: that one is since the first of them, and counts what they hold up. */
 export function condensed(troubles: readonly Trouble[]): readonly Trouble[] {
-  const all = once(troubles);
+  // The widest place first, then the lowest nonce: that row is the one to show.
+  const all = [...once(troubles)].sort(
+    (a, b) => Number(isOfTransaction(a)) - Number(isOfTransaction(b)) || (comesBefore(a, b) ? -1 : 1),
+  );
   const hiddenBy = new Map<Trouble, Trouble[]>();
   const shown = all.filter((each) => {
     const cause = all.find((other) => isHiddenBy(each, other));

@@ -165,7 +165,14 @@ export function mineForeign(
   lane.mine(tx);
   lane.follow(tx);
   const message = `another program uses the key of ${lane.lane.signer}: its nonce ${nonce} went to ${txHash}`;
-  ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "EXTERNAL_KEY_USE", message, lane: lane.lane, txId });
+  ports.telemetry.emit({
+    type: "alert",
+    severity: "CRITICAL",
+    code: "EXTERNAL_KEY_USE",
+    message,
+    lane: lane.lane,
+    txId,
+  });
   return planned;
 }
 

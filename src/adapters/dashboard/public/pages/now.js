@@ -133,7 +133,7 @@ async function awaitedOf({ items }, signal) {
 }
 
 function trouble(item, { refresh, transaction }) {
-  const { id, severity, code, sentence, since, waiting, actions } = item;
+  const { id, severity, code, sentence, since, asOf, waiting, actions } = item;
   return h(
     "li",
     { key: id, class: `trouble ${MOODS[severity]}`, "data-code": code },
@@ -148,6 +148,7 @@ function trouble(item, { refresh, transaction }) {
         h("span", { class: "code" }, wordsOf(code)),
         places(item),
         since === null ? null : h("span", {}, "for ", age(since, "")),
+        isOld(asOf) ? h("span", {}, "figures of ", age(asOf)) : null,
         waiting === 0
           ? null
           : h("span", { class: "behind" }, `${countOf(waiting)} ${waiting === 1 ? "waits" : "wait"} behind it`),
@@ -160,6 +161,12 @@ function trouble(item, { refresh, transaction }) {
       actions.length === 0 ? lookButton(item) : actions.map((action) => actionButton(action, refresh, transaction)),
     ),
   );
+}
+
+const OLD_FIGURES_MS = 15_000;
+
+function isOld(asOf) {
+  return asOf !== undefined && Date.now() - Date.parse(asOf) > OLD_FIGURES_MS;
 }
 
 /** What no request repairs, and funds do. */
