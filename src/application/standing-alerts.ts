@@ -19,6 +19,11 @@ export class StandingAlerts {
     return this.standing.size;
   }
 
+  /** It was raised, and is not over. */
+  has(subject: AlertSubject): boolean {
+    return this.standing.size > 0 && this.standing.has(standingKey(subject));
+  }
+
   /** Once, however often it is found, until it is resolved. */
   raise(alert: StandingAlert): void {
     const key = standingKey(alert);

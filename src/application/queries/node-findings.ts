@@ -1,6 +1,4 @@
 /** What this node alone knows of what needs a person. Memory only: nothing is asked for it. */
-import type { AlertCode } from "../../domain/alerts.ts";
-import type { LaneKey } from "../../domain/lane.ts";
 import {
   ofAway,
   ofBalance,
@@ -16,7 +14,7 @@ import {
   ofWatch,
 } from "../../domain/troubles/find.ts";
 import type { Trouble } from "../../domain/troubles/rows.ts";
-import type { TroubleCode } from "../../domain/troubles/table.ts";
+import { SYMPTOMS, type TroubleCode } from "../../domain/troubles/table.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { FactCode, Tracked } from "../lane/tracked.ts";
@@ -24,25 +22,24 @@ import type { FactCode, Tracked } from "../lane/tracked.ts";
 export interface FindingPorts {
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly lanesOf: (chainId: number) => readonly OwnedLane[];
-  /** What the watch over the lanes reported and is not over, by the codes of its alerts. */
-  readonly firing: () => ReadonlyMap<LaneKey, ReadonlySet<AlertCode>>;
 }
 
-export function nodeFindings({ chains, lanesOf, firing }: FindingPorts): readonly Trouble[] {
-  const watched = firing();
+export function nodeFindings({ chains, lanesOf }: FindingPorts): readonly Trouble[] {
   return [...chains].flatMap(([chainId, context]) => {
     const lanes = lanesOf(chainId);
-    const ofLanes = lanes.flatMap((lane) => [...ofOwned(context, lane), ...ofWatched(lane, watched.get(lane.key))]);
+    const ofLanes = lanes.flatMap((lane) => [...ofOwned(context, lane), ...ofWatched(context, lane)]);
     return [...ofChain(context, lanes), ...ofLanes];
   });
 }
 
-function ofWatched(lane: OwnedLane, codes: ReadonlySet<AlertCode> | undefined): readonly Trouble[] {
-  if (codes === undefined) return [];
+/** Alerts of the watch over the lane (loops/stuck-watch.ts) that are not over. */
+function ofWatched({ standing }: ChainContext, lane: OwnedLane): readonly Trouble[] {
+  const codes = SYMPTOMS.filter((code) => standing.has({ code, lane: lane.lane }));
+  if (codes.length === 0) return [];
   const head = lane.unmined.get(lane.headOfLine() ?? -1) ?? null;
   const waiting = head === null ? lane.pendingDepth() : lane.pendingBehind(head.nonce);
   const seen = { lane: lane.lane, head, oldestAt: lane.oldestPendingAt(), waiting };
-  return [...codes].map((code) => ofWatch(code, seen));
+  return codes.map((code) => ofWatch(code, seen));
 }
 
 function ofChain(context: ChainContext, lanes: readonly OwnedLane[]): readonly Trouble[] {

@@ -64,7 +64,7 @@ const moment = { severity: "WARNING", about: "lane", ends: "moment" } as const;
 const relief = { severity: "WARNING", about: "lane", ends: "relief" } as const;
 
 /** A lane that grew old or deep is a symptom of whatever stops it. */
-const SYMPTOMS = ["HEAD_OF_LINE_OLD", "PENDING_OLD", "PENDING_DEEP"] as const;
+export const SYMPTOMS = ["HEAD_OF_LINE_OLD", "PENDING_OLD", "PENDING_DEEP"] as const;
 const priced = { severity: "WARNING", about: "lane", hides: SYMPTOMS } as const;
 
 export const TROUBLES = {
