@@ -35,9 +35,6 @@ export async function trustedLanes(
   lanes: readonly OwnedLane[],
 ): Promise<readonly OwnedLane[]> {
   if (context.follower.takeDiscontinuity()) for (const lane of lanes) happened(lane, chainLookOwed);
-  // A lane that another node owns now is that node's to judge.
-  const held = context.doubts.size === 0 ? null : new Set(lanes.map(({ key }) => key));
-  for (const key of context.doubts.keys()) if (held?.has(key) === false) context.doubts.delete(key);
   const owing = lanes.filter(owesLook);
   if (owing.length === 0) return lanes;
   const nowMs = ports.clock.monotonicMs();
@@ -145,8 +142,6 @@ function judge(ports: TrustPorts, context: ChainContext, lane: OwnedLane, eviden
   const before = lane.pace;
   happened(lane, chainJudged, evidence, ports.clock.monotonicMs() + context.settings.pollIntervalMs);
   const { doubt } = lane.pace;
-  if (evidence !== null) context.doubts.set(lane.key, evidence);
-  if (doubt === NO_DOUBT) context.doubts.delete(lane.key);
   if (doubt.stopped && !before.doubt.stopped) reportStop(ports, lane);
   if (doubt === NO_DOUBT && before.doubt !== NO_DOUBT) goOn(ports, lane, before);
 }

@@ -8,17 +8,19 @@
  * (never silent), I7 (a hole is acted on only after two looks in which a healthy endpoint had not passed it).
  * A crash leaves the hole, or what closed it; the next owner looks again.
  */
+
 import { countNotExceeded } from "../../domain/counts.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import { watchDepth } from "../../domain/finality.ts";
 import type { Hole } from "../../domain/holes.ts";
+import { headStands } from "../../domain/pace/count-events.ts";
+import type { StandingHead } from "../../domain/pace/count-pace.ts";
 import { blockedBy, countSeen, holesPassed, unblocked } from "../../domain/pace/lane-pace.ts";
 import { scheduled } from "../../domain/pace/transaction-pace.ts";
 import { AT_ONCE } from "../../domain/pace/when.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import { type BoundedSigner, SignerAway, SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import type { StandingHead } from "../chain/counts.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
 import { commitPlanned, type FeedWriterPorts, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -282,12 +284,13 @@ const SKIPPED_AT_ONCE = 64;
 export function findSkipped(ports: LaneWriterPorts, context: ChainContext, lane: OwnedLane): Working {
   const head = lane.headOfLine();
   const nowMs = ports.clock.monotonicMs();
-  const memory = context.counts.of(lane.lane.signer);
-  const last = memory.standing;
+  const last = lane.pace.counts.standing;
   if (head === null || last?.head !== head) {
     const dueMs = nowMs + context.settings.staleReceiptTimeoutMs;
     const atBlock = context.follower.head?.number ?? 0;
-    memory.standing = head === null ? null : { head, atBlock, count: null, dueMs };
+    if (last !== null || head !== null) {
+      happened(lane, headStands, head === null ? null : { head, atBlock, count: null, dueMs });
+    }
     return null;
   }
   return nowMs < last.dueMs || lane.cursor === null ? null : lookAgain(ports, context, lane, last);
@@ -302,16 +305,15 @@ async function lookAgain(
   const { head } = last;
   const nowMs = ports.clock.monotonicMs();
   const { counts, settings } = context;
-  const memory = counts.of(lane.lane.signer);
   const count = countNotExceeded(await lane.term.during(counts.everywhere(lane.lane.signer, last.atBlock)));
   if (count === null) {
-    memory.standing = { ...last, dueMs: nowMs + settings.pollIntervalMs };
+    happened(lane, headStands, { ...last, dueMs: nowMs + settings.pollIntervalMs });
     return;
   }
   const missing = count < head && !isHeld(lane, count);
   const again = missing && last.count !== count;
   const paceMs = again ? settings.pollIntervalMs : settings.staleReceiptTimeoutMs;
-  memory.standing = { ...last, count: missing ? count : null, dueMs: nowMs + paceMs };
+  happened(lane, headStands, { ...last, count: missing ? count : null, dueMs: nowMs + paceMs });
   if (!missing || again) return;
   const below = Math.min(head, count + SKIPPED_AT_ONCE);
   const { holes } = await lane.term.write({ kind: "findSkipped", from: count, below });

@@ -57,9 +57,7 @@ export interface IntakeEvents {
 export class Intake {
   private readonly ports: IntakePorts;
   private readonly events: IntakeEvents;
-  private readonly underWay = new Map<OwnedLane, Promise<void>>();
-  /** Busy lanes that a later look passed over: they may have rows since. */
-  private readonly passedOver = new Set<OwnedLane>();
+  private readonly underWay = new Set<Promise<void>>();
   /** Monotonic; null: there was none yet. */
   private lastNewsMs: number | null = null;
 
@@ -88,8 +86,9 @@ export class Intake {
 
   /** Begins with what is there; those that are busy with an earlier look are passed over. */
   async look(lanes: () => readonly OwnedLane[]): Promise<void> {
-    for (const lane of this.underWay.keys()) this.passedOver.add(lane);
-    let open = lanes().filter((lane) => !this.underWay.has(lane));
+    const all = lanes();
+    let open = all.filter(({ intakeLooks }) => intakeLooks === 0);
+    for (const lane of all) if (lane.intakeLooks > 0) lane.count("intake", 1);
     while (open.length > 0) {
       // What an endpoint refuses, and no other has confirmed, is in nobody's way while it waits for a later block.
       const resting = open.flatMap((lane) => lane.refusals.restingAt(this.headOf(lane)));
@@ -100,7 +99,7 @@ export class Intake {
       const isFull = rows.length === AT_ONCE;
       for (const lane of open) {
         const own = byLane.get(lane.key);
-        if (own !== undefined) this.underWay.set(lane, this.take(lane, own, isFull));
+        if (own !== undefined) this.begin(lane, own, isFull);
       }
       // A full page may hide rows of those that have none on it.
       open = isFull ? open.filter(({ key }) => !byLane.has(key)) : [];
@@ -113,7 +112,13 @@ export class Intake {
 
   /** Resolves when everything that was begun has ended. */
   async settled(): Promise<void> {
-    await Promise.all(this.underWay.values());
+    await Promise.all(this.underWay);
+  }
+
+  private begin(lane: OwnedLane, rows: readonly IntakeRow[], isFull: boolean): void {
+    lane.count("intake", 1);
+    const taking = this.take(lane, rows, isFull).finally(() => this.underWay.delete(taking));
+    this.underWay.add(taking);
   }
 
   private async take(lane: OwnedLane, rows: readonly IntakeRow[], isFull: boolean): Promise<void> {
@@ -124,11 +129,11 @@ export class Intake {
       // What no nonce can be had for now, because of the chain, the database or the lane's term, waits for the next look.
       const waits = error instanceof TermOver || (error instanceof FencepostError && error.code === "UNAVAILABLE");
       if (!waits) this.events.onFailed(error);
-    } finally {
-      this.underWay.delete(lane);
     }
+    const wasPassedOver = lane.intakeLooks > 1;
+    lane.count("intake", -lane.intakeLooks);
     if (rows.some(({ unanswered }) => unanswered)) this.events.onTaken();
-    if (this.passedOver.delete(lane) || hasMore) this.events.onMore();
+    if (wasPassedOver || hasMore) this.events.onMore();
   }
 }
 

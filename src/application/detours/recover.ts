@@ -21,7 +21,7 @@ const ANEW = { atMostMs: 0 };
 
 /** Those that owe it. What the chain cannot tell now, or the database cannot store, is asked again with the next call. */
 export async function recoverLanes(ports: RecoverPorts, lanes: readonly OwnedLane[]): Promise<void> {
-  const owing = lanes.filter((lane) => !lane.reconciled);
+  const owing = lanes.filter((lane) => !lane.ledger.reconciled);
   await sideBySide(owing, AT_ONCE, (lane) => reconcile(ports, lane).catch(() => undefined));
 }
 

@@ -20,7 +20,6 @@ import { keepPace, resubmitEveryMs } from "./tracked.ts";
 /** What a lane needs of its chain to be resumed. */
 interface ServedChain extends LaneIndex {
   readonly settings: Pick<ChainSettings, "resubmitIntervalMs">;
-  readonly counts: { forget(signer: Address): void };
 }
 
 export interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
@@ -326,7 +325,6 @@ export class Lanes {
     }
     if (fence.instanceId !== this.ports.lease.instanceId) throw new BetweenOwners(STARTING_OVER);
     const context = this.ports.chains.get(fence.lane.chainId) as ServedChain;
-    context.counts.forget(fence.lane.signer);
     const lane = new OwnedLane(new Term(fence, this.termPorts), snapshot, context);
     this.keepPace(lane, context);
     keepTime(lane, snapshot.allocated > 0, this.ports.clock);

@@ -138,8 +138,8 @@ export class FencepostNode {
     this.loops = [...this.chains.values()].map((context) => new ChainLoop(this.stagePorts(), context));
     this.hook = new HookRunner({ ...this.stagePorts(), stuckHook: ports.stuckHook ?? null });
     this.watch = new StuckWatch({ clock, telemetry, chains: this.chains, hook: this.hook });
-    const [firing, instanceId] = [() => this.watch.firing, () => this.lease.instanceId];
-    this.reports = new NodeReports({ ...this.stagePorts(), firing, instanceId });
+    const instanceId = () => this.lease.instanceId;
+    this.reports = new NodeReports({ ...this.stagePorts(), instanceId });
     const parts = { lanes: this.lanes, cluster: this.cluster, settings };
     const { createPorts, creates } = openCreates(this.stagePorts(), parts);
     this.creates = creates;
@@ -258,7 +258,7 @@ export class FencepostNode {
     const tending = working(() => tendLane(ports, context, lane));
     const expiring = working(() => expireUnsent(ports, lane));
     lane.activities = { signing, broadcasting, tending, expiring };
-    if (!lane.reconciled) this.reconciling.kick();
+    if (!lane.ledger.reconciled) this.reconciling.kick();
     this.loops.find((loop) => loop.context === context)?.kick();
     signing.kick();
   }

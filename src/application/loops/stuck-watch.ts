@@ -4,8 +4,7 @@
  * hook what to do.
  */
 import type { AlertCode } from "../../domain/alerts.ts";
-import type { LaneKey } from "../../domain/lane.ts";
-import { pileSeen } from "../../domain/pace/lane-pace.ts";
+import { pileSeen, watchLooked } from "../../domain/pace/lane-pace.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { StuckTrigger } from "../../ports/stuck-hook.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -28,6 +27,9 @@ interface Finding {
   readonly message: string;
 }
 
+/** Codes of the findings below. */
+const WATCHED: readonly AlertCode[] = ["HEAD_OF_LINE_OLD", "PENDING_OLD", "PENDING_DEEP"];
+
 type OfHead = { readonly txId?: string };
 
 /** A hook that hangs must not make the others wait for long, nor be asked by all lanes at once. */
@@ -35,7 +37,6 @@ const ASK_AT_ONCE = 8;
 
 export class StuckWatch {
   private readonly ports: StuckWatchPorts;
-  private readonly told = new Map<LaneKey, ReadonlySet<AlertCode>>();
   private asking: Promise<void> | null = null;
 
   constructor(ports: StuckWatchPorts) {
@@ -43,18 +44,11 @@ export class StuckWatch {
   }
 
   look(lanes: readonly OwnedLane[]): void {
-    if (this.told.size > 0) this.forgetOthers(lanes);
-    const restless = lanes.filter((lane) => lane.hasUnmined() || lane.pace.pileSaid || this.told.has(lane.key));
-    const questions = restless.flatMap((lane) => this.lookAt(lane));
+    const questions = lanes.filter(isRestless).flatMap((lane) => this.lookAt(lane));
     if (this.asking !== null || questions.length === 0 || !this.ports.hook.isConfigured) return;
     this.asking = sideBySide(questions, ASK_AT_ONCE, (question) => this.ports.hook.ask(question)).finally(() => {
       this.asking = null;
     });
-  }
-
-  /** What was said of a lane and is not over, by the codes of its alerts. */
-  get firing(): ReadonlyMap<LaneKey, ReadonlySet<string>> {
-    return this.told;
   }
 
   /** Resolves when no question is out. */
@@ -68,7 +62,7 @@ export class StuckWatch {
     if (context === undefined) return [];
     endPile(context, lane);
     const findings = lane.hasUnmined() ? this.findings(context, lane, head) : [];
-    this.tell(context, lane, findings, head === undefined ? {} : { txId: head.txId });
+    report(context, lane, findings, head === undefined ? {} : { txId: head.txId });
     // An operator or the node has suspended it: that is a decision already.
     if (lane.suspended) return [];
     const [first] = findings;
@@ -99,27 +93,23 @@ export class StuckWatch {
     }
     return found;
   }
+}
 
-  /** Each once, and once more when it is over. */
-  private tell(
-    { standing }: ChainContext,
-    { key, lane }: OwnedLane,
-    findings: readonly Finding[],
-    about: OfHead,
-  ): void {
-    const found = new Set<AlertCode>(findings.map(({ code }) => code));
-    for (const { code, message } of findings) standing.raise({ severity: "WARNING", code, message, lane, ...about });
-    for (const code of this.told.get(key) ?? []) {
-      if (!found.has(code)) standing.resolve({ code, lane }, `${lane.signer} is below the threshold again`);
-    }
-    if (found.size > 0) this.told.set(key, found);
-    else this.told.delete(key);
-  }
+/** A lane that was just read again is looked at once: alerts from before may be over. */
+function isRestless(lane: OwnedLane): boolean {
+  const { pace } = lane;
+  return lane.hasUnmined() || pace.firing === null || pace.firing.size > 0 || pace.pileSaid;
+}
 
-  private forgetOthers(lanes: readonly OwnedLane[]): void {
-    const held = new Set(lanes.map(({ key }) => key));
-    for (const key of this.told.keys()) if (!held.has(key)) this.told.delete(key);
+/** Raises each alert once, and resolves it when it is over. */
+function report({ standing }: ChainContext, owned: OwnedLane, findings: readonly Finding[], about: OfHead): void {
+  const { lane, pace } = owned;
+  const found = new Set<AlertCode>(findings.map(({ code }) => code));
+  for (const { code, message } of findings) standing.raise({ severity: "WARNING", code, message, lane, ...about });
+  for (const code of pace.firing ?? WATCHED) {
+    if (!found.has(code)) standing.resolve({ code, lane }, `${lane.signer} is below the threshold again`);
   }
+  if (found.size > 0 || pace.firing?.size !== 0) happened(owned, watchLooked, found);
 }
 
 /** What is wrong with single transactions, wherever they stand. */

@@ -3,12 +3,14 @@
  * nonce free; one that expires is a hole, and gets a placeholder (detours/expired-reservations.ts). Until then its caller
  * may still say what became of it. To use it, a caller hands in what it signed, or names the hash of what it sent.
  */
+
 import { routed } from "../../domain/attempts.ts";
 import { bounded } from "../../domain/ceilings.ts";
 import { DatabaseSilent, FencepostError, forbiddenBy, outcomeUnknown, unavailable } from "../../domain/errors.ts";
 import { feeCap } from "../../domain/fees.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hash, Hex } from "../../domain/lane.ts";
+import { batchFailed } from "../../domain/pace/count-events.ts";
 import { pileSeen } from "../../domain/pace/lane-pace.ts";
 import { anothersRequestId, isAnothers, spentRequestId } from "../../domain/principal.ts";
 import type { Reservation } from "../../domain/reservations.ts";
@@ -66,7 +68,7 @@ type Named = Pick<Reservation, "reservationId">;
 export const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reservation> = {
   laneOf: (ports, { reservationId }) => findReservation(ports, reservationId),
   async perform(ports, lane, { reservationId }) {
-    const { fate, hole } = await written(ports, lane, lane.term.write({ kind: "release", reservationId }));
+    const { fate, hole } = await written(lane, lane.term.write({ kind: "release", reservationId }));
     if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
     if (hole === null) return;
     await ports.failpoint("release.committed");
@@ -101,9 +103,9 @@ async function reserveOn(
   wanted: Wanted,
 ): Promise<ReserveFate> {
   const floor = await lane.term.during(nonceFloor(ports, context, lane));
-  const fill = lane.freeNonces(context.counts.of(lane.lane.signer).usedBelow);
+  const fill = lane.freeNonces();
   const filling = fill.length === 0 ? {} : { fill };
-  const { fate } = await written(ports, lane, lane.term.write({ kind: "reserve", floor, ...filling, ...wanted }));
+  const { fate } = await written(lane, lane.term.write({ kind: "reserve", floor, ...filling, ...wanted }));
   await ports.failpoint("reserve.committed");
   if (fate.fate !== "created") return fate;
   const { telemetry } = ports;
@@ -126,14 +128,13 @@ function notePile({ settings, standing }: ChainContext, lane: OwnedLane): void {
   standing.raise({ severity: "WARNING", code: "RESERVED_PILE_UP", message, lane: lane.lane });
 }
 
-function written<T>(ports: ReservationPorts, lane: OwnedLane, write: Promise<T>): Promise<T> {
-  return write.catch((error) => Promise.reject(storeFailure(ports, lane, error)));
+function written<T>(lane: OwnedLane, write: Promise<T>): Promise<T> {
+  return write.catch((error) => Promise.reject(storeFailure(lane, error)));
 }
 
 /** Where the outcome is unknown, the caller must look or repeat. */
-function storeFailure(ports: Pick<ReservationPorts, "chains">, lane: OwnedLane, error: unknown): Error {
-  const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-  context.counts.of(lane.lane.signer).clear();
+function storeFailure(lane: OwnedLane, error: unknown): Error {
+  happened(lane, batchFailed);
   if (error instanceof TermOver) return error;
   if (!(error instanceof OutcomeUnknown)) return new DatabaseSilent("nothing was done", error);
   const detail =
@@ -242,7 +243,7 @@ export async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: 
   try {
     return await bind(ports, lane, binding);
   } catch (error) {
-    if (!(error instanceof BatchRefused)) throw storeFailure(ports, lane, error);
+    if (!(error instanceof BatchRefused)) throw storeFailure(lane, error);
     // The hash is the one thing in it that another transaction can have already.
     throw new FencepostError("CONFLICT", `${binding.attempt.txHash} belongs to another transaction`, { cause: error });
   }

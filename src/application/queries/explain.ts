@@ -78,7 +78,8 @@ async function situationOf(ports: ExplainPorts, record: TransactionRecord): Prom
   const owned = ports.lanesOf(record.lane.chainId).find(({ key }) => key === laneKey(record.lane));
   const refusal = owned?.refusals.ofTransaction(record.txId) ?? null;
   const transaction = { ...transactionFacts(record, history), forbidden, forbiddenCancel, refusal };
-  return { now: ports.clock.now(), transaction, lane, chain };
+  const doubted = owned?.pace.distrust ?? null;
+  return { now: ports.clock.now(), transaction, lane, chain: { ...chain, doubted } };
 }
 
 /** Which rules of policies are against more for what stands, and against a cancel. */
@@ -157,7 +158,7 @@ async function chainFacts(context: ChainContext | undefined, record: Transaction
     inFlightWindow: settings.inFlightWindow,
     stuckAfterResubmits: settings.stuckAfterResubmits,
     ceilings: context.ceilings,
-    doubted: context.doubts.get(laneKey(record.lane)) ?? null,
+    doubted: null,
     disputed,
     privateEndpoints: context.chain.privateEndpoints,
   };

@@ -17,7 +17,6 @@ import {
 } from "../../domain/attention/from-node.ts";
 import type { Trouble } from "../../domain/attention/troubles.ts";
 import type { CauseCode } from "../../domain/explain/situation.ts";
-import type { LaneKey } from "../../domain/lane.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { FactCode, Tracked } from "../lane/tracked.ts";
@@ -25,28 +24,26 @@ import type { FactCode, Tracked } from "../lane/tracked.ts";
 export interface FindingPorts {
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly lanesOf: (chainId: number) => readonly OwnedLane[];
-  /** What the watch over the lanes has told of and is not over, by the codes of its alerts. */
-  readonly firing: () => ReadonlyMap<LaneKey, ReadonlySet<string>>;
 }
 
-export function nodeFindings({ chains, lanesOf, firing }: FindingPorts): readonly Trouble[] {
-  const watched = firing();
+export function nodeFindings({ chains, lanesOf }: FindingPorts): readonly Trouble[] {
   return [...chains].flatMap(([chainId, context]) => {
     const lanes = lanesOf(chainId);
-    const ofLanes = lanes.flatMap((lane) => [...ofOwned(context, lane), ...ofWatched(lane, watched.get(lane.key))]);
+    const ofLanes = lanes.flatMap((lane) => [...ofOwned(context, lane), ...ofWatched(lane)]);
     return [...ofChain(context, lanes), ...ofLanes];
   });
 }
 
 /** Grown old, or deep: an explanation of the head says why. */
-function ofWatched(lane: OwnedLane, codes: ReadonlySet<string> | undefined): readonly Trouble[] {
-  if (codes === undefined) return [];
+function ofWatched(lane: OwnedLane): readonly Trouble[] {
+  const codes = lane.pace.firing;
+  if (codes === null || codes.size === 0) return [];
   const head = lane.unmined.get(lane.headOfLine() ?? -1);
   const waiting = head === undefined ? lane.pendingDepth() : lane.pendingBehind(head.nonce);
   return [...codes].map((code) =>
     ofWatch({
       lane: lane.lane,
-      code: code as AlertCode,
+      code,
       head: head === undefined ? null : { txId: head.txId, nonce: head.nonce, createdAt: head.createdAt },
       waiting,
     }),
@@ -71,29 +68,28 @@ function stallOf({ chain: { chainId }, follower, headSince, usualBlockMs }: Chai
 }
 
 function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
-  const { signer } = lane.pace;
+  const { signer, distrust } = lane.pace;
   const waiting = lane.pendingDepth();
   const found: Trouble[] = [];
   if (signer.kind === "away") {
     const { since, reason, lies } = signer;
     found.push(ofAway({ lane: lane.lane, since, reason, waiting, lies }));
   }
-  const doubt = context.doubts.get(lane.key);
-  if (doubt !== undefined) found.push(ofDoubt(lane.lane, doubt, waiting));
+  if (distrust !== null) found.push(ofDoubt(lane.lane, distrust, waiting));
   const balance = context.knownBalances.get(lane.lane.signer);
   const threshold = context.settings.alertLowBalanceWei;
   if (threshold !== null && balance !== undefined && balance < threshold) {
     found.push(ofBalance(lane.lane, balance, threshold));
   }
-  const drift = driftOf(context, lane);
+  const drift = driftOf(lane);
   if (drift !== null) found.push(drift);
   found.push(...ofRefused(lane.lane, lane.refusals.all));
   return [...found, ...[...lane.unmined.values()].flatMap((tx) => ofUnmined(lane, tx))];
 }
 
 /** A count that is claimed and not proved is a matter of seconds, unless endpoints contradict each other. */
-function driftOf({ counts }: ChainContext, { lane, cursor }: OwnedLane): Trouble | null {
-  const { unproved } = counts.of(lane.signer);
+function driftOf({ lane, cursor, pace }: OwnedLane): Trouble | null {
+  const { unproved } = pace.counts;
   return unproved === null || cursor === null ? null : ofDrift(lane, unproved, cursor);
 }
 

@@ -3,8 +3,10 @@
  * its owner has found out under this term, and the next owner finds out again. Each function says what happened and gives
  * the pace that follows; nothing else changes one.
  */
+import type { AlertCode } from "../alerts.ts";
 import { type BackoffRule, backoffMs } from "../backoff.ts";
 import { type Doubt, NO_DOUBT, weigh } from "../doubt.ts";
+import { type CountPace, NO_COUNTS } from "./count-pace.ts";
 import { looked, type Search } from "./search.ts";
 import { AT_ONCE, at, NEVER, type When } from "./when.ts";
 
@@ -18,6 +20,9 @@ export interface LanePace {
   readonly distrust: string | null;
   /** Monotonic: when the lane is next compared with the chain; null: not decided yet. */
   readonly reconcileAtMs: number | null;
+  /** Why the last comparison with the chain got no answer; null: it got one, or there was none. */
+  readonly uncompared: string | null;
+  readonly counts: CountPace;
   /** What stands at a consumed nonce is not looked for before. */
   readonly externalLook: When;
   readonly head: Head;
@@ -39,6 +44,8 @@ export interface LanePace {
   readonly nextRepair: When;
   /** That more nonces are kept for callers than should be was said, and is so still. */
   readonly pileSaid: boolean;
+  /** Codes of the watch's alerts about the lane that are not over; null: the watch has not looked under this term. */
+  readonly firing: ReadonlySet<AlertCode> | null;
   /** When the `validUntil` of a transaction may next be over: the database is asked then. */
   readonly expiry: When;
   /** By transaction that is past its `validUntil` and may have been sent: when it is next tried to cancel it. */
@@ -101,6 +108,8 @@ export const NEW_LANE_PACE: LanePace = {
   doubt: NO_DOUBT,
   distrust: null,
   reconcileAtMs: null,
+  uncompared: null,
+  counts: NO_COUNTS,
   externalLook: AT_ONCE,
   head: { kind: "not looked" },
   window: OPEN,
@@ -113,6 +122,7 @@ export const NEW_LANE_PACE: LanePace = {
   searches: new Map(),
   nextRepair: AT_ONCE,
   pileSaid: false,
+  firing: null,
   expiry: NEVER,
   overdue: new Map(),
 };
@@ -132,6 +142,10 @@ export function chainJudged(pace: LanePace, evidence: string | null, nextLookMs:
 }
 
 export const comparisonSet = (pace: LanePace, reconcileAtMs: number): LanePace => ({ ...pace, reconcileAtMs });
+
+/** The comparison got an answer, or none for this reason. */
+export const compared = (pace: LanePace, uncompared: string | null): LanePace =>
+  pace.uncompared === uncompared ? pace : { ...pace, uncompared };
 
 /** What stands at a consumed nonce could not be shown. */
 export function externalUseUnseen(pace: LanePace, nextLookMs: number): LanePace {
@@ -266,6 +280,8 @@ export const repairsLimited = (pace: LanePace, againAtMs: number): LanePace => (
 export function pileSeen(pace: LanePace, isPiledUp: boolean): LanePace {
   return pace.pileSaid === isPiledUp ? pace : { ...pace, pileSaid: isPiledUp };
 }
+
+export const watchLooked = (pace: LanePace, firing: ReadonlySet<AlertCode>): LanePace => ({ ...pace, firing });
 
 /** The count that was asked for then has not passed this hole, for which everything waits. */
 export function blockedBy(pace: LanePace, nonce: number, askedAtMs: number): LanePace {

@@ -79,21 +79,6 @@ function find(files: ReadonlyMap<string, SourceFile>, file: SourceFile | undefin
   return null;
 }
 
-/** Memories kept beside a lane or a transaction: they are fields of it. */
-export function memoriesBeside(file: SourceFile): readonly string[] {
-  const found: string[] = [];
-  walk(file.program, (node) => {
-    const isWeak = nameOf(node.callee ?? node.typeName) === "WeakMap";
-    const [key] = isNode(node.typeArguments) ? nodesIn(node.typeArguments.params) : [];
-    const name = key === undefined ? null : nameOf(key.typeName);
-    if (isWeak && (name === "OwnedLane" || name === "Tracked")) {
-      found.push(`${file.path}:${lineOf(file, node.start)}: a WeakMap by ${name}`);
-    }
-    return undefined;
-  });
-  return found;
-}
-
 const ENDLESS = new Set(["POSITIVE_INFINITY", "NEGATIVE_INFINITY", "MIN_SAFE_INTEGER", "MAX_SAFE_INTEGER"]);
 const KEEPERS = new Set(["AssignmentExpression", "PropertyDefinition", "VariableDeclarator", "Property"]);
 

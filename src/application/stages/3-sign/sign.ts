@@ -47,7 +47,7 @@ export async function sign(ports: SignPorts, context: ChainContext, lane: OwnedL
     if (isExpiryLookOwed(lane.pace)) return lane.activities?.expiring.kick();
     if (lane.backlog.missingFrom() !== null) await refill(ports, lane);
     // Nothing is signed above a free nonce before what is above it has had its chance to move down.
-    if (!lane.nonces.isWhole) await shiftDown(ports, context, lane);
+    if (!lane.nonces.isWhole) await shiftDown(ports, lane);
     const window = lane.openWindow(context.settings.inFlightWindow, ports.clock.monotonicMs());
     const batch = lane.toSign(window, AT_ONCE);
     if (batch.length === 0 || !(await signBatch(ports, context, lane, batch))) return;

@@ -35,7 +35,7 @@ export function note(ports: LearnPorts, context: ChainContext, work: Answered): 
     happened(tx, taken, answer, afterInterval(nowMs, everyMs), { block, ms: nowMs });
     learn(ports, work);
     if (tx.nonce !== lane.headOfLine()) happened(lane, futureTaken);
-    else if (lane.takesHeadAlone) context.lookSoon();
+    else if (lane.pace.window.kind === "closed") context.lookSoon();
     return;
   }
   happened(tx, refused, answer, { nowMs, random: ports.entropy.random() });

@@ -9,6 +9,7 @@
  * same look.
  */
 import { hashesOf } from "../../../domain/attempts.ts";
+import { checkSet, countReported } from "../../../domain/pace/count-events.ts";
 import { externalUseUnseen } from "../../../domain/pace/lane-pace.ts";
 import { lookOwed } from "../../../domain/pace/transaction-pace.ts";
 import { isDue } from "../../../domain/pace/when.ts";
@@ -33,7 +34,7 @@ const AT_ONCE = 16;
 /** Looks into every nonce of the lane that seems to be used up by another program. */
 export function noticeExternalUse(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Working {
   const nowMs = ports.clock.monotonicMs();
-  const suspects = suspectsOf(context, lane).length;
+  const suspects = suspectsOf(lane).length;
   if (suspects === 0) endUnseen(context, lane);
   const due = suspects > 0 || countIsDue(context, lane, nowMs);
   return !due || !isDue(lane.pace.externalLook, nowMs) ? null : lookInto(ports, context, lane);
@@ -44,8 +45,8 @@ async function lookInto(ports: ExternalUsePorts, context: ChainContext, lane: Ow
   try {
     const { counts, settings } = context;
     const { count } = await lane.term.during(counts.mined(lane.lane.signer, { atMostMs: settings.pollIntervalMs }));
-    counts.of(lane.lane.signer).reported = count;
-    const consumed = suspectsOf(context, lane).filter(({ nonce }) => nonce < count);
+    happened(lane, countReported, count);
+    const consumed = suspectsOf(lane).filter(({ nonce }) => nonce < count);
     const isWhole = await findForeign(ports, context, { lane, consumed: consumed.slice(0, AT_ONCE), planned });
     if (isWhole) endUnseen(context, lane);
   } catch (error) {
@@ -58,16 +59,17 @@ async function lookInto(ports: ExternalUsePorts, context: ChainContext, lane: Ow
 /** A head of line that is not mined may have been overtaken without a word: the count is asked at the pace of stale receipts. */
 function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number): boolean {
   const nonce = lane.headOfLine();
-  const memory = context.counts.of(lane.lane.signer);
-  if (nonce !== null && memory.check?.nonce === nonce && nowMs < memory.check.dueMs) return false;
-  const due = nonce !== null && memory.check?.nonce === nonce;
-  memory.check = nonce === null ? null : { nonce, dueMs: nowMs + context.settings.staleReceiptTimeoutMs };
-  return due;
+  const { check } = lane.pace.counts;
+  const isSame = nonce !== null && check?.nonce === nonce;
+  if (isSame && nowMs < check.dueMs) return false;
+  const next = nonce === null ? null : { nonce, dueMs: nowMs + context.settings.staleReceiptTimeoutMs };
+  if (check !== next) happened(lane, checkSet, next);
+  return isSame;
 }
 
 /** Passed by the count as far as anybody has heard, and already looked for by its own hashes. */
-function suspectsOf({ counts }: ChainContext, lane: OwnedLane): readonly Tracked[] {
-  let passed = counts.of(lane.lane.signer).reported;
+function suspectsOf(lane: OwnedLane): readonly Tracked[] {
+  let passed = lane.pace.counts.reported;
   for (const nonce of lane.mined.keys()) passed = Math.max(passed, nonce);
   const suspects: Tracked[] = [];
   for (const tx of lane.unmined.values()) {

@@ -174,7 +174,7 @@ async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: r
     byLane.set(lane, planned);
     planned.push(plan(tx, "mine", { receipt, lastError: null }));
     lane.mine(tx);
-    if (lane.takesHeadAlone) {
+    if (lane.pace.window.kind === "closed") {
       // The node takes the next nonce now: the rest of the pass need not be waited for.
       lane.signing?.kick();
       lane.broadcasting?.kick();

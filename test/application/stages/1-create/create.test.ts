@@ -3,9 +3,11 @@ import { createCodec } from "../../../../src/adapters/evm/codec.ts";
 import type { CreateRequest } from "../../../../src/application/api.ts";
 import { BetweenOwners, LeaseLapsed } from "../../../../src/application/lane/between-owners.ts";
 import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";
+import { happened } from "../../../../src/application/lane/tracked.ts";
 import { type CreatePorts, Creates } from "../../../../src/application/stages/1-create/create.ts";
 import { RequestIds } from "../../../../src/application/stages/1-create/request-ids.ts";
 import { FencepostError, unavailable } from "../../../../src/domain/errors.ts";
+import { countCompared } from "../../../../src/domain/pace/count-events.ts";
 import {
   type AskedRequests,
   type ExistingTransaction,
@@ -27,7 +29,7 @@ interface Bench extends StageBench {
 
 function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
   const stage = createStageBench({ cursor: 100 }, { settings: { nonceStateTimeoutMs: 1_000_000 } });
-  stage.context.counts.of(SIGNER).comparedAtMs = 0;
+  happened(stage.lane, countCompared, { proven: 0, askedAtMs: 0, after: 0 });
   const made: Omit<Bench, "createPorts" | "creates"> = { ...stage, owned: 0, own: async () => stage.lane };
   const own = (): Promise<OwnedLane> => {
     made.owned++;
