@@ -62,6 +62,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
     lease: { mayAct: () => control.mayAct, maySend: () => control.mayAct && control.maySend },
     reload: (_: unknown, reason: string) => void reloads.push(reason),
     feedGrew: () => void control.feedGrew++,
+    intakeDue: () => undefined,
     failpoint: (name: Failpoint) => {
       passed.push(name);
       control.at(name);
@@ -83,6 +84,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
         rows.allocated.filter(({ nonce }) => nonce >= from).slice(0, limit),
       loadRawTransactions: async (keys: readonly { readonly txId: string; readonly ordinal: number }[]) =>
         keys.map((key) => rows.raw(key)),
+      loadLane: async () => null,
       loadWatched: async () => rows.watched,
       settledBelow: async () => 0,
       loadPayloads: async () => [],

@@ -18,11 +18,10 @@ import type {
   ExistingTransaction,
   IntakeFate,
   IntakeRow,
-  LaneStore,
   NewTransaction,
 } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import type { FeedWriterPorts } from "../lane/lane-writer.ts";
+import type { WorkPorts } from "../chain/work-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { unstorable } from "../requests/unanswered.ts";
@@ -30,11 +29,6 @@ import { reusedRequestId } from "../stages/1-create/answer-existing.ts";
 import { prepare } from "../stages/1-create/prepare.ts";
 import { allocate } from "../stages/2-allocate/allocate.ts";
 import { confirmRefusal } from "./confirm-refusal.ts";
-
-export interface IntakePorts extends FeedWriterPorts {
-  readonly store: Pick<LaneStore, "loadIntake" | "findByRequestIds">;
-  readonly chains: ReadonlyMap<number, ChainContext>;
-}
 
 const AT_ONCE = 200;
 /** While rows come, or somebody says that one will, they are looked for on every beat; where that is so long ago, less often. */
@@ -55,13 +49,13 @@ export interface IntakeEvents {
  * thousands of rows, must not keep other lanes waiting.
  */
 export class Intake {
-  private readonly ports: IntakePorts;
+  private readonly ports: WorkPorts;
   private readonly events: IntakeEvents;
   private readonly underWay = new Set<Promise<void>>();
   /** Monotonic; null: there was none yet. */
   private lastNewsMs: number | null = null;
 
-  constructor(ports: IntakePorts, events: IntakeEvents) {
+  constructor(ports: WorkPorts, events: IntakeEvents) {
     this.ports = ports;
     this.events = events;
   }
@@ -142,7 +136,7 @@ export class Intake {
  * for approval was overtaken anyway, and where it depends on what is pending, it stops nobody. Nor does what an endpoint
  * refuses, and no other has confirmed: it would have let the others pass by its end. True where every other row was taken.
  */
-async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly IntakeRow[]): Promise<boolean> {
+async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly IntakeRow[]): Promise<boolean> {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
   const prepared: NewTransaction[] = [];
   const fates: IntakeFate[] = [];
@@ -197,7 +191,7 @@ function overFate({ intakeId, intent, expired: unapproved, lapsed: isOver }: Int
 }
 
 async function prepareRow(
-  ports: IntakePorts,
+  ports: WorkPorts,
   lane: OwnedLane,
   row: IntakeRow,
   behindPending: boolean,
@@ -230,7 +224,7 @@ function refusal(intakeId: number, error: FencepostError): Extract<IntakeFate, {
 }
 
 /** Before any refusal the request id is looked up once more: an existing transaction wins. */
-async function existingFate(ports: IntakePorts, { intakeId, intent }: IntakeRow): Promise<IntakeFate | null> {
+async function existingFate(ports: WorkPorts, { intakeId, intent }: IntakeRow): Promise<IntakeFate | null> {
   if (intent.requestId === null) return null;
   const found = await ports.store.findByRequestIds([{ lane: intent.lane, requestIds: [intent.requestId] }]);
   const other = found.find((each) => isSpent(each) || (each.txId !== intent.txId && each.state !== "CREATED"));
@@ -269,7 +263,7 @@ function refusalOfSpent({ intakeId, intent }: Waiting): IntakeFate {
   return { ...refusal(intakeId, spentRequestId(intent.requestId)), event: "refuseReusedRequestId" };
 }
 
-async function settle(ports: IntakePorts, lane: OwnedLane, fates: readonly IntakeFate[]): Promise<void> {
+async function settle(ports: WorkPorts, lane: OwnedLane, fates: readonly IntakeFate[]): Promise<void> {
   if (fates.length === 0) return;
   await lane.term.write({ kind: "settleIntake", fates });
   ports.feedGrew();

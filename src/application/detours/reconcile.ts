@@ -6,29 +6,21 @@
  * Reads: counts (latest, pending, finalized), pool and balance. Writes: the cursor, upwards and with proof; nothing that is
  * pending is touched. A crash leaves nothing: the next owner compares in its turn.
  */
-
 import { FencepostError } from "../../domain/errors.ts";
 import { batchFailed, countReported } from "../../domain/pace/count-events.ts";
 import { compared } from "../../domain/pace/lane-pace.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { ReconcileResult } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { type TrustPorts, trustedOnSight } from "../chain/trust.ts";
+import { trustedOnSight } from "../chain/trust.ts";
+import type { WorkPorts } from "../chain/work-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { quietly } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 
-export interface ReconcilePorts extends TrustPorts {
-  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
-}
-
 /** Lanes whose turn has come, side by side: their questions leave together, and what is the same for all is asked once. */
-export async function reconcile(
-  ports: ReconcilePorts,
-  context: ChainContext,
-  lanes: readonly OwnedLane[],
-): Promise<void> {
+export async function reconcile(ports: WorkPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
   // Asked together, here and below: what is asked in one moment is one request.
   const finalized = context.chain.head("finalized");
   finalized.catch(() => undefined);
@@ -40,7 +32,7 @@ export async function reconcile(
 }
 
 /** One for the chain: an endpoint that fails does so for every lane, and a thousand alarms say no more than one. */
-function tellUncompared({ lanesOf }: ReconcilePorts, { chain: { chainId }, standing }: ChainContext): void {
+function tellUncompared({ lanesOf }: WorkPorts, { chain: { chainId }, standing }: ChainContext): void {
   const uncompared = lanesOf(chainId).filter(({ pace }) => pace.uncompared !== null);
   const [first] = uncompared;
   const code = "RECONCILIATION_FAILED";
@@ -59,7 +51,7 @@ interface Turn {
 }
 
 async function reconcileLane(
-  ports: ReconcilePorts,
+  ports: WorkPorts,
   context: ChainContext,
   { lane, finalized, trusted }: Turn,
 ): Promise<void> {
@@ -84,7 +76,7 @@ function isUnanswered(error: unknown): error is Error {
 }
 
 async function compare(
-  ports: ReconcilePorts,
+  ports: WorkPorts,
   context: ChainContext,
   lane: OwnedLane,
   finalized: Turn["finalized"],
@@ -113,7 +105,7 @@ async function countAll({ counts, settings }: ChainContext, { lane }: OwnedLane,
 }
 
 /** Proved as for a create, so that creates find it done. Never down. */
-async function alignTo(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<ReconcileResult> {
+async function alignTo(ports: WorkPorts, context: ChainContext, lane: OwnedLane): Promise<ReconcileResult> {
   happened(lane, batchFailed);
   const floor = await lane.term.during(nonceFloor(ports, context, lane));
   if (floor === null) return "drift";
@@ -122,7 +114,7 @@ async function alignTo(ports: ReconcilePorts, context: ChainContext, lane: Owned
 }
 
 function reportDrift(
-  { telemetry }: ReconcilePorts,
+  { telemetry }: WorkPorts,
   { standing }: ChainContext,
   { lane }: OwnedLane,
   { cursor, pending }: { readonly cursor: number; readonly pending: number },
@@ -160,7 +152,7 @@ async function watchPool(context: ChainContext, lane: OwnedLane): Promise<void> 
   context.standing.raise({ severity: "WARNING", code: "FOREIGN_REPLACEMENT", message, lane: lane.lane, txId });
 }
 
-async function watchBalance(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+async function watchBalance(ports: WorkPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const { alertLowBalanceWei: threshold } = context.settings;
   const { signer, chainId } = lane.lane;
   const balance = await lane.term.during(context.balance(signer));

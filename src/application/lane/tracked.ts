@@ -10,8 +10,9 @@ import {
 import { afterInterval } from "../../domain/pace/when.ts";
 import type { Attempt, Receipt, SignedAttempt, UnsignedTransaction } from "../../domain/transaction.ts";
 import type { State, Status } from "../../domain/transitions.ts";
-import type { Codec, DecodedTransaction } from "../../ports/codec.ts";
-import type { AllocatedRecord, LaneStore, TrackedRecord } from "../../ports/lane-store.ts";
+import type { DecodedTransaction } from "../../ports/codec.ts";
+import type { AllocatedRecord, TrackedRecord } from "../../ports/lane-store.ts";
+import type { LanePorts } from "./lane-ports.ts";
 
 /** What is known of a transaction when its owner begins to follow it, and does not change while it does. */
 interface Known extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil"> {
@@ -218,14 +219,8 @@ export function happened<Pace, Details extends readonly unknown[]>(
   to.pace = event(to.pace, ...details);
 }
 
-/** For signed payloads as they are stored: read back, decoded, and judged whether they can be signed again here. */
-export interface StoredBytes {
-  readonly store: Pick<LaneStore, "loadRawTransactions">;
-  readonly codec: Pick<Codec, "decodeTransaction">;
-}
-
 /** The newest payload that is ours to send. Null: only its hash is known, or the chain node signs it. */
-export async function decodedNewest({ store, codec }: StoredBytes, tx: Tracked): Promise<DecodedTransaction | null> {
+export async function decodedNewest({ store, codec }: LanePorts, tx: Tracked): Promise<DecodedTransaction | null> {
   const newest = attemptToSend(tx.attempts);
   if (newest === null || newest.nodeSigned === true) return null;
   const [bytes] = await store.loadRawTransactions([{ txId: tx.txId, ordinal: newest.ordinal }]);

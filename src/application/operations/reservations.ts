@@ -3,7 +3,6 @@
  * nonce free; one that expires is a hole, and gets a placeholder (detours/expired-reservations.ts). Until then its caller
  * may still say what became of it. To use it, a caller hands in what it signed, or names the hash of what it sent.
  */
-
 import { routed } from "../../domain/attempts.ts";
 import { bounded } from "../../domain/ceilings.ts";
 import { DatabaseSilent, FencepostError, forbiddenBy, outcomeUnknown, unavailable } from "../../domain/errors.ts";

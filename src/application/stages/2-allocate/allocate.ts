@@ -6,7 +6,6 @@
  * of a request id consumes nothing), I4 (answered only once durable).
  * A crash before the commit leaves nothing; after it, an ALLOCATED row that the lane's owner signs in its turn.
  */
-
 import { DatabaseSilent } from "../../../domain/errors.ts";
 import { batchFailed } from "../../../domain/pace/count-events.ts";
 import { isLimited, type Policies } from "../../../domain/policy/policy.ts";

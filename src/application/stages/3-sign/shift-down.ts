@@ -7,10 +7,11 @@
  * A crash before the commit leaves everything where it was; after it, everything moved, which the next owner reads.
  */
 import { planShiftDown } from "../../../domain/holes.ts";
-import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
+import { commitPlanned, plan } from "../../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../../lane/owned-lane.ts";
 
-export async function shiftDown(ports: LaneWriterPorts, lane: OwnedLane): Promise<void> {
+export async function shiftDown(ports: LanePorts, lane: OwnedLane): Promise<void> {
   const free = lane.freeNonces();
   if (free.length === 0) return;
   const moves = planShiftDown(free, lane.holders());

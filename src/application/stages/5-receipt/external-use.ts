@@ -15,24 +15,21 @@ import { lookOwed } from "../../../domain/pace/transaction-pace.ts";
 import { isDue } from "../../../domain/pace/when.ts";
 import type { SignedAttempt } from "../../../domain/transaction.ts";
 import { type ChainTransaction, ChainUnavailable, type SentContents } from "../../../ports/chain.ts";
-import type { LaneStore, StoredPayload } from "../../../ports/lane-store.ts";
+import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { findSent, type Sent } from "../../chain/find-sent.ts";
 import type { Working } from "../../lane/activity.ts";
-import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
-import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
+import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
+import { withOwnContract } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { happened } from "../../lane/tracked.ts";
-
-export interface ExternalUsePorts extends LaneWriterPorts, OwnContractPorts {
-  readonly store: Pick<LaneStore, "loadPayloads">;
-}
 
 /** How many nonces of a lane are looked into in one pass; the rest has its turn in the next. */
 const AT_ONCE = 16;
 
 /** Looks into every nonce of the lane that seems to be used up by another program. */
-export function noticeExternalUse(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Working {
+export function noticeExternalUse(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   const nowMs = ports.clock.monotonicMs();
   const suspects = suspectsOf(lane).length;
   if (suspects === 0) endUnseen(context, lane);
@@ -40,7 +37,7 @@ export function noticeExternalUse(ports: ExternalUsePorts, context: ChainContext
   return !due || !isDue(lane.pace.externalLook, nowMs) ? null : lookInto(ports, context, lane);
 }
 
-async function lookInto(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+async function lookInto(ports: LanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const planned: Planned[] = [];
   try {
     const { counts, settings } = context;
@@ -90,7 +87,7 @@ interface Consumed {
 
 /** False: of one of them it cannot be shown what stands at its nonce. */
 async function findForeign(
-  ports: ExternalUsePorts,
+  ports: LanePorts,
   context: ChainContext,
   { lane, consumed, planned }: Consumed,
 ): Promise<boolean> {
@@ -116,7 +113,7 @@ async function findForeign(
 }
 
 /** A node that signs may have named another hash than that of what it made: what says the same at our nonce is ours. */
-async function isMadeByNode({ store }: ExternalUsePorts, tx: Tracked, found: ChainTransaction): Promise<boolean> {
+async function isMadeByNode({ store }: LanePorts, tx: Tracked, found: ChainTransaction): Promise<boolean> {
   if (!tx.attempts.some(({ nodeSigned }) => nodeSigned === true)) return false;
   const [payload] = await store.loadPayloads([tx.txId]);
   return payload !== undefined && saysTheSame(payload, found);
@@ -127,7 +124,7 @@ export function saysTheSame({ payload }: StoredPayload, { to, value, data }: Sen
 }
 
 /** Followed by its real hash from here on. */
-function mineMisnamed(ports: OwnContractPorts, lane: OwnedLane, tx: Tracked, sent: Mined): Planned {
+function mineMisnamed(ports: LanePorts, lane: OwnedLane, tx: Tracked, sent: Mined): Planned {
   const attempt = externalAttempt(tx, sent.transaction);
   const receipt = withOwnContract(ports, lane, tx, sent.receipt);
   const reason = `found by nonce: ${attempt.txHash}`;
@@ -150,12 +147,7 @@ async function noneOfOursIsMined({ chain }: ChainContext, tx: Tracked): Promise<
 export type Mined = Extract<Sent, { kind: "mined" }>;
 
 /** Notes in memory that a foreign transaction stands at the nonce; returns what is to be written. */
-export function mineForeign(
-  ports: LaneWriterPorts & OwnContractPorts,
-  lane: OwnedLane,
-  tx: Tracked,
-  sent: Mined,
-): Planned {
+export function mineForeign(ports: LanePorts, lane: OwnedLane, tx: Tracked, sent: Mined): Planned {
   const { txHash } = sent.transaction;
   const { txId, nonce } = tx;
   const reason = `nonce ${nonce} was used by ${txHash}, which is not ours`;
@@ -173,7 +165,7 @@ export function mineForeign(
 
 /** Looked into again, at the pace of the gray zone: a node that lags, or an authorisation that left no transaction. */
 function reportUnseen(
-  ports: LaneWriterPorts,
+  ports: LanePorts,
   context: ChainContext,
   { lane: owned, tx, detail }: { readonly lane: OwnedLane; readonly tx: Tracked; readonly detail: string },
 ): void {
