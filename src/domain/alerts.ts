@@ -87,3 +87,5 @@ export interface AlertSubject {
 export function alertKey({ code, lane, txId, chainId = lane?.chainId, endpoint }: AlertSubject): string {
   return `${code} ${chainId ?? ""}:${lane?.signer ?? ""} ${txId ?? ""} ${endpoint ?? ""}`;
 }
+
+export type AlertSeverity = "WARNING" | "ERROR" | "CRITICAL";

@@ -3,9 +3,10 @@ import type { BlockRef } from "../domain/block-window.ts";
 import type { CountAnswer } from "../domain/counts.ts";
 import type { FeeMarket, Fees } from "../domain/fees.ts";
 import type { Address, Hash, Hex } from "../domain/lane.ts";
-import type { Payload, Receipt, UnsignedTransaction } from "../domain/transaction.ts";
-import type { OutcomeQuestion, ShownOutcome } from "./shown-outcome.ts";
-import type { EndpointState } from "./telemetry.ts";
+import type { Receipt, UnsignedTransaction } from "../domain/transaction.ts";
+import type { Call, OutcomeQuestion, Revert, ShownOutcome } from "./shown-outcome.ts";
+
+export type { Call, Revert } from "./shown-outcome.ts";
 
 export interface Block extends BlockRef {
   readonly transactionHashes: readonly Hash[];
@@ -45,22 +46,6 @@ export type Heard<T> = { readonly kind: "says"; readonly answer: T } | { readonl
 export interface NodeSubmission extends SubmitResult {
   /** Known only where the answer arrived. */
   readonly txHash: Hash | null;
-}
-
-export interface Call extends Pick<Payload, "to" | "data" | "value" | "gas" | "accessList"> {
-  readonly from: Address;
-  /** What it costs where its receiver has no code, where that is known: then no estimate has a say. */
-  readonly gasWithoutCode?: bigint;
-  /** Whether its receiver has code is to be told, too. */
-  readonly asksCode?: true;
-}
-
-export interface Revert {
-  /** Error or panic name where the data tells, else null. */
-  readonly name: string | null;
-  /** Decoded reason in words, else null. */
-  readonly message: string | null;
-  readonly data: Hex;
 }
 
 /** What the chain says of a call that has not been sent yet. Anything it cannot say throws `ChainUnavailable`. */
@@ -288,3 +273,6 @@ export function unlessSilent<T, E>(asking: Promise<T>, otherwise: E): Promise<T 
     throw error;
   });
 }
+
+/** "failing": it does not answer. "behind": it does not keep up with another one. "foreign": it serves another chain. */
+export type EndpointState = "up" | "failing" | "behind" | "foreign";

@@ -1,6 +1,7 @@
 /** What an endpoint shows of a mined transaction beside what is kept of it. For people to look at: nothing is decided by it. */
+
 import type { Address, Hash, Hex } from "../domain/lane.ts";
-import type { Call, Revert } from "./chain.ts";
+import type { Payload } from "../domain/transaction.ts";
 
 export interface OutcomeQuestion {
   readonly txHash: Hash;
@@ -32,4 +33,20 @@ export interface KnownEvent {
   readonly name: string;
   /** Addresses and numbers alone: numbers as digits. */
   readonly args: readonly { readonly name: string; readonly value: string }[];
+}
+
+export interface Call extends Pick<Payload, "to" | "data" | "value" | "gas" | "accessList"> {
+  readonly from: Address;
+  /** What it costs where its receiver has no code, where that is known: then no estimate has a say. */
+  readonly gasWithoutCode?: bigint;
+  /** Whether its receiver has code is to be told, too. */
+  readonly asksCode?: true;
+}
+
+export interface Revert {
+  /** Error or panic name where the data tells, else null. */
+  readonly name: string | null;
+  /** Decoded reason in words, else null. */
+  readonly message: string | null;
+  readonly data: Hex;
 }

@@ -1,6 +1,6 @@
+import type { AlertSeverity } from "../domain/alerts.ts";
 import type { SubmitAnswer } from "../domain/answers.ts";
 import type { TransactionRecord } from "./query-store.ts";
-import type { AlertSeverity } from "./telemetry.ts";
 
 export const STUCK_ACTIONS = ["NOOP", "CANCEL", "REPLACE", "PLACEHOLDER"] as const;
 export type StuckAction = (typeof STUCK_ACTIONS)[number];

@@ -1,13 +1,15 @@
-import type { AlertSubject } from "../domain/alerts.ts";
+import type { AlertSeverity, AlertSubject } from "../domain/alerts.ts";
 import type { SubmitAnswer } from "../domain/answers.ts";
 import type { Hash, Lane } from "../domain/lane.ts";
 import type { SuspendedBy } from "../domain/ledger/index.ts";
 import type { ReservationState } from "../domain/reservations.ts";
 import type { State, SubState, TransitionEvent } from "../domain/transitions.ts";
+import type { EndpointState } from "./chain.ts";
 import type { Acquisition, DeathEvidence } from "./lease-store.ts";
 import type { StuckAction } from "./stuck-hook.ts";
 
-export type AlertSeverity = "WARNING" | "ERROR" | "CRITICAL";
+export type { AlertSeverity } from "../domain/alerts.ts";
+export type { EndpointState } from "./chain.ts";
 
 type OfLane = { lane: Lane };
 type OfTerm = OfLane & { token: number };
@@ -155,9 +157,6 @@ export type PeerRefusal =
   | "replayed"
   | "body"
   | "url";
-
-/** "failing": it does not answer. "behind": it does not keep up with another one. "foreign": it serves another chain. */
-export type EndpointState = "up" | "failing" | "behind" | "foreign";
 
 export type CreateResultLabel =
   | "created"

@@ -6,13 +6,13 @@ import type { Resolution } from "./resolve.ts";
 import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, type ChainSettingKey, type ChainValues, type Values } from "./schema.ts";
 import { secretsOf } from "./secrets.ts";
 import type { Timed } from "./setting.ts";
+import type { Command } from "./sources.ts";
 
 /** What a process runs with: every value present, in the units of the code. */
 export type Config = ReturnType<typeof buildConfig>;
 export type ChainConfig = Config["chains"][number];
 
-/** `config` shows what is there and demands nothing. */
-export type Command = "dev" | "start" | "migrate" | "config";
+export type { Command } from "./sources.ts";
 
 /** The commands that need a database of one's own never see a configuration without. */
 export type ConfigFor<C extends Command> = C extends "start" | "migrate"

@@ -5,8 +5,7 @@
 import type { EndpointEntry } from "./credentials.ts";
 import type { CHAIN_SETTINGS, SETTINGS } from "./schema.ts";
 
-/** A number and a unit: `250ms`, `10s`, `5m`, `1h`. */
-export type Duration = `${number}${"ms" | "s" | "m" | "h"}`;
+export type { Duration } from "./setting.ts";
 
 type Options<S extends Readonly<Record<string, { readonly parse: { readonly said?: unknown } }>>> = {
   readonly [K in keyof S]?: NonNullable<S[K]["parse"]["said"]>;

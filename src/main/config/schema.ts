@@ -12,7 +12,6 @@ import { SHORTEST_RETENTION_MS } from "../../domain/retention.ts";
 import { USUAL_LOGS_RANGE } from "../../domain/rpc-methods.ts";
 import { ageOr } from "./ages.ts";
 import * as credentials from "./credentials.ts";
-import type { Duration } from "./define.ts";
 import {
   maskDatabaseUrl,
   maskHookPlace,
@@ -39,7 +38,17 @@ import {
   wei,
 } from "./parsers.ts";
 import { pools, showPools } from "./pool-setting.ts";
-import { BY_CHAIN_ID, oneOf, optional, type Setting, settings, time, timeOrOff, whole } from "./setting.ts";
+import {
+  BY_CHAIN_ID,
+  type Duration,
+  oneOf,
+  optional,
+  type Setting,
+  settings,
+  time,
+  timeOrOff,
+  whole,
+} from "./setting.ts";
 
 const MAX_COUNT = 1_000_000;
 

@@ -1,5 +1,7 @@
-import type { Duration } from "./define.ts";
 import { choice, duration, durationOrOff, formatDuration, integer, type Parser } from "./parsers.ts";
+
+/** A number and a unit: `250ms`, `10s`, `5m`, `1h`. */
+export type Duration = `${number}${"ms" | "s" | "m" | "h"}`;
 
 export interface Setting<T, Said = unknown> {
   readonly variable: `FENCEPOST_${string}`;

@@ -1,6 +1,8 @@
-import type { Command } from "./config.ts";
 import { SETTINGS, type SettingKey } from "./schema.ts";
 import type { Setting } from "./setting.ts";
+
+/** `config` shows what is there and demands nothing. */
+export type Command = "dev" | "start" | "migrate" | "config";
 
 /** Who said it. Each wins over those before it. */
 export type Origin = "default" | "file" | "chain" | "environment" | "flag";

@@ -1,9 +1,12 @@
 import { type Dispatcher, errors, Pool } from "undici";
 import type { Clock } from "../../../ports/clock.ts";
 import { RpcUnreachable } from "./rpc-errors.ts";
-import type { TransportOptions } from "./transport.ts";
 
-interface HttpOptions extends Pick<Required<TransportOptions>, "url" | "clock" | "timeoutMs" | "maxResponseBytes"> {
+interface HttpOptions {
+  readonly url: string;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly maxResponseBytes: number;
   /** A connection has ended: another machine may answer at the next one. */
   readonly onDisconnect?: () => void;
   /** PEM: who vouches for the other side, and what this side shows. */

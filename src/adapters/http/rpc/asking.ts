@@ -3,11 +3,18 @@ import type { Checksum } from "../../../domain/checksum.ts";
 import type { FencepostError } from "../../../domain/errors.ts";
 import type { Mask } from "../../../domain/mask.ts";
 import { forbidden, type Principal, type Scope } from "../../../domain/principal.ts";
+import type { PassedAnswer } from "../../../ports/chain.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import type { ChainQuestions } from "./chain-questions.ts";
+import type { RpcOutcome } from "./packet.ts";
 
 /** What is to become of transactions that strangers signed. */
 export type ForeignRaw = "pass" | "refuse";
+
+/** What the chain said, and how that is told: written once for all who share it. */
+export interface ChainAnswer {
+  readonly answer: PassedAnswer;
+  readonly outcome: RpcOutcome;
+}
 
 /** A packet and who asks: what its calls are answered with. */
 export interface Asking {
@@ -17,7 +24,7 @@ export interface Asking {
   /** Whether this node has endpoints of that chain. */
   readonly servesChain: boolean;
   /** To the chains: of all packets on this node. */
-  readonly questions: ChainQuestions;
+  readonly questions: { ask(asking: Asking, method: string, params: unknown): Promise<ChainAnswer> };
   /** Of the packet, as it arrived. */
   readonly bytes: number;
   readonly clock: Clock;

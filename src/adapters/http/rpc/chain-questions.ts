@@ -12,20 +12,14 @@
 import { unavailable } from "../../../domain/errors.ts";
 import type { PassedAnswer } from "../../../ports/chain.ts";
 import { within } from "../../../ports/clock.ts";
-import { type Asking, leftMs } from "./asking.ts";
-import { RpcFailure, type RpcOutcome, result } from "./packet.ts";
+import { type Asking, type ChainAnswer, leftMs } from "./asking.ts";
+import { RpcFailure, result } from "./packet.ts";
 
 /** As many connections as callers' questions have to an endpoint. */
 const AT_ONCE = 16;
 const OF_ONE_KEY = 12;
 /** Of one answer, in all its copies together: each who shares it has it written out anew, at the same moment. */
 const MOST_SHARED_CHARACTERS = 8 * 1024 * 1024;
-
-/** What the chain said, and how that is told: written once for all who share it. */
-export interface ChainAnswer {
-  readonly answer: PassedAnswer;
-  readonly outcome: RpcOutcome;
-}
 
 type Key = string | null;
 /** Null: it was too large for all who share it, and has to be asked for again. */

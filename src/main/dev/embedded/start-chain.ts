@@ -1,5 +1,5 @@
 import { defined } from "../../../domain/defined.ts";
-import { createEngine } from "./chain/edr.ts";
+import { type ChainSettings, createEngine, DEFAULTS, type DevAccount } from "./chain/edr.ts";
 import { resultOf } from "./chain/json-rpc.ts";
 import { speakLikeANode } from "./chain/node-dialect.ts";
 import { serveRpc } from "./chain/rpc-server.ts";
@@ -7,13 +7,7 @@ import { spareEdr } from "./chain/spare-edr.ts";
 import { EmbeddedError } from "./embedded-error.ts";
 import { LOOPBACK } from "./loopback-port.ts";
 
-/** The phrase that hardhat and anvil use too: the same ten accounts everywhere, and no secret. */
-const DEV_MNEMONIC = "test test test test test test test test test test test junk";
-
-export interface DevAccount {
-  readonly address: `0x${string}`;
-  readonly privateKey: `0x${string}`;
-}
+export type { ChainSettings, DevAccount } from "./chain/edr.ts";
 
 export interface DevChain {
   readonly url: string;
@@ -27,20 +21,6 @@ export interface DevChain {
   mine(blocks?: number): Promise<void>;
   stop(): Promise<void>;
 }
-
-const DEFAULTS = {
-  /** A block every so often, empty or not. Without it, and without `automine`, only `mine` makes blocks. */
-  blockTimeMs: null as number | null,
-  /** A block for every transaction as it comes. */
-  automine: false,
-  chainId: 31337,
-  mnemonic: DEV_MNEMONIC,
-  accounts: 10,
-  balanceEther: 10_000,
-};
-
-/** The options with every default filled in. */
-export type ChainSettings = Readonly<typeof DEFAULTS>;
 
 export type ChainOptions = { readonly [K in keyof ChainSettings]?: ChainSettings[K] | undefined } & {
   /** A free one is chosen where none is given. */

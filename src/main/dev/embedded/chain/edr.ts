@@ -1,10 +1,31 @@
 import { notInstalled } from "../needed-packages.ts";
-import type { ChainSettings, DevAccount } from "../start-chain.ts";
 import { type Answer, fault, type Handle, INTERNAL_ERROR } from "./json-rpc.ts";
 
 type Edr = typeof import("@nomicfoundation/edr");
 type EdrContext = import("@nomicfoundation/edr").EdrContext;
 type ProviderConfig = import("@nomicfoundation/edr").ProviderConfig;
+
+/** The phrase that hardhat and anvil use too: the same ten accounts everywhere, and no secret. */
+const DEV_MNEMONIC = "test test test test test test test test test test test junk";
+
+export interface DevAccount {
+  readonly address: `0x${string}`;
+  readonly privateKey: `0x${string}`;
+}
+
+export const DEFAULTS = {
+  /** A block every so often, empty or not. Without it, and without `automine`, only `mine` makes blocks. */
+  blockTimeMs: null as number | null,
+  /** A block for every transaction as it comes. */
+  automine: false,
+  chainId: 31337,
+  mnemonic: DEV_MNEMONIC,
+  accounts: 10,
+  balanceEther: 10_000,
+};
+
+/** The options with every default filled in. */
+export type ChainSettings = Readonly<typeof DEFAULTS>;
 
 /** Mainnet's block gas limit and, since Osaka, its cap for one transaction (EIP-7825). */
 const BLOCK_GAS_LIMIT = 60_000_000n;
