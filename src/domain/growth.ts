@@ -7,7 +7,8 @@ const STRETCHES = 5;
 export class Growth {
   private readonly stretchMs: number;
   private readonly lows: number[] = [];
-  private low = Number.POSITIVE_INFINITY;
+  /** Of this stretch; null: nothing was seen in it yet. */
+  private low: number | null = null;
   private endsMs: number | null = null;
 
   constructor(stretchMs: number) {
@@ -17,12 +18,12 @@ export class Growth {
   see(nowMs: number, size: number): void {
     this.endsMs ??= nowMs + this.stretchMs;
     if (nowMs >= this.endsMs) {
-      this.lows.push(this.low);
+      if (this.low !== null) this.lows.push(this.low);
       if (this.lows.length > STRETCHES) this.lows.shift();
-      this.low = Number.POSITIVE_INFINITY;
+      this.low = null;
       this.endsMs = nowMs + this.stretchMs;
     }
-    this.low = Math.min(this.low, size);
+    this.low = Math.min(this.low ?? size, size);
   }
 
   /** Null while it does not: else the best of the first and of the last stretch. */
@@ -36,7 +37,7 @@ export class Growth {
 
   /** What is left over has not risen in the last stretch. */
   get stopped(): boolean {
-    const last = this.lows.at(-1);
-    return last === undefined || last <= (this.lows.at(-2) ?? Number.POSITIVE_INFINITY);
+    const [before, last] = this.lows.slice(-2);
+    return before === undefined || last === undefined || last <= before;
   }
 }

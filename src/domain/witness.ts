@@ -64,10 +64,11 @@ export function mayJudge(own: OwnSession | null, { wasHeld }: Sighting, nowMs: n
 
 /** Missed from the end of one look to the start of another: a pause of our own in between is no time that was watched. */
 export function isGone(sighting: Sighting, { askedMs }: LockLook): boolean {
-  return askedMs >= goneAtMs(sighting);
+  const atMs = goneAtMs(sighting);
+  return atMs !== null && askedMs >= atMs;
 }
 
-/** When a look that begins then and misses the lock again would be the second. */
-export function goneAtMs({ gone }: Sighting): number {
-  return gone === null ? Number.POSITIVE_INFINITY : gone.sinceMs + LOOKS_APART_MS;
+/** Earliest time of the second look without the lock; null: no look has missed it. */
+export function goneAtMs({ gone }: Sighting): number | null {
+  return gone === null ? null : gone.sinceMs + LOOKS_APART_MS;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { laneMemories } from "./rules/lane-memories.ts";
-import { assignmentsOf, mutableFields, sentinelTimes } from "./rules/mutable-fields.ts";
+import { assignmentsOf, mutableFields, nonAnswers, sentinelTimes } from "./rules/mutable-fields.ts";
 import { parseSource, readCode } from "./tree.ts";
 
 const AT_MOST = 11;
@@ -89,6 +89,11 @@ describe("times", () => {
   it("are moments, and what is no moment has a name", () => {
     expect(inside.flatMap(sentinelTimes)).toEqual([]);
   });
+
+  it("are no invalid dates, and no answer is infinity", () => {
+    const elsewhere = source.filter(({ path }) => !path.startsWith("src/adapters/postgres/commit/"));
+    expect(elsewhere.flatMap(nonAnswers)).toEqual([]);
+  });
 });
 
 describe("the rules about a lane's state", () => {
@@ -173,6 +178,22 @@ describe("the rules about a lane's state", () => {
     "let %s be",
     (text) => {
       expect(sentinelTimes(parseSource("src/a.ts", text))).toEqual([]);
+    },
+  );
+
+  it.each([
+    "function a() { return b ?? Number.POSITIVE_INFINITY; }",
+    "const a = (b) => (b === null ? Infinity : b.ms);",
+    "class A { #next = Number.NEGATIVE_INFINITY; }",
+    "const at = row?.at ?? new Date(Number.NaN);",
+  ])("find the answer that is none in %s", (text) => {
+    expect(nonAnswers(parseSource("src/a.ts", text))).toHaveLength(1);
+  });
+
+  it.each(["function a(most = Number.POSITIVE_INFINITY) { return Math.min(most, b ?? Infinity); }", "new Date(text);"])(
+    "let %s be an answer",
+    (text) => {
+      expect(nonAnswers(parseSource("src/a.ts", text))).toEqual([]);
     },
   );
 });

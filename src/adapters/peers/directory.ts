@@ -43,7 +43,7 @@ export class PeerDirectory {
   private byUrl: ReadonlyMap<string, Correspondent> = new Map();
   private selves: readonly string[] = [];
   private reading: Promise<void> | null = null;
-  private readAtMs = Number.NEGATIVE_INFINITY;
+  private readAtMs: number | null = null;
 
   constructor(options: DirectoryOptions) {
     this.options = options;
@@ -120,7 +120,7 @@ export class PeerDirectory {
 
   private async lookAgain(): Promise<void> {
     const nowMs = this.options.clock.monotonicMs();
-    if (this.reading === null && nowMs - this.readAtMs >= READ_EVERY_MS) {
+    if (this.reading === null && (this.readAtMs === null || nowMs - this.readAtMs >= READ_EVERY_MS)) {
       this.readAtMs = nowMs;
       const read = this.options.readInstances().then((instances) => this.know(instances));
       this.reading = read.finally(() => {

@@ -20,6 +20,7 @@ import {
   chargeOf,
   groupByTransaction,
   holeOf,
+  only,
   receiptsOf,
   reservationOf,
   useOf,
@@ -186,7 +187,7 @@ function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QuerySto
   return {
     async policyUse(lane, { txId, owner }) {
       const txIds = txId === undefined ? [] : [txId];
-      const [[row], [asked], charges, [key]] = await reading.read((run) =>
+      const [[row], clocks, charges, [key]] = await reading.read((run) =>
         Promise.all([
           run(readLaneUse, [[lane.signer], [lane.chainId]]),
           run(readPolicyClock, [txIds]),
@@ -194,21 +195,22 @@ function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QuerySto
           run(readKeyUse, [owner === undefined ? [] : [owner], txIds, [lane.chainId]]),
         ]),
       );
-      if (asked !== undefined) await policy?.follow(asked.stamp);
+      const asked = only(clocks);
+      await policy?.follow(asked.stamp);
       return {
         lane,
-        at: asked?.at ?? new Date(Number.NaN),
-        owner: owner ?? asked?.owner ?? null,
+        at: asked.at,
+        owner: owner ?? asked.owner ?? null,
         signer: row === undefined ? UNUSED : useOf(row),
         key: key === undefined ? UNUSED : useOf(key),
         charges: charges.map(chargeOf),
       };
     },
     async policyUsage() {
-      const [[clock], lanes, keys] = await reading.read((run) =>
+      const [clocks, lanes, keys] = await reading.read((run) =>
         Promise.all([run(readPolicyClock, [[]]), run(listLaneUse, []), run(listKeyUse, [])]),
       );
-      const at = clock?.at ?? new Date(Number.NaN);
+      const { at } = only(clocks);
       return {
         at,
         signers: lanes.map((row) => ({ lane: laneOf(row), use: within(useOf(row), at) })),

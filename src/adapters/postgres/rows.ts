@@ -1,4 +1,5 @@
 /** From rows to what the domain calls them. */
+
 import { grouped } from "../../domain/grouped.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { LedgerAttempt } from "../../domain/ledger/index.ts";
@@ -6,6 +7,7 @@ import type { Charge } from "../../domain/policy/charges.ts";
 import { UNUSED, type Use } from "../../domain/policy/use.ts";
 import { LONGEST_TTL_MS, type Reservation } from "../../domain/reservations.ts";
 import type { Attempt, Receipt } from "../../domain/transaction.ts";
+import { StoreUnavailable } from "../../ports/lane-store.ts";
 import type { AttemptRecord, HistoryRecord } from "../../ports/query-store.ts";
 import { feesOf, withLane } from "./columns.ts";
 import type { AttemptRow } from "./statements/attempt.ts";
@@ -90,4 +92,10 @@ export function groupByTransaction<Row extends { readonly txId: string }>(
   rows: readonly Row[],
 ): ReadonlyMap<string, readonly Row[]> {
   return grouped(rows, (row) => row.txId);
+}
+
+/** The row of a statement that always gives one. */
+export function only<Row>([row]: readonly Row[]): Row {
+  if (row === undefined) throw new StoreUnavailable("the database answered without the row that was asked for");
+  return row;
 }

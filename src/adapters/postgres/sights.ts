@@ -1,9 +1,11 @@
 /** SightStore on PostgreSQL: kept counts, small indexes of what is out of the ordinary, and the newest rows. */
+
 import type { TroubledLane } from "../../domain/attention/facts.ts";
 import type { Between, SearchTerms, SightStore } from "../../ports/sight-store.ts";
 import { laneOf, withLane } from "./columns.ts";
 import { noticeOf } from "./kept-notices.ts";
 import { writeRows } from "./leases.ts";
+import { only } from "./rows.ts";
 import { ask, type Reading, type Run } from "./session/connections.ts";
 import type { DurableRuntime } from "./session/durably.ts";
 import {
@@ -53,7 +55,7 @@ function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" |
       return chainIds.map((chainId) => oldestOpen(rows.find((row) => row.chainId === chainId)));
     },
     async troubles(limit) {
-      const [, [counted], lanes, held, awaiting, notices] = await reading.read((run) =>
+      const [, counts, lanes, held, awaiting, notices] = await reading.read((run) =>
         Promise.all([
           run(preferOrder, []),
           run(countTroubles, [limit]),
@@ -63,9 +65,10 @@ function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" |
           run(listOpenNotices, [limit]),
         ]),
       );
+      const { at, more } = only(counts);
       return {
-        at: counted?.at ?? new Date(Number.NaN),
-        more: counted?.more ?? 0,
+        at,
+        more: more ?? 0,
         lanes: lanes.map(troubledLane),
         held: held.map(withLane),
         awaiting: awaiting.map(withLane),

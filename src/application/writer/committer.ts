@@ -161,11 +161,10 @@ export class Committer {
   private leaveLater(): void {
     const { clock } = this.ports;
     const atMs = this.rooms.nextLeaveMs;
-    const isNobodyHere = atMs === Number.POSITIVE_INFINITY;
-    if (this.leaving !== null && this.leaving.atMs <= atMs && !isNobodyHere) return;
+    if (this.leaving !== null && atMs !== null && this.leaving.atMs <= atMs) return;
     this.leaving?.cancel();
     this.leaving = null;
-    if (isNobodyHere) return;
+    if (atMs === null) return;
     const leave = (): void => {
       this.leaving = null;
       this.queueAll(this.rooms.leaveBefore(clock.monotonicMs()));

@@ -96,6 +96,30 @@ export function sentinelTimes(file: SourceFile): readonly string[] {
   return found;
 }
 
+const ANSWERS: ReadonlyMap<string, string> = new Map([
+  ["ReturnStatement", "argument"],
+  ["ArrowFunctionExpression", "body"],
+  ["PropertyDefinition", "value"],
+  ["AssignmentExpression", "right"],
+]);
+
+/** Infinity that a function answers or a field holds, and dates that are none. As the bound of a parameter it says what it is. */
+export function nonAnswers(file: SourceFile): readonly string[] {
+  const found: string[] = [];
+  walk(file.program, (node) => {
+    const [first] = nodesIn(node.arguments);
+    const isNoDate = node.type === "NewExpression" && nameOf(node.callee) === "Date" && isNotANumber(first);
+    const isAnswer = isEndless(node[ANSWERS.get(node.type) ?? ""]);
+    if (isNoDate || isAnswer) found.push(`${file.path}:${lineOf(file, node.start)}`);
+    return undefined;
+  });
+  return found;
+}
+
+function isNotANumber(value: unknown): boolean {
+  return isNode(value) && nameOf(value.type === "MemberExpression" ? value.property : value) === "NaN";
+}
+
 function isEndless(value: unknown): boolean {
   if (!isNode(value)) return false;
   if (value.type === "UnaryExpression") return isEndless(value.argument);

@@ -44,7 +44,8 @@ export class Endpoints {
   /** How the chain is known to begin. */
   #genesisHash: Hash | null = null;
   /** Monotonic; infinity while heads are being compared. */
-  #compareAtMs: number;
+  /** Null: a comparison is under way. */
+  #compareAtMs: number | null;
 
   constructor(options: EndpointsOptions) {
     const { telemetry, chainId } = options;
@@ -180,7 +181,8 @@ export class Endpoints {
     const ours = among.filter((endpoint) => endpoint.chain !== "foreign");
     const up = ours.filter((endpoint) => !endpoint.down);
     for (const endpoint of this.#all) if (this.#probeIsDue(endpoint)) void this.#probe(endpoint);
-    if (this.#all.length > 1 && this.#options.clock.monotonicMs() >= this.#compareAtMs) void this.#compareHeads();
+    const isDue = this.#compareAtMs !== null && this.#options.clock.monotonicMs() >= this.#compareAtMs;
+    if (this.#all.length > 1 && isDue) void this.#compareHeads();
     return up.length > 0 ? up : ours;
   }
 
@@ -288,7 +290,7 @@ export class Endpoints {
   }
 
   async #compareHeads(): Promise<void> {
-    this.#compareAtMs = Number.POSITIVE_INFINITY;
+    this.#compareAtMs = null;
     await this.#heads.look(this.#all.filter((endpoint) => !endpoint.lost));
     this.#compareAtMs = this.#options.clock.monotonicMs() + COMPARE_EVERY_MS;
     for (const endpoint of this.#all) if (endpoint.told !== null) this.#tell(endpoint);

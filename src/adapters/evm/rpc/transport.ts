@@ -76,7 +76,7 @@ class HttpTransport {
   #nextId = 1;
   /** Learned: shrinks when the endpoint calls a batch too large, 1 where it takes none. Tried anew after a while. */
   #batchLimit: number;
-  #limitExpiresMs = Number.POSITIVE_INFINITY;
+  #limitExpiresMs: number | null = null;
   /** Calls in one request that the endpoint's rate allows: halved by a 429, won back bit by bit. */
   #pace: number;
   /** Set by Retry-After; until then nothing is sent. */
@@ -194,9 +194,9 @@ class HttpTransport {
 
   #flush(line: Line): void {
     const { clock, maxBatchCalls, maxRequestsInFlight } = this.#options;
-    if (clock.monotonicMs() >= this.#limitExpiresMs) {
+    if (this.#limitExpiresMs !== null && clock.monotonicMs() >= this.#limitExpiresMs) {
       this.#batchLimit = maxBatchCalls;
-      this.#limitExpiresMs = Number.POSITIVE_INFINITY;
+      this.#limitExpiresMs = null;
     }
     while (line.waiting.length > 0 && line.inFlight < maxRequestsInFlight) {
       const { fitting, isFull } = this.#fill(line);
