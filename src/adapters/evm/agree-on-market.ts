@@ -13,8 +13,7 @@ import { type Clock, within } from "../../ports/clock.ts";
 import { fetchFeeMarket, type ShownMarket } from "./fetch-fee-market.ts";
 import { fetchBlocks } from "./read-block.ts";
 import type { Endpoint } from "./rpc/endpoint.ts";
-import type { Endpoints } from "./rpc/endpoints.ts";
-import type { RpcTransport } from "./rpc/transport.ts";
+import type { Ask, Endpoints } from "./rpc/endpoints.ts";
 
 /** A stalled second endpoint delays a price by this much, until it counts as down. */
 const SECOND_WORD_MS = 1_000;
@@ -42,8 +41,7 @@ export class PriceJudge {
   async market(): Promise<FeeMarket> {
     const [one, other] = this.#endpoints.usable().filter(({ down }) => !down);
     if (one === undefined || other === undefined) return this.#askAlone();
-    const words = await this.#askTwo(one, other);
-    const [a, b] = words;
+    const [a, b] = await this.#askTwo(one, other);
     if (a === undefined) return this.#askAlone();
     if (b !== undefined) return this.#together(a, b);
     const isFresh = this.#agreed !== null && this.#clock.monotonicMs() - this.#agreed.ms < KEPT_MS;
@@ -52,12 +50,12 @@ export class PriceJudge {
   }
 
   async #askAlone(): Promise<FeeMarket> {
-    return this.#alone(await this.#endpoints.read(wordOf));
+    return this.#alone(await this.#endpoints.read(fetchWord));
   }
 
   /** Those of the two that answer in time. */
   async #askTwo(one: Endpoint, other: Endpoint): Promise<readonly Word[]> {
-    const asked = [one, other].map((endpoint) => this.#endpoints.hear(endpoint, wordOf, []));
+    const asked = [one, other].map((endpoint) => this.#endpoints.tryOne(endpoint, fetchWord, []));
     const early = await Promise.race(asked);
     const said = await within(this.#clock, Promise.all(asked), { ms: SECOND_WORD_MS, late: () => [early] });
     return said.flatMap((each) => each?.answer ?? []);
@@ -67,7 +65,7 @@ export class PriceJudge {
     const versions = await this.#sharedHeader(a, b);
     const proved = versions.find(({ head }) => head.headerHolds === true);
     if (proved !== undefined) this.#proved = proved.head;
-    const market = lowerOf(wordIn(a), wordIn(b), sharedBaseFee(versions), troublesIn(versions));
+    const market = lowerOf(marketOf(a), marketOf(b), sharedBaseFee(versions), troublesIn(versions));
     if (market.agreed === true) this.#agreed = { market, ms: this.#clock.monotonicMs() };
     return market;
   }
@@ -78,7 +76,7 @@ export class PriceJudge {
     const [lower, higher] = a.head.number <= b.head.number ? [a, b] : [b, a];
     const isParent = higher.head.headerHolds === true && higher.head.parentHash === lower.head.hash;
     if (isParent && lower.head.headerHolds === true) return [lower];
-    const said = await this.#endpoints.hear(higher.endpoint, (rpc) => fetchBlocks(rpc, [lower.head.number]), []);
+    const said = await this.#endpoints.tryOne(higher.endpoint, (rpc) => fetchBlocks(rpc, [lower.head.number]), []);
     const head = said?.answer[0] ?? null;
     return head === null || head.hash !== lower.head.hash ? [] : [lower, { endpoint: higher.endpoint, head }];
   }
@@ -95,12 +93,9 @@ export class PriceJudge {
 
 type Version = Pick<Word, "endpoint" | "head">;
 
-const wordOf = async (rpc: RpcTransport, endpoint: Endpoint): Promise<Word> => ({
-  ...(await fetchFeeMarket(rpc)),
-  endpoint,
-});
+const fetchWord: Ask<Word> = async (rpc, endpoint) => ({ ...(await fetchFeeMarket(rpc)), endpoint });
 
-function wordIn({ endpoint, market, head }: Word): MarketWord {
+function marketOf({ endpoint, market, head }: Word): MarketWord {
   return { label: endpoint.rpc.label, market, baseFee: head.baseFeePerGas };
 }
 

@@ -108,7 +108,8 @@ function inWords({ name, inputs }: AbiFunction): string {
 
 /** The one function that takes these arguments. Where one alone takes as many, its own complaint is the useful one. */
 function encodeFitting(functions: readonly AbiFunction[], args: readonly unknown[]): Hex {
-  const [only, ...more] = functions.length === 1 ? functions : functions.filter((each) => takes(each, args));
+  const [only, ...more] =
+    functions.length === 1 ? functions : functions.filter(({ inputs }) => inputs.length === args.length);
   if (functions.length === 0) throw new BadEncoding("function", "has no function in its ABI");
   if (only !== undefined && more.length === 0) return encodeFunction(only, args);
   const fitting = functions.flatMap((each) => {
@@ -127,10 +128,6 @@ function encodeFitting(functions: readonly AbiFunction[], args: readonly unknown
   if (another === undefined) return found.encoded;
   const fit = listed(fitting.map(({ each }) => inWords(each)));
   throw new BadEncoding("function", `has several functions that take these arguments: name one of ${fit}`);
-}
-
-function takes({ inputs }: AbiFunction, args: readonly unknown[]): boolean {
-  return inputs.length === args.length;
 }
 
 function encodeDeploy(bytecode: Hex, abi: readonly unknown[] | undefined, args: readonly unknown[]): Hex {

@@ -1,4 +1,5 @@
 /** What `fencepost doctor` wants to know of a chain's endpoint. Nothing is concluded here: that is the doctor's. */
+import { messageOf } from "../../domain/thrown.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { RpcErrorAnswer } from "./rpc/rpc-errors.ts";
 import { createTransport, type RpcTransport } from "./rpc/transport.ts";
@@ -63,7 +64,7 @@ export async function examineEndpoint({ url, signers, clock, timeoutMs }: Endpoi
       balances: await balancesOf(rpc, signers),
     };
   } catch (error) {
-    return { kind: "silent", label: rpc.label, reason: error instanceof Error ? error.message : String(error) };
+    return { kind: "silent", label: rpc.label, reason: messageOf(error) };
   } finally {
     await rpc.close();
   }

@@ -51,12 +51,11 @@ function fitted({ name, inputs }: Layout, topics: readonly Hash[], data: Hex): K
   const [outside, inside] = [inputs.filter(({ indexed }) => indexed), inputs.filter(({ indexed }) => !indexed)];
   if (outside.length !== topics.length || data.length !== 2 + inside.length * WORD) return null;
   const values = [...topics.map((topic) => topic.slice(2)), ...words];
-  const args = [...outside, ...inside].map((input, at) => ({
-    name: input.name,
-    value: wordAs(input.type, values[at] ?? ""),
-  }));
-  const isWhole = (arg: (typeof args)[number]): arg is { name: string; value: string } => arg.value !== null;
-  return args.every(isWhole) ? { name, args } : null;
+  const args = [...outside, ...inside].flatMap((input, at) => {
+    const value = wordAs(input.type, values[at] ?? "");
+    return value === null ? [] : [{ name: input.name, value }];
+  });
+  return args.length === inputs.length ? { name, args } : null;
 }
 
 /** Null where the word cannot be of that type: then it is another event of the same name. */

@@ -2,7 +2,7 @@ import { NOT_STARTED, type NotStarted } from "../../domain/answers.ts";
 import type { Hex } from "../../domain/lane.ts";
 import { ChainUnavailable, type MayLeave, type PassedAnswer } from "../../ports/chain.ts";
 import type { Endpoint } from "./rpc/endpoint.ts";
-import type { Endpoints } from "./rpc/endpoints.ts";
+import { describeFailure, type Endpoints } from "./rpc/endpoints.ts";
 import { BadAnswer } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, RpcNotStarted, RpcUnreachable, saysOverLimit } from "./rpc/rpc-errors.ts";
 
@@ -15,8 +15,7 @@ const TOO_LARGE: PassedAnswer = { kind: "error", code: -32003, message: "respons
  * that took all its time is not put to the next one.
  */
 export function passOn(endpoints: Endpoints, method: string, params: unknown): Promise<PassedAnswer> {
-  const among = endpoints.usable();
-  return askInTurn({ endpoints, among }, ({ rpc }) => rpc.pass({ method, params: params ?? [] }));
+  return askInTurn(endpoints, endpoints.usable(), ({ rpc }) => rpc.pass({ method, params: params ?? [] }));
 }
 
 /**
@@ -29,27 +28,22 @@ export async function passSigned(
   mayLeave: MayLeave,
 ): Promise<PassedAnswer | NotStarted> {
   try {
-    const among = endpoints.senders(endpoints.privateEndpoints.length > 0);
-    return await askInTurn({ endpoints, among }, ({ rpc }) => {
-      return rpc.pass({ method: "eth_sendRawTransaction", params: [raw], mayLeave });
-    });
+    const senders = endpoints.senders(endpoints.privateEndpoints.length > 0);
+    const call = { method: "eth_sendRawTransaction", params: [raw], mayLeave };
+    return await askInTurn(endpoints, senders, ({ rpc }) => rpc.pass(call));
   } catch (error) {
     if (error instanceof RpcNotStarted) return NOT_STARTED;
     throw error;
   }
 }
 
-interface Asked {
-  readonly endpoints: Endpoints;
-  readonly among: readonly Endpoint[];
-}
-
 async function askInTurn(
-  { endpoints, among }: Asked,
+  endpoints: Endpoints,
+  candidates: readonly Endpoint[],
   ask: (endpoint: Endpoint) => Promise<unknown>,
 ): Promise<PassedAnswer> {
   const reasons: string[] = [];
-  for (const endpoint of among) {
+  for (const endpoint of candidates) {
     try {
       // One that may serve another chain by now has to prove that it does not.
       if (endpoint.chain !== "proven") await endpoints.askOne(endpoint, async () => undefined);
@@ -57,7 +51,7 @@ async function askInTurn(
     } catch (error) {
       const answer = answerIn(error);
       if (answer !== null) return answer;
-      reasons.push(reasonOf(endpoint, error));
+      reasons.push(describeFailure(endpoint, error as Error));
       if (error instanceof RpcUnreachable && error.kind === "timeout") break;
     }
   }
@@ -72,8 +66,4 @@ function answerIn(error: unknown): PassedAnswer | null {
   if (saysOverLimit(error)) return null;
   const { code, message, data } = error;
   return { kind: "error", code, message, ...(data === undefined ? {} : { data }) };
-}
-
-function reasonOf({ rpc }: Endpoint, error: unknown): string {
-  return error instanceof RpcUnreachable ? error.message : `${rpc.label}: ${(error as Error).message}`;
 }

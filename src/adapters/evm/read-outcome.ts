@@ -3,13 +3,13 @@
  * reasons, and endpoints tell them: whatever is not what it should be is a bad answer, and nothing is shown without a limit.
  */
 import { numberToHex } from "viem/utils";
-import { defined } from "../../domain/defined.ts";
 import type { Hex } from "../../domain/lane.ts";
 import { type Call, ChainUnavailable, type PassedAnswer, type Revert } from "../../ports/chain.ts";
 import type { OutcomeQuestion, ShownLog, ShownOutcome } from "../../ports/shown-outcome.ts";
 import { decodeRevert, revertDataOf, shorten } from "./error-texts.ts";
 import { knownEvent } from "./known-events.ts";
 import { BadAnswer, read } from "./rpc/quantities.ts";
+import { callObject } from "./simulate-call.ts";
 
 const MOST_LOGS = 100;
 const MOST_TOPICS = 4;
@@ -48,10 +48,8 @@ function readLog(value: unknown): ShownLog {
 }
 
 /** Null where it does not revert this time: what stood before it in its block may have been why. */
-async function fetchRevert(ask: Ask, { from, to, data, value, gas }: Call, onBlock: number): Promise<Revert | null> {
-  const limit = gas === undefined ? undefined : numberToHex(gas);
-  const call = defined({ from, to: to ?? undefined, data, value: numberToHex(value), gas: limit });
-  const answer = await ask("eth_call", [call, numberToHex(onBlock)]);
+async function fetchRevert(ask: Ask, call: Call, onBlock: number): Promise<Revert | null> {
+  const answer = await ask("eth_call", [callObject(call), numberToHex(onBlock)]);
   if (answer.kind === "result") return null;
   const bytes = revertDataOf(answer.data);
   if (bytes === null) return { name: null, message: shorten(answer.message), data: "0x" };

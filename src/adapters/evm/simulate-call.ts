@@ -17,7 +17,7 @@ import type { RpcTransport } from "./rpc/transport.ts";
 export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simulation> {
   const asksCode = call.asksCode === true || (call.gas === undefined && call.gasWithoutCode !== undefined);
   const [execution, funds, code] = await rpc.batch([
-    { method: call.gas === undefined ? "eth_estimateGas" : "eth_call", params: [encodeRequest(call), "latest"] },
+    { method: call.gas === undefined ? "eth_estimateGas" : "eth_call", params: [callObject(call), "latest"] },
     { method: "eth_getBalance", params: [call.from, "latest"] },
     ...(asksCode ? [{ method: "eth_getCode", params: [call.to, "latest"] }] : []),
   ]);
@@ -49,7 +49,8 @@ function hasNoCode(reply: RpcReply | undefined): boolean {
   return reply?.ok === true && reply.result === "0x";
 }
 
-function encodeRequest({ from, to, data, value, gas, accessList }: Call) {
+/** A call as `eth_call` and `eth_estimateGas` take it. */
+export function callObject({ from, to, data, value, gas, accessList }: Call) {
   const limit = gas === undefined ? gas : numberToHex(gas);
   return defined({ from, to: to ?? undefined, data, value: numberToHex(value), gas: limit, accessList });
 }
@@ -67,8 +68,9 @@ function classifyFailure(error: Error | undefined, call: Call): Simulation | nul
   const detail = shorten(error.message);
   const wordings = recogniseWordings(error);
   if (wordings.some((each) => each.answer === "insufficientFunds")) return { outcome: "insufficientFunds", detail };
-  if (wordings.some((each) => each.cause === "gasTooLow")) return { outcome: "gasTooLow", detail };
-  if (wordings.some((each) => each.cause === "gasOverBlock")) return { outcome: "gasOverBlock", detail };
+  for (const outcome of ["gasTooLow", "gasOverBlock"] as const) {
+    if (wordings.some((each) => each.cause === outcome)) return { outcome, detail };
+  }
   // An estimate that runs out has tried all the gas a block can hold.
   if (says(error, OUT_OF_GAS)) return { outcome: call.gas === undefined ? "gasOverBlock" : "gasTooLow", detail };
   return says(error, HALTED) ? { outcome: "revert", revert: { name: null, message: detail, data: "0x" } } : null;

@@ -1,9 +1,9 @@
 import { numberToHex } from "viem/utils";
 import { isStarted, NOT_STARTED, type NotStarted, SUBMIT_ANSWERS, type SubmitResult } from "../../domain/answers.ts";
 import { defined } from "../../domain/defined.ts";
-import type { Address } from "../../domain/lane.ts";
+import type { Address, Hex } from "../../domain/lane.ts";
 import type { UnsignedTransaction } from "../../domain/transaction.ts";
-import type { MayLeave, NodeSubmission, Send, SubmitOptions } from "../../ports/chain.ts";
+import type { NodeSubmission, Send, SubmitOptions } from "../../ports/chain.ts";
 import { classifySubmission, namedGasCap } from "./classify-submission.ts";
 import { shorten } from "./error-texts.ts";
 import type { Endpoint } from "./rpc/endpoint.ts";
@@ -13,17 +13,11 @@ import { type RpcErrorAnswer, RpcNotStarted, type RpcReply, RpcUnreachable } fro
 
 /** What one endpoint made of one item. `lost` = it gave no answer at all; the same bytes may be handed to another. */
 interface Submission {
-  readonly result: SubmitResult | NotStarted;
+  readonly result: Submitted;
   readonly lost: RpcUnreachable | null;
 }
 
 type Submitted = SubmitResult | NotStarted;
-
-/** The endpoints that may be given a transaction, in order of preference. */
-interface Receivers {
-  readonly endpoints: Endpoints;
-  readonly asked: readonly Endpoint[];
-}
 
 /** As `Chain.submit`. */
 export async function submit(
@@ -32,9 +26,9 @@ export async function submit(
   { everywhere = false, privately = false }: SubmitOptions = {},
 ): Promise<readonly Submitted[]> {
   if (sends.length === 0) return [];
-  const receivers = { endpoints, asked: endpoints.senders(privately) };
-  const results = await (everywhere ? submitEverywhere(receivers, sends) : submitToFirst(receivers, sends));
-  const isOneOfSeveral = receivers.asked.length === 1 && endpoints.usable().length > 1;
+  const senders = endpoints.senders(privately);
+  const results = await (everywhere ? submitToAll : submitInTurn)(endpoints, senders, sends);
+  const isOneOfSeveral = senders.length === 1 && endpoints.usable().length > 1;
   return isOneOfSeveral ? results.map(withoutCap) : results;
 }
 
@@ -43,12 +37,8 @@ function withoutCap(result: Submitted): Submitted {
   return isStarted(result) ? { answer: result.answer, detail: result.detail } : result;
 }
 
-/** To every endpoint that is up. */
-async function submitEverywhere(
-  { endpoints, asked }: Receivers,
-  sends: readonly Send[],
-): Promise<readonly Submitted[]> {
-  const all = await Promise.all(asked.map((endpoint) => submitTo(endpoints, endpoint, sends)));
+async function submitToAll(endpoints: Endpoints, senders: readonly Endpoint[], sends: readonly Send[]) {
+  const all = await Promise.all(senders.map((endpoint) => submitTo(endpoints, endpoint, sends)));
   return sends.map((_, index) => concluded(all.flatMap((each) => each[index] ?? [])));
 }
 
@@ -56,13 +46,16 @@ async function submitEverywhere(
  * What one endpoint lost, or refused for good, goes to the next: the bytes are claimed already, so a repetition changes
  * nothing, and one node's mood decides nothing.
  */
-async function submitToFirst({ endpoints, asked }: Receivers, sends: readonly Send[]): Promise<readonly Submitted[]> {
+async function submitInTurn(endpoints: Endpoints, senders: readonly Endpoint[], sends: readonly Send[]) {
   const items = sends.map((send) => ({ send, said: [] as Submission[] }));
-  for (const endpoint of asked) {
+  for (const endpoint of senders) {
     const open = items.filter(({ said }) => isOpen(said));
     if (open.length === 0) break;
-    const left = open.map(({ send }) => send);
-    const submissions = await submitTo(endpoints, endpoint, left);
+    const submissions = await submitTo(
+      endpoints,
+      endpoint,
+      open.map(({ send }) => send),
+    );
     for (const [at, { said }] of open.entries()) said.push(submissions[at] as Submission);
   }
   return items.map(({ said }) => concluded(said));
@@ -167,16 +160,12 @@ function weightiest(answers: readonly SubmitResult[]): SubmitResult {
   return first ?? { answer: "unknown", detail: "no endpoint could be asked" };
 }
 
-interface UnsignedSend extends Pick<SubmitOptions, "privately"> {
-  readonly mayLeave: MayLeave;
-}
-
 /** `eth_sendTransaction`, with every field given: the node adds its signature and nothing else. */
 export async function sendUnsigned(
   endpoints: Endpoints,
   from: Address,
   transaction: UnsignedTransaction,
-  { mayLeave, privately = false }: UnsignedSend,
+  { mayLeave, privately = false }: Pick<SubmitOptions, "privately"> & Pick<Send, "mayLeave">,
 ): Promise<NodeSubmission | NotStarted> {
   // Private ones first: whichever holds the key, the payload is given to no more endpoints than it must.
   const [endpoint] = [...endpoints.senders(true), ...(privately ? [] : endpoints.senders(false))];
@@ -200,9 +189,16 @@ export async function sendUnsigned(
   }
 }
 
-function toParameter(from: Address, { to, data, fees, accessList, ...amounts }: UnsignedTransaction) {
-  const { type: _, ...prices } = fees;
-  const inHex = Object.entries({ ...amounts, ...prices }).map(([name, amount]) => [name, numberToHex(amount)]);
+function toParameter(from: Address, transaction: UnsignedTransaction) {
+  const { to, data, accessList } = transaction;
   const list = accessList.length === 0 ? undefined : accessList;
-  return defined({ from, to: to ?? undefined, data, ...Object.fromEntries(inHex), accessList: list });
+  return defined({ from, to: to ?? undefined, data, ...amountsInHex(transaction), accessList: list });
+}
+
+/** Every amount of a transaction as JSON-RPC writes it: chain id, nonce, value, gas and prices. */
+export function amountsInHex({ chainId, nonce, value, gas, fees }: UnsignedTransaction) {
+  const { type: _, ...prices } = fees;
+  const amounts = Object.entries({ chainId, nonce, value, gas, ...prices });
+  const inHex = amounts.map(([name, amount]) => [name, numberToHex(amount)]);
+  return Object.fromEntries(inHex) as Readonly<Record<string, Hex>>;
 }

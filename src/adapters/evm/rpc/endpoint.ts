@@ -27,7 +27,7 @@ export class Endpoint {
   chain: "unproven" | "proven" | "foreign" = "unproven";
   probing = false;
   /** As it was last told of; null: never. */
-  told: EndpointState | null = null;
+  reported: EndpointState | null = null;
   /** What was said of it and is not over. */
   readonly alerts = new Set<AlertCode>();
   /** Its head stands still, or lies far behind, while another's moves on; kept by `HeadWatch`. */

@@ -59,7 +59,7 @@ export class Endpoints {
       headers: (endpoint, numbers) => this.askOne(endpoint, (rpc) => fetchBlocks(rpc, numbers)).catch(() => null),
       onBehind: (endpoint, { head, ahead }) => {
         const message = `${endpoint.rpc.label} stands at block ${head}, and others have had block ${ahead} for a minute: it is skipped until it has caught up`;
-        this.#alert(endpoint, { severity: "WARNING", code: "RPC_BEHIND", message });
+        this.#alert(endpoint, "WARNING", "RPC_BEHIND", message);
       },
     });
     this.#all = options.urls.map((url, index) => {
@@ -79,8 +79,8 @@ export class Endpoints {
   /** As they are used now. Asks nothing. */
   health(): readonly EndpointHealth[] {
     const highest = Math.max(...this.#all.map(({ head }) => head ?? 0));
-    return this.#all.map(({ rpc, told, head }) => {
-      return { url: rpc.label, status: told ?? "unknown", behind: head === null ? null : highest - head };
+    return this.#all.map(({ rpc, reported, head }) => {
+      return { url: rpc.label, status: reported ?? "unknown", behind: head === null ? null : highest - head };
     });
   }
 
@@ -120,7 +120,7 @@ export class Endpoints {
     const reasons: string[] = [];
     const said = await Promise.all(
       asked.map(async (endpoint): Promise<Heard<T> | null> => {
-        const said = await this.hear(endpoint, ask, reasons);
+        const said = await this.tryOne(endpoint, ask, reasons);
         if (said !== null) return { kind: "says", answer: said.answer };
         return up.has(endpoint) && endpoint.chain !== "foreign" ? { kind: "silent" } : null;
       }),
@@ -143,9 +143,8 @@ export class Endpoints {
     const said: Said<T>[] = [];
     const silent: string[] = [];
     for (const asked of [up.slice(0, 2), ...up.slice(2).map((each) => [each])]) {
-      said.push(
-        ...(await Promise.all(asked.map((each) => this.hear(each, ask, silent)))).filter((each) => each !== null),
-      );
+      const answers = await Promise.all(asked.map((each) => this.tryOne(each, ask, silent)));
+      said.push(...answers.filter((each) => each !== null));
       if (isEnough(said)) return said;
     }
     if (silent.length > 0) throw new ChainUnavailable(silent.join("; "));
@@ -167,7 +166,7 @@ export class Endpoints {
       if (isEndpointTrouble(error)) this.#failed(endpoint, error, ticket, isProven);
       throw error;
     } finally {
-      this.#tell(endpoint);
+      this.#reportState(endpoint);
     }
   }
 
@@ -179,8 +178,11 @@ export class Endpoints {
   usable(among = this.#all): readonly Endpoint[] {
     const ours = among.filter((endpoint) => endpoint.chain !== "foreign");
     const up = ours.filter((endpoint) => !endpoint.down);
-    for (const endpoint of this.#all) if (this.#probeIsDue(endpoint)) void this.#probe(endpoint);
-    if (this.#all.length > 1 && this.#options.clock.monotonicMs() >= this.#compareAtMs) void this.#compareHeads();
+    const nowMs = this.#options.clock.monotonicMs();
+    for (const endpoint of this.#all) {
+      if (endpoint.lost && !endpoint.probing && nowMs >= endpoint.probeAtMs) void this.#probe(endpoint);
+    }
+    if (this.#all.length > 1 && nowMs >= this.#compareAtMs) void this.#compareHeads();
     return up.length > 0 ? up : ours;
   }
 
@@ -202,7 +204,7 @@ export class Endpoints {
         return await this.askOne(endpoint, ask);
       } catch (error) {
         if (!isEndpointTrouble(error)) throw error;
-        reasons.push(describe(endpoint, error));
+        reasons.push(describeFailure(endpoint, error));
         limited &&= isSilence(error, "rateLimited");
       }
     }
@@ -212,7 +214,7 @@ export class Endpoints {
   }
 
   /** What this one says; null where it does not answer, and why among the reasons. */
-  async hear<T>(endpoint: Endpoint, ask: Ask<T>, reasons: string[]): Promise<Said<T> | null> {
+  async tryOne<T>(endpoint: Endpoint, ask: Ask<T>, reasons: string[]): Promise<Said<T> | null> {
     try {
       return { label: endpoint.rpc.label, answer: await this.#firstAnswer([endpoint], ask) };
     } catch (error) {
@@ -231,9 +233,7 @@ export class Endpoints {
     }
     const found = sameStart ? `chain ${chainId}` : `another chain ${chainId}, which begins with ${genesisHash}`;
     const message = `${endpoint.rpc.label} serves ${found}, not ${this.#options.chainId}: it is not used`;
-    if (endpoint.chain !== "foreign") {
-      this.#alert(endpoint, { severity: "CRITICAL", code: "RPC_WRONG_CHAIN", message });
-    }
+    if (endpoint.chain !== "foreign") this.#alert(endpoint, "CRITICAL", "RPC_WRONG_CHAIN", message);
     endpoint.chain = "foreign";
     throw new BadAnswer(`it serves ${found}`);
   }
@@ -248,8 +248,7 @@ export class Endpoints {
     // A node that answers is up, even where it refuses; unless it refuses to serve us at all, or to say what it serves.
     if (error instanceof RpcErrorAnswer && !saysOverLimit(error) && isProven) return;
     // Who limits the rate has not gone away; proving its chain anew would take more of what it has too little of.
-    const isLost = error instanceof RpcUnreachable && !isSilence(error, "rateLimited");
-    if (isLost) {
+    if (error instanceof RpcUnreachable && error.kind !== "rateLimited") {
       endpoint.proveAgain();
       endpoint.shownTags.clear();
     }
@@ -266,13 +265,9 @@ export class Endpoints {
     // Between half and all of it, so that nodes of one fleet do not probe in step.
     const jitteredMs = backoffMs * (0.5 + this.#options.entropy.random() / 2);
     endpoint.probeAtMs = this.#options.clock.monotonicMs() + jitteredMs;
-    const message = `${describe(endpoint, error)}: it is skipped until it answers a probe`;
     if (endpoint.failures !== FAILURES_BEFORE_SKIPPED) return;
-    this.#alert(endpoint, { severity: "WARNING", code: "RPC_ENDPOINT_DOWN", message });
-  }
-
-  #probeIsDue(endpoint: Endpoint): boolean {
-    return endpoint.lost && !endpoint.probing && this.#options.clock.monotonicMs() >= endpoint.probeAtMs;
+    const message = `${describeFailure(endpoint, error)}: it is skipped until it answers a probe`;
+    this.#alert(endpoint, "WARNING", "RPC_ENDPOINT_DOWN", message);
   }
 
   async #probe(endpoint: Endpoint): Promise<void> {
@@ -291,43 +286,26 @@ export class Endpoints {
     this.#compareAtMs = Number.POSITIVE_INFINITY;
     await this.#heads.look(this.#all.filter((endpoint) => !endpoint.lost));
     this.#compareAtMs = this.#options.clock.monotonicMs() + COMPARE_EVERY_MS;
-    for (const endpoint of this.#all) if (endpoint.told !== null) this.#tell(endpoint);
+    for (const endpoint of this.#all) if (endpoint.reported !== null) this.#reportState(endpoint);
   }
 
-  #tell(endpoint: Endpoint): void {
-    const { index, state } = endpoint;
-    if (endpoint.told === state) return;
-    endpoint.told = state;
+  #reportState(endpoint: Endpoint): void {
+    const { index, state, alerts, rpc } = endpoint;
+    if (endpoint.reported === state) return;
+    endpoint.reported = state;
     const { chainId, telemetry } = this.#options;
     telemetry.emit({ type: "rpc.endpoint", chainId, endpoint: index, state });
-    if (state === "up") this.#resolve(endpoint);
-  }
-
-  #alert(endpoint: Endpoint, { code, severity, message }: EndpointAlert): void {
-    const { chainId, telemetry } = this.#options;
-    endpoint.alerts.add(code);
-    telemetry.emit({
-      type: "alert",
-      severity,
-      code,
-      message: `RPC endpoint ${message}`,
-      chainId,
-      endpoint: endpoint.index,
-    });
-  }
-
-  #resolve({ alerts, rpc, index }: Endpoint): void {
-    const { chainId, telemetry } = this.#options;
+    if (state !== "up") return;
     const message = `RPC endpoint ${rpc.label} is used again`;
     for (const code of alerts) telemetry.emit({ type: "alert.resolved", code, message, chainId, endpoint: index });
     alerts.clear();
   }
-}
 
-interface EndpointAlert {
-  readonly code: AlertCode;
-  readonly severity: AlertSeverity;
-  readonly message: string;
+  #alert({ alerts, index }: Endpoint, severity: AlertSeverity, code: AlertCode, detail: string): void {
+    const { chainId, telemetry } = this.#options;
+    alerts.add(code);
+    telemetry.emit({ type: "alert", severity, code, message: `RPC endpoint ${detail}`, chainId, endpoint: index });
+  }
 }
 
 type EndpointTrouble = RpcUnreachable | RpcErrorAnswer | BadAnswer;
@@ -341,6 +319,7 @@ function isSilence(error: EndpointTrouble, kind: UnreachableKind): boolean {
   return error instanceof RpcUnreachable && error.kind === kind;
 }
 
-function describe(endpoint: Endpoint, error: Error): string {
+/** `RpcUnreachable` names the endpoint in its own message. */
+export function describeFailure(endpoint: Endpoint, error: Error): string {
   return error instanceof RpcUnreachable ? error.message : `${endpoint.rpc.label}: ${error.message}`;
 }

@@ -36,7 +36,7 @@ const MOST_BLOCKS_LATE = 20;
 /** Hashes of blocks that an endpoint showed above the head of another, by height. */
 type Shown = ReadonlyMap<number, Hash>;
 
-interface Standing<E> {
+interface HeadOf<E> {
   readonly endpoint: E;
   readonly head: number;
 }
@@ -61,34 +61,31 @@ export class HeadWatch<E extends { behind: boolean }> {
   /** Compares those given: all that serve the chain and are not known to fail. */
   async look(endpoints: readonly E[]): Promise<void> {
     const heads = await Promise.all(endpoints.map(this.#options.blockNumber));
-    const standings = endpoints.flatMap((endpoint, index): readonly Standing<E>[] => {
+    const known = endpoints.flatMap((endpoint, index): readonly HeadOf<E>[] => {
       const head = heads[index] ?? null;
       return head === null ? [] : [{ endpoint, head }];
     });
-    for (const known of this.#seen.keys()) if (!endpoints.includes(known)) this.#forget(known);
-    const isWhole = standings.length === endpoints.length;
-    await Promise.all(standings.map((late) => this.#judge(late, standings, isWhole)));
-  }
-
-  /** It does not answer: others judge that, and when it is back it is compared anew. Failing is no way to catch up. */
-  #forget(endpoint: E): void {
-    if (!endpoint.behind) this.#seen.delete(endpoint);
+    for (const endpoint of this.#seen.keys()) {
+      // A failing endpoint is compared anew when it answers again. One that was behind stays so: failing is no catching up.
+      if (!endpoints.includes(endpoint) && !endpoint.behind) this.#seen.delete(endpoint);
+    }
+    const isWhole = known.length === endpoints.length;
+    await Promise.all(known.map((late) => this.#judge(late, known, isWhole)));
   }
 
   /**
    * `isWhole`: every endpoint has a head. Where one is silent, and none of the others is ahead, it stays as it was, for a
    * minute: else an endpoint that is silent for good, or only claims a height, would keep out one that has long caught up.
    */
-  async #judge(late: Standing<E>, standings: readonly Standing<E>[], isWhole: boolean): Promise<void> {
+  async #judge(late: HeadOf<E>, known: readonly HeadOf<E>[], isWhole: boolean): Promise<void> {
     const { endpoint, head } = late;
     const before = this.#seen.get(endpoint);
     const allowed = before?.head === head ? 0 : MOST_BLOCKS_LATE;
-    const rivals = standings.filter((rival) => rival.head > head + allowed).map((rival) => rival.endpoint);
+    const rivals = known.filter((rival) => rival.head > head + allowed).map((rival) => rival.endpoint);
     const shown = new Map<E, Shown>();
     let isSure = isWhole;
     for (const rival of rivals) {
-      const work = { late, rival, lead: allowed + 1 };
-      const blocks = await this.#blocksAbove(work, before?.shown.get(rival));
+      const blocks = await this.#blocksAbove(late, rival, allowed + 1, before?.shown.get(rival));
       if (blocks === "silent") isSure = false;
       else if (blocks !== null) shown.set(rival, blocks);
     }
@@ -105,7 +102,9 @@ export class HeadWatch<E extends { behind: boolean }> {
 
   /** What the rival has shown above the head of the late one; null where it cannot, or had shown something else. */
   async #blocksAbove(
-    { late, rival, lead }: { readonly late: Standing<E>; readonly rival: E; readonly lead: number },
+    late: HeadOf<E>,
+    rival: E,
+    lead: number,
     before: Shown = new Map(),
   ): Promise<Shown | null | "silent"> {
     const { headers } = this.#options;

@@ -1,4 +1,5 @@
 import { type Dispatcher, errors, Pool } from "undici";
+import { codeOf } from "../../../domain/thrown.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { RpcUnreachable } from "./rpc-errors.ts";
 import type { TransportOptions } from "./transport.ts";
@@ -168,6 +169,7 @@ function networkFailure(cause: unknown, label: string): RpcUnreachable {
   if (cause instanceof errors.ResponseExceededMaxSizeError) {
     return new RpcUnreachable("tooLarge", `${label} answered with more than is taken`, { cause });
   }
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "connection failed";
-  return new RpcUnreachable("connection", `${label} is not reachable (${code})`, { cause });
+  return new RpcUnreachable("connection", `${label} is not reachable (${codeOf(cause) ?? "connection failed"})`, {
+    cause,
+  });
 }

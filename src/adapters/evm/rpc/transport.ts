@@ -60,8 +60,6 @@ export function createTransport(options: TransportOptions): RpcTransport {
   return new HttpTransport({ ...DEFAULTS, ...options });
 }
 
-type Resizing = Exclude<BatchRefusal, "rateLimited">;
-
 /**
  * JSON-RPC to one endpoint. Calls made in the same tick, while every request slot is taken, or sooner after the last ones
  * than the pace of requests allows, leave together as one batch: under load the number of round trips follows time and the
@@ -104,8 +102,7 @@ class HttpTransport {
 
   /** Throws `RpcErrorAnswer` (the node answered) or `RpcUnreachable` (the outcome is unknown). */
   async request(method: string, params: readonly unknown[]): Promise<unknown> {
-    const [reply] = await this.batch([{ method, params }]);
-    return resultOf(reply);
+    return resultOf((await this.batch([{ method, params }]))[0]);
   }
 
   /** Replies in the order of the calls. Never throws. */
@@ -134,10 +131,14 @@ class HttpTransport {
   async pass(call: RpcCall): Promise<unknown> {
     const { clock, mask, report } = this.#options;
     const startedMs = clock.monotonicMs();
-    const reply = await this.#exchangePassed(encodeCall(this.#nextId++, call, false));
+    const wire = encodeCall(this.#nextId++, call, false);
+    const begin = () => {
+      if (!wire.mayLeave()) throw new RpcNotStarted();
+    };
+    const reply = await this.#exchangeOne(wire, () => this.#passing.post(wire.json, begin));
     const result = resultLabel(reply);
     if (result !== null) report({ method: PASSED, result, calls: 1, durationMs: clock.monotonicMs() - startedMs });
-    return resultOf(reply.ok ? reply : masked(reply, mask));
+    return resultOf(masked(reply, mask));
   }
 
   async close(): Promise<void> {
@@ -148,16 +149,6 @@ class HttpTransport {
       line.cancelTimer?.();
     }
     await Promise.all([this.#http.close(), this.#passing.close()]);
-  }
-
-  async #exchangePassed(call: WireCall): Promise<RpcReply> {
-    try {
-      const { body } = await this.#passing.post(call.json, () => refuseStopped([call]));
-      return readSingle(parseBody(body), call, this.label);
-    } catch (error) {
-      if (error instanceof Stopped) return NOT_STARTED;
-      return { ok: false, error: unreachable(error, this.label) };
-    }
   }
 
   #encode(calls: readonly RpcCall[], inOrder: boolean): readonly WireCall[] {
@@ -238,9 +229,7 @@ class HttpTransport {
   async #deliver(groups: readonly Group[]): Promise<void> {
     const calls = groups.flatMap((group) => group.calls);
     const startedMs = this.#options.clock.monotonicMs();
-    const replies = (await this.#exchange(calls)).map((reply) =>
-      reply.ok ? reply : masked(reply, this.#options.mask),
-    );
+    const replies = (await this.#exchange(calls)).map((reply) => masked(reply, this.#options.mask));
     this.#report(calls, replies, this.#options.clock.monotonicMs() - startedMs);
     let at = 0;
     for (const group of groups) {
@@ -254,21 +243,18 @@ class HttpTransport {
     try {
       return await this.#exchangeAll(calls);
     } catch (error) {
-      if (error instanceof Stopped) return this.#exchangeWithout(error.calls, calls);
-      throw error;
+      if (!(error instanceof Stopped)) throw error;
+      const stopped = error.calls;
+      const left = calls.filter((call) => !stopped.has(call));
+      const replies = left.length === 0 ? [] : await this.#exchange(left);
+      let at = 0;
+      return calls.map((call) => (stopped.has(call) ? NOT_STARTED : (replies[at++] as RpcReply)));
     }
-  }
-
-  async #exchangeWithout(stopped: ReadonlySet<WireCall>, calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
-    const left = calls.filter((call) => !stopped.has(call));
-    const replies = left.length === 0 ? [] : await this.#exchange(left);
-    let at = 0;
-    return calls.map((call) => (stopped.has(call) ? NOT_STARTED : (replies[at++] as RpcReply)));
   }
 
   async #exchangeAll(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
     const [first] = calls;
-    if (first !== undefined && calls.length === 1) return [await this.#exchangeOne(first)];
+    if (first !== undefined && calls.length === 1) return [await this.#exchangeOne(first, () => this.#post(calls))];
     if (calls.length > this.callsAtOnce) return this.#exchangeInParts(calls);
     const outcome = await this.#exchangeBatch(calls);
     if (outcome === "rateLimited") return this.#afterLimit(calls);
@@ -289,10 +275,9 @@ class HttpTransport {
     }
   }
 
-  async #exchangeOne(call: WireCall): Promise<RpcReply> {
+  async #exchangeOne(call: WireCall, post: () => Promise<{ readonly body: string }>): Promise<RpcReply> {
     try {
-      const { body } = await this.#post([call]);
-      return readSingle(parseBody(body), call, this.label);
+      return readSingle(parseBody((await post()).body), call, this.label);
     } catch (error) {
       return { ok: false, error: unreachable(error, this.label) };
     }
@@ -307,7 +292,7 @@ class HttpTransport {
   }
 
   /** All calls are safe to repeat (reads, or the very bytes already sent), so a refused batch simply goes out in smaller pieces. */
-  async #afterRefusal(calls: readonly WireCall[], refusal: Resizing): Promise<readonly RpcReply[]> {
+  async #afterRefusal(calls: readonly WireCall[], refusal: BatchRefusal): Promise<readonly RpcReply[]> {
     const before = this.#batchLimit;
     this.#batchLimit = refusal === "tooLarge" ? Math.max(1, Math.floor(calls.length / 2)) : 1;
     this.#limitExpiresMs = this.#options.clock.monotonicMs() + REMEMBER_REFUSAL_MS;
@@ -385,12 +370,12 @@ function allFailed(calls: readonly WireCall[], error: RpcUnreachable): readonly 
 /** Throws where nothing was asked at all. */
 function unreachable(error: unknown, label: string): RpcUnreachable {
   if (error instanceof RpcUnreachable) return error;
-  if (error instanceof Stopped) throw error;
+  if (error instanceof Stopped || error instanceof RpcNotStarted) throw error;
   return new RpcUnreachable("connection", `${label} could not be asked`, { cause: error });
 }
 
-function masked({ error }: RpcReply & { readonly ok: false }, mask: Mask): RpcReply {
-  if (!(error instanceof RpcErrorAnswer)) return { ok: false, error };
-  const { code, message, data } = error;
+function masked(reply: RpcReply, mask: Mask): RpcReply {
+  if (reply.ok || !(reply.error instanceof RpcErrorAnswer)) return reply;
+  const { code, message, data } = reply.error;
   return { ok: false, error: new RpcErrorAnswer(code, mask(message), maskTexts(mask, data)) };
 }

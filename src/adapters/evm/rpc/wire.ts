@@ -60,9 +60,8 @@ export function readSingle(value: unknown, call: WireCall, label: string): RpcRe
   if (value === undefined) {
     return { ok: false, error: new RpcUnreachable("malformed", `${label} answered with something that is not JSON`) };
   }
-  if (!isRecord(value)) return malformed(label, call);
-  const anonymousError = value.id === null && value.error !== undefined;
-  return anonymousError || hasId(value, call.id) ? readMember(value, call, label) : malformed(label, call);
+  const isOurs = isRecord(value) && (hasId(value, call.id) || (value.id === null && value.error !== undefined));
+  return isOurs ? readMember(value, call, label) : malformed(label, call);
 }
 
 /** What a server said of batches, or of us, instead of answering one. */

@@ -12,8 +12,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { keccak256 } from "viem/utils";
 import type { Address } from "../../../domain/lane.ts";
+import { codeOf } from "../../../domain/thrown.ts";
 import { BadKey, type SigningKey, toSigningKey } from "./private-keys.ts";
-import { codeOf, readSecretFile, type Warn } from "./secret-file.ts";
+import { readSecretFile, type Warn } from "./secret-file.ts";
 
 const scryptAsync = promisify<string, Uint8Array, number, ScryptOptions, Buffer>(scrypt);
 const pbkdf2Async = promisify(pbkdf2);
@@ -198,7 +199,7 @@ export async function loadKeystoreDirectory(source: KeystoreSource, warn?: Warn)
 
 export async function keyFiles(directory: string): Promise<readonly string[]> {
   const names = await readdir(directory).catch((cause: unknown) => {
-    throw new BadKey(`${directory}: the keystore directory cannot be read (${codeOf(cause)})`, { cause });
+    throw new BadKey(`${directory}: the keystore directory cannot be read (${codeOf(cause) ?? "unknown"})`, { cause });
   });
   const files: string[] = [];
   for (const name of names.filter((each) => KEY_FILE.test(each) && !each.startsWith(".")).sort()) {

@@ -48,11 +48,6 @@ export type LocalSigner = Signer & Curve;
 
 type Curve = { readonly curve: "wasm" | "javascript" };
 
-interface Signing extends Curve {
-  sign(request: SignRequest): Promise<readonly Signed[]>;
-  close(): Promise<void>;
-}
-
 /**
  * All keys that are held in this process, and the names of those that the chain node holds, behind one signer. Throws
  * `BadKey`, in one line, for a key that cannot be used. A key that two sources give is one key. One thread signs several
@@ -65,7 +60,10 @@ export async function createLocalSigner(options: LocalSignerOptions): Promise<Lo
   const nodeSigners = new Set(options.keys.nodeSigners);
   const twice = keys.find(({ address }) => nodeSigners.has(address));
   if (twice !== undefined) throw new BadKey(`${twice.address}: its key is held here and named as the chain node's`);
-  const signing = startWorker === null ? await signingHere(data) : await signingThread(() => startWorker(data), keys);
+  const signing =
+    startWorker === null
+      ? { ...(await openSigning(data)), close: async () => undefined }
+      : await signingThread(() => startWorker(data), keys.length > 0);
   const positions = new Map(keys.map(({ address }, position) => [address, position]));
   return {
     curve: signing.curve,
@@ -82,11 +80,7 @@ export async function createLocalSigner(options: LocalSignerOptions): Promise<Lo
   };
 }
 
-async function signingHere(data: WorkerData): Promise<Signing> {
-  return { ...(await openSigning(data)), close: async () => undefined };
-}
-
-async function signingThread(start: () => Worker, keys: readonly SigningKey[]): Promise<Signing> {
+async function signingThread(start: () => Worker, hasKeys: boolean) {
   const thread = new WorkerThread<SignRequest, readonly Signed[]>({
     name: "the signing thread",
     start,
@@ -94,8 +88,8 @@ async function signingThread(start: () => Worker, keys: readonly SigningKey[]): 
   });
   return {
     // Without a key there is nothing to sign, and no thread: the chain node or a key service does.
-    curve: keys.length === 0 ? "wasm" : await curveOf(thread),
-    sign: (request) => thread.ask(request),
+    curve: hasKeys ? await curveOf(thread) : "wasm",
+    sign: (request: SignRequest) => thread.ask(request),
     close: () => thread.close(),
   };
 }
@@ -117,7 +111,8 @@ async function loadKeys({ keys, warn }: LocalSignerOptions): Promise<readonly Si
   const { privateKeys = [], privateKeyFiles = [], mnemonic = null, keystore = null } = keys;
   const all = [...parsePrivateKeys(privateKeys)];
   for (const file of privateKeyFiles) all.push(...(await loadKeyFile(file, warn)));
-  if (mnemonic !== null) all.push(...(await loadMnemonic(mnemonic)));
+  // Word lists and HD keys are loaded only for a phrase: a node without one starts sooner.
+  if (mnemonic !== null) all.push(...(await (await import("./mnemonic.ts")).deriveMnemonicKeys(mnemonic)));
   if (keystore !== null) all.push(...(await loadKeystoreDirectory(keystore, warn)));
   return [...new Map(all.map((key) => [key.address, key])).values()];
 }
@@ -126,10 +121,4 @@ async function loadKeyFile(path: string, warn: Warn | undefined): Promise<readon
   const lines = (await readSecretFile(path, "key file", warn)).split(/\r?\n/).filter((line) => line.trim() !== "");
   if (lines.length === 0) throw new BadKey(`${path}: holds no key`);
   return parsePrivateKeys(lines, `${path}: `);
-}
-
-/** Word lists and HD keys are loaded here and not above: a node without a phrase starts sooner. */
-async function loadMnemonic(source: MnemonicSource): Promise<readonly SigningKey[]> {
-  const { deriveMnemonicKeys } = await import("./mnemonic.ts");
-  return deriveMnemonicKeys(source);
 }

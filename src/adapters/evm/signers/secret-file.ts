@@ -1,5 +1,6 @@
 import { constants } from "node:fs";
 import { access, open, readFile } from "node:fs/promises";
+import { codeOf } from "../../../domain/thrown.ts";
 import { BadKey } from "./private-keys.ts";
 
 /** Told what is not right and cannot be repaired from here. */
@@ -16,7 +17,8 @@ export async function readSecretFile(path: string, what: string, warn: Warn = ()
   try {
     const { uid, mode } = await file.stat();
     const judgement = judgeOpenness({ uid, mode, ownUid: process.getuid?.(), readOnly: await isReadOnly(path) });
-    const said = `${path}: the ${what} is open to other users of this machine (mode ${inOctal(mode)})`;
+    const octal = (mode & 0o777).toString(8).padStart(4, "0");
+    const said = `${path}: the ${what} is open to other users of this machine (mode ${octal})`;
     if (judgement === "refused") throw new BadKey(`${said}; make it yours alone: chmod 600 ${path}`);
     if (judgement === "warned")
       warn(`${said}; it belongs to somebody else, or is mounted read-only, and is used all the same`);
@@ -33,7 +35,7 @@ export async function readWhole(path: string, what: string): Promise<string> {
 
 function refusing(path: string, what: string): (cause: unknown) => never {
   return (cause) => {
-    throw new BadKey(`${path}: the ${what} cannot be read (${codeOf(cause)})`, { cause });
+    throw new BadKey(`${path}: the ${what} cannot be read (${codeOf(cause) ?? "unknown"})`, { cause });
   };
 }
 
@@ -62,12 +64,4 @@ async function isReadOnly(path: string): Promise<boolean> {
     () => false,
     (error: unknown) => codeOf(error) === "EROFS",
   );
-}
-
-function inOctal(mode: number): string {
-  return (mode & 0o777).toString(8).padStart(4, "0");
-}
-
-export function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
 }

@@ -6,6 +6,7 @@
 import { type Duplex, PassThrough } from "node:stream";
 import { type BackoffRule, backoffMs } from "../../../../domain/backoff.ts";
 import type { Policy } from "../../../../domain/policy/policy.ts";
+import { messageOf } from "../../../../domain/thrown.ts";
 import type { Clock } from "../../../../ports/clock.ts";
 import type { Entropy } from "../../../../ports/entropy.ts";
 import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
@@ -125,7 +126,7 @@ class SigningProcess {
     try {
       return this.options.launch();
     } catch (error) {
-      return neverStarted(Promise.resolve(error instanceof Error ? error.message : String(error)));
+      return neverStarted(Promise.resolve(messageOf(error)));
     }
   }
 
@@ -227,7 +228,7 @@ class SigningProcess {
       await this.start();
     } catch (error) {
       if (this.closing.signal.aborted) return;
-      this.away = `cannot be started: ${error instanceof Error ? error.message : String(error)}`;
+      this.away = `cannot be started: ${messageOf(error)}`;
       // One that has said why it cannot begin is of no use; its end has the next one started.
       this.current?.kill();
     }

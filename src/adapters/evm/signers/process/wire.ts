@@ -7,6 +7,7 @@ import type { Fees } from "../../../../domain/fees.ts";
 import type { Address, Hash, Hex } from "../../../../domain/lane.ts";
 import type { Policy } from "../../../../domain/policy/policy.ts";
 import { DECLARATIONS, type SigningBounds, type ToSign } from "../../../../domain/signing.ts";
+import { messageOf } from "../../../../domain/thrown.ts";
 import type { AccessListEntry } from "../../../../domain/transaction.ts";
 import { type SignedTransaction, SignerAway, SigningRefused } from "../../../../ports/signer.ts";
 import { SigningFailed } from "../local-signer.ts";
@@ -146,8 +147,7 @@ interface Failure {
 
 /** An error as the other side makes it again; `mask` hides what its words may hold. */
 export function encodeFailure(error: unknown, mask: (text: string) => string): string {
-  const message = mask(error instanceof Error ? error.message : String(error));
-  return JSON.stringify({ ...failureOf(error), message } satisfies Failure);
+  return JSON.stringify({ ...failureOf(error), message: mask(messageOf(error)) } satisfies Failure);
 }
 
 function failureOf(error: unknown): Omit<Failure, "message"> {

@@ -4,44 +4,31 @@
  * terminal: export their credentials into the environment.
  */
 import { readFile } from "node:fs/promises";
-import type { Clock } from "../../../../ports/clock.ts";
 import { SignerAway } from "../../../../ports/signer.ts";
 import type { AwsCredentials } from "./aws-sigv4.ts";
-import { membersOf, type ServiceHttp, textOf } from "./service-http.ts";
-
-export type Environment = Readonly<Record<string, string | undefined>>;
-
-export interface CredentialPorts {
-  readonly http: ServiceHttp;
-  readonly clock: Clock;
-  readonly environment: Environment;
-}
+import { renewed } from "./key-service.ts";
+import { membersOf, type ServicePorts, textOf } from "./service-http.ts";
 
 interface Dated extends AwsCredentials {
   /** Null: they do not end. */
   readonly expiresAt: Date | null;
 }
 
-type Source = (ports: CredentialPorts) => Promise<Dated> | null;
+type Source = (ports: ServicePorts) => Promise<Dated> | null;
 
-/** Renewed so long before they end. */
-const AHEAD_MS = 5 * 60_000;
 /** Nothing listens there outside of EC2. */
 const METADATA_TIMEOUT_MS = 1_000;
 
 /** Asks where there are some, and again before they end. */
-export function awsCredentials(ports: CredentialPorts): () => Promise<AwsCredentials> {
-  let known: Promise<Dated> | null = null;
-  return async () => {
-    const current = await known?.catch(() => null);
-    const endsSoon = (dated: Dated) =>
-      dated.expiresAt !== null && dated.expiresAt.getTime() - ports.clock.now().getTime() < AHEAD_MS;
-    if (current == null || endsSoon(current)) known = find(ports);
-    return known as Promise<Dated>;
-  };
+export function awsCredentials(ports: ServicePorts): () => Promise<AwsCredentials> {
+  return renewed(
+    () => find(ports),
+    ({ expiresAt }) =>
+      expiresAt === null ? Number.POSITIVE_INFINITY : expiresAt.getTime() - ports.clock.now().getTime(),
+  );
 }
 
-function find(ports: CredentialPorts): Promise<Dated> {
+function find(ports: ServicePorts): Promise<Dated> {
   for (const source of [fromEnvironment, fromWebIdentity, fromContainer]) {
     const found = source(ports);
     if (found !== null) return found;
@@ -79,8 +66,8 @@ const fromWebIdentity: Source = ({ http, environment }) => {
     const member = (name: string): string => new RegExp(`<${name}>([^<]+)</${name}>`).exec(text)?.[1] ?? "";
     if (status !== 200)
       throw new SignerAway(`AWS STS answered ${status}: ${member("Code")} ${member("Message")}`.trim());
-    const names = { AccessKeyId: "", SecretAccessKey: "", SessionToken: "", Expiration: "" };
-    return dated(Object.fromEntries(Object.keys(names).map((name) => [name, member(name)])), "AWS STS");
+    const names = ["AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration"];
+    return dated(Object.fromEntries(names.map((name) => [name, member(name)])), "AWS STS");
   })();
 };
 
@@ -102,7 +89,7 @@ const fromContainer: Source = ({ http, environment }) => {
 const INSTANCE_HOST = "http://169.254.169.254";
 
 /** Version 2 alone: a token is fetched first, which a request that was smuggled in cannot do. */
-async function fromInstance({ http, environment }: CredentialPorts): Promise<Dated> {
+async function fromInstance({ http, environment }: ServicePorts): Promise<Dated> {
   const none = "no AWS credentials: none in the environment, of a web identity, of a container, or of an instance";
   if (environment.AWS_EC2_METADATA_DISABLED === "true") throw new SignerAway(none);
   const host = environment.AWS_EC2_METADATA_SERVICE_ENDPOINT || INSTANCE_HOST;

@@ -1,5 +1,6 @@
 /** Keys that this process does not hold: each transaction is signed elsewhere, and the answer is checked here. */
 import type { Address } from "../../../../domain/lane.ts";
+import { messageOf } from "../../../../domain/thrown.ts";
 import type { UnsignedTransaction } from "../../../../domain/transaction.ts";
 import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
 import { addressOf } from "../private-keys.ts";
@@ -33,8 +34,7 @@ export async function signEach(
 }
 
 function withSigned(error: unknown, signed: readonly SignedTransaction[]): SignerAway {
-  const message = error instanceof Error ? error.message : String(error);
-  return new SignerAway(message, { signed, lies: error instanceof SignerAway && error.lies, cause: error });
+  return new SignerAway(messageOf(error), { signed, lies: error instanceof SignerAway && error.lies, cause: error });
 }
 
 /** Half of the order of secp256k1: a signature whose s is above it is refused by nodes (EIP-2). */
@@ -55,7 +55,7 @@ export async function isSignedBy(
   return key !== null && addressOf(key) === address;
 }
 
-/** It answered, with something that nobody asked for. */
-export function lie(message: string): SignerAway {
+/** The service answered, but not with the signature that was asked for. */
+export function wrongAnswer(message: string): SignerAway {
   return new SignerAway(message, { lies: true });
 }
