@@ -189,7 +189,7 @@ async function openChain(config: ChainConfig, { keep, ...ports }: ChainPorts, { 
   // One's own strategy stands in for the one of the settings, not for `off`.
   const own = settings.repricing === null ? {} : defined({ repricing });
   const heads = wsUrl === null ? null : keep(new NewHeads({ ...ports, url: wsUrl, clock: systemClock }));
-  const hinted = heads === null ? {} : { hearHeads: (listener: () => void) => heads.hear(listener) };
+  const hinted = heads === null ? {} : { hearHeads: (listener: () => void) => heads.subscribe(listener) };
   return { chain: { ...advised, ...hinted }, settings: { ...settings, ...own }, named: chainId !== null };
 }
 

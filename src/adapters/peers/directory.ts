@@ -8,7 +8,7 @@
 import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../ports/clock.ts";
 import type { InstanceKey, InstanceRecord } from "../../ports/lease-store.ts";
-import { readPublicKey, writePublicKey } from "./letter-head.ts";
+import { readPublicKey, writePublicKey } from "./request-head.ts";
 import { UsedNumbers } from "./used-numbers.ts";
 
 export interface DirectoryOptions {
@@ -20,7 +20,7 @@ export interface DirectoryOptions {
 }
 
 /** Another process, under one of its instances. */
-export interface Correspondent extends Pick<InstanceRecord, "instanceId" | "url"> {
+export interface KnownPeer extends Pick<InstanceRecord, "instanceId" | "url"> {
   /** Null: it has published none that can be read. */
   readonly key: KeyObject | null;
   /** False: a secret is configured, and vouches for something else. */
@@ -39,8 +39,8 @@ const READ_EVERY_MS = 100;
 export class PeerDirectory {
   private readonly options: DirectoryOptions;
   private readonly publicKey: string;
-  private readonly known = new Map<string, Correspondent>();
-  private byUrl: ReadonlyMap<string, Correspondent> = new Map();
+  private readonly known = new Map<string, KnownPeer>();
+  private byUrl: ReadonlyMap<string, KnownPeer> = new Map();
   private selves: readonly string[] = [];
   private reading: Promise<void> | null = null;
   private readAtMs = Number.NEGATIVE_INFINITY;
@@ -74,20 +74,20 @@ export class PeerDirectory {
   }
 
   /** As whom this process writes: the newest of its instances that others can know of. */
-  get self(): Correspondent | null {
+  get self(): KnownPeer | null {
     const known = this.selves.flatMap((instanceId) => this.known.get(instanceId) ?? []);
     return known.at(-1) ?? null;
   }
 
   /** Who is reached there; null: no live instance of this database. Throws where that cannot be read. */
-  async at(url: string): Promise<Correspondent | null> {
+  async at(url: string): Promise<KnownPeer | null> {
     const known = this.byUrl.get(url);
     if (known === undefined || !isTrusted(known)) await this.lookAgain();
     return this.byUrl.get(url) ?? null;
   }
 
   /** Null: dead, or never registered. Throws where that cannot be read. */
-  async find(instanceId: string): Promise<Correspondent | null> {
+  async find(instanceId: string): Promise<KnownPeer | null> {
     if (!this.known.has(instanceId)) await this.lookAgain();
     const found = this.known.get(instanceId);
     return found?.isLive === true ? found : null;
@@ -131,15 +131,11 @@ export class PeerDirectory {
   }
 }
 
-function isTrusted({ key, isVouchedFor }: Correspondent): boolean {
+function isTrusted({ key, isVouchedFor }: KnownPeer): boolean {
   return key !== null && isVouchedFor;
 }
 
-interface Claim {
-  readonly instanceId: string;
-  readonly url: string;
-  readonly publicKey: string;
-}
+type Claim = Pick<InstanceRecord, "instanceId" | "url"> & { readonly publicKey: string };
 
 /** With the URL: a key that is copied into a row of somebody else's would have requests sent there. */
 function proofOf(secret: string, { instanceId, url, publicKey }: Claim): string {

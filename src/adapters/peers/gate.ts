@@ -1,8 +1,8 @@
 /** Lets requests of other nodes in: each is for this process, signed by a live instance, fresh, and comes once. */
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { PeerRefusal, Telemetry } from "../../ports/telemetry.ts";
-import type { Correspondent, PeerDirectory } from "./directory.ts";
-import { digestOf, isSignedBy, readHead } from "./letter-head.ts";
+import type { PeerDirectory } from "./directory.ts";
+import { digestOf, isSignedBy, readHead } from "./request-head.ts";
 
 /** By how many heartbeats a request may be late: half a minute by default. */
 const LATE_AT_MOST = 10;
@@ -24,7 +24,9 @@ export class PeerGate {
     const head = readHead(authorization);
     if (head === null) throw this.refuse("unreadable");
     if (!this.directory.isUs(head.to)) throw this.refuse("receiver");
-    const sender = await this.find(head.from);
+    const sender = await this.directory.find(head.from).catch((error: unknown) => {
+      throw unavailable("this node does not know the others yet", error);
+    });
     if (sender === null || sender.key === null) throw this.refuse("sender");
     if (!sender.isVouchedFor) throw this.refuse("secret");
     if (!isSignedBy(route, head, sender.key)) throw this.refuse("signature");
@@ -33,14 +35,6 @@ export class PeerGate {
     return (body) => {
       if (digestOf(body) !== head.digest) throw this.refuse("body");
     };
-  }
-
-  private async find(instanceId: string): Promise<Correspondent | null> {
-    try {
-      return await this.directory.find(instanceId);
-    } catch (error) {
-      throw unavailable("this node does not know the others yet", error);
-    }
   }
 
   /** The same for every reason: a stranger learns nothing. */

@@ -13,6 +13,7 @@ import {
 import { FencepostError } from "../../domain/errors.ts";
 import type { Kill } from "../../domain/kills.ts";
 import type { Lane } from "../../domain/lane.ts";
+import { codeOf } from "../../domain/thrown.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { InstanceKey, InstanceRecord } from "../../ports/lease-store.ts";
 import {
@@ -26,7 +27,7 @@ import {
 import type { PeerRefusal, Telemetry } from "../../ports/telemetry.ts";
 import { type DirectoryOptions, PeerDirectory } from "./directory.ts";
 import { PeerGate } from "./gate.ts";
-import { digestOf, signHead } from "./letter-head.ts";
+import { digestOf, signHead } from "./request-head.ts";
 import { mayBeAt } from "./url-patterns.ts";
 import { decodeActionResult, decodeResults, encodeAction, encodeCreates, encodeKill, readProblem } from "./wire.ts";
 
@@ -40,7 +41,7 @@ export interface HttpPeersOptions extends DirectoryOptions {
 type LaneTelling = Parameters<Peers["act"]>[2];
 type Results = readonly (ForwardedAnswer | FencepostError)[];
 
-const HUNG_UP = "this node has hung up";
+const CLOSED = "this node is shutting down";
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 const CONNECTIONS_PER_ORIGIN = 32;
 const CONNECT_TIMEOUT_MS = 1_000;
@@ -159,15 +160,19 @@ class HttpPeers implements Peers {
   private async exchange(target: Target, body: string, withinMs: number): Promise<string | FencepostError> {
     if (!mayBeAt(target.origin, this.options.urlPatterns)) throw this.refused("url", target.url);
     const authorization = await this.signed(target, body);
-    const { status, text } = await this.post(target, { authorization, body }, withinMs);
+    const { status, text } = await this.post(target, authorization, body, withinMs);
     if (status === 200) return text;
-    const verdict = judge(target.origin, status, text);
-    if (verdict instanceof PeerUnreachable) throw verdict;
-    return verdict;
+    const problem = readProblem(text);
+    if (problem !== null && UNREADABLE.includes(problem.code) && problem.status === status) return problem;
+    // Once the handler has the creates the status is 200, and each has an answer of its own. So a node that is starting, or
+    // that refused the caller, has done nothing.
+    const isStarting = status === 503 && problem?.code === "UNAVAILABLE";
+    const neverHandled = isStarting || TURNED_AWAY.includes(status);
+    throw new PeerUnreachable(`${target.origin} answered HTTP ${status}`, neverHandled);
   }
 
-  private async post({ origin, path }: Target, { authorization, body }: Letter, withinMs: number) {
-    if (this.closed) throw new PeerUnreachable(HUNG_UP, true);
+  private async post({ origin, path }: Target, authorization: string, body: string, withinMs: number) {
+    if (this.closed) throw new PeerUnreachable(CLOSED, true);
     const deadline = new AbortController();
     this.underWay.add(deadline);
     const cancelTimer = this.options.clock.after(Math.max(0, withinMs), () => deadline.abort());
@@ -177,19 +182,15 @@ class HttpPeers implements Peers {
       const response = await this.agent.request({ origin, method: "POST", path, headers, body, signal });
       return { status: response.statusCode, text: await response.body.text() };
     } catch (cause) {
-      if (!deadline.signal.aborted) throw silence(origin, cause);
-      const why = this.closed ? HUNG_UP : `nothing within ${Math.round(withinMs)} ms`;
-      throw new PeerUnreachable(`no answer from ${origin} (${why})`, false, { cause });
+      const lateness = this.closed ? CLOSED : `nothing within ${Math.round(withinMs)} ms`;
+      const why = deadline.signal.aborted ? lateness : (codeOf(cause) ?? String(cause));
+      const neverSent = !deadline.signal.aborted && neverConnected(cause);
+      throw new PeerUnreachable(`no answer from ${origin} (${why})`, neverSent, { cause });
     } finally {
       cancelTimer();
       this.underWay.delete(deadline);
     }
   }
-}
-
-interface Letter {
-  readonly authorization: string;
-  readonly body: string;
 }
 
 interface Target {
@@ -226,32 +227,13 @@ function tooLarge(): FencepostError {
   return new FencepostError("PAYLOAD_TOO_LARGE", `forwarded, this is more than ${limitMiB} MiB`);
 }
 
-/**
- * What an answer to the request as a whole permits. Once the handler has the creates, each gets an answer of its own and
- * the status is 200; so a node that is starting, or that could not read the request, has done nothing.
- */
-function judge(origin: string, status: number, text: string): FencepostError | PeerUnreachable {
-  const problem = readProblem(text);
-  if (problem !== null && UNREADABLE.includes(problem.code) && problem.status === status) return problem;
-  const starting = status === 503 && problem?.code === "UNAVAILABLE";
-  return new PeerUnreachable(`${origin} answered HTTP ${status}`, starting || TURNED_AWAY.includes(status));
-}
-
 function read<T>({ origin }: Target, decode: () => T): T {
   return orUnreachable(`${origin} answered, but with something else`, false, decode);
-}
-
-function silence(origin: string, cause: unknown): PeerUnreachable {
-  return new PeerUnreachable(`no answer from ${origin} (${codeOf(cause)})`, neverConnected(cause), { cause });
 }
 
 /** A name with several addresses fails once for each of them. */
 function neverConnected(cause: unknown): boolean {
   if (cause instanceof AggregateError && cause.errors.length > 0) return cause.errors.every(neverConnected);
   const { syscall } = Object(cause) as { readonly syscall?: unknown };
-  return NEVER_CONNECTED.includes(codeOf(cause)) || syscall === "connect";
-}
-
-function codeOf(cause: unknown): string {
-  return cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
+  return NEVER_CONNECTED.includes(codeOf(cause) ?? "") || syscall === "connect";
 }

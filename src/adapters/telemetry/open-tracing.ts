@@ -10,6 +10,7 @@ import type { Tracer } from "../../ports/tracer.ts";
 import { type SpanReport, StageSpans } from "./stage-spans.ts";
 
 type Api = typeof import("@opentelemetry/api");
+type Span = import("@opentelemetry/api").Span;
 
 export interface TracingOptions {
   readonly clock: Pick<Clock, "now">;
@@ -42,7 +43,7 @@ async function loadApi(): Promise<Api | null> {
 }
 
 function tracingWith(api: Api, { clock, version }: TracingOptions): Tracing {
-  const heard = new AsyncLocalStorage<TraceContext>();
+  const received = new AsyncLocalStorage<TraceContext>();
   // Asked for each time: an SDK may be registered after the node was made.
   const tracerOf = () => api.trace.getTracer("fencepost", version);
   const beneath = (parent: TraceContext) => {
@@ -52,39 +53,40 @@ function tracingWith(api: Api, { clock, version }: TracingOptions): Tracing {
   };
   const report = ({ name, parent, sinceMs, untilMs, attributes, failure }: SpanReport): void => {
     const span = tracerOf().startSpan(name, { startTime: sinceMs, attributes: { ...attributes } }, beneath(parent));
-    if (failure !== null) span.setStatus({ code: api.SpanStatusCode.ERROR, message: failure });
-    span.end(untilMs);
+    endSpan(api, span, failure, untilMs);
   };
   const stages = new StageSpans({ clock, report, isOn: () => isRegistered(api) });
   const tracer: Tracer = {
     begin(name, count) {
       if (!isRegistered(api)) return null;
       const active = api.context.active();
-      const came = heard.getStore();
+      const sent = received.getStore();
       const isActive = api.trace.getSpanContext(active) !== undefined;
-      const parent = isActive || came === undefined ? active : beneath(came);
+      const parent = isActive || sent === undefined ? active : beneath(sent);
       const span = tracerOf().startSpan(name, { attributes: { "fencepost.count": count } }, parent);
       const { traceId, spanId, traceFlags } = span.spanContext();
       const sampled = (traceFlags & api.TraceFlags.SAMPLED) !== 0;
       return {
         traceparent: formatTraceparent({ traceId, spanId, sampled }),
-        end(failure) {
-          if (failure !== null) span.setStatus({ code: api.SpanStatusCode.ERROR, message: failure });
-          span.end();
-        },
+        end: (failure) => endSpan(api, span, failure),
       };
     },
   };
   return {
     tracer,
-    sink: (event) => stages.hear(event),
+    sink: (event) => stages.take(event),
     connect: (read) => stages.connect(read),
     within(traceparent, work) {
-      const came = parseTraceparent(traceparent);
-      if (came === null) work();
-      else heard.run(came, work);
+      const parent = parseTraceparent(traceparent);
+      if (parent === null) work();
+      else received.run(parent, work);
     },
   };
+}
+
+function endSpan(api: Api, span: Span, failure: string | null, endMs?: number): void {
+  if (failure !== null) span.setStatus({ code: api.SpanStatusCode.ERROR, message: failure });
+  span.end(endMs);
 }
 
 /** The API's own provider has no tracer behind it until an SDK is registered. */

@@ -26,7 +26,7 @@ export interface StageSpanPorts {
 }
 
 type Transition = Extract<TelemetryEvent, { readonly type: "tx.transition" }>;
-type Spoken = Omit<SpanReport, "parent">;
+type UnparentedSpan = Omit<SpanReport, "parent">;
 
 /** Those that are stages or turns of the way; all else that happens to a transaction is in its history. */
 const NAMES: Partial<Record<TransitionEvent, string>> = {
@@ -56,7 +56,7 @@ export class StageSpans {
   private readonly ports: StageSpanPorts;
   private readonly known = new Map<string, Known>();
   private readonly resumedMs = new Map<LaneKey, number>();
-  private readonly asked = new Map<string, Spoken[]>();
+  private readonly asked = new Map<string, UnparentedSpan[]>();
   private readonly queue: string[] = [];
   private asking = 0;
   private read: ((txId: string) => Promise<string | null>) | null = null;
@@ -69,7 +69,7 @@ export class StageSpans {
     this.read = read;
   }
 
-  hear(event: TelemetryEvent): void {
+  take(event: TelemetryEvent): void {
     if (event.type === "lane.resumed") this.resumedMs.set(laneKey(event.lane), this.nowMs());
     if (event.type === "lane.stopped") this.resumedMs.delete(laneKey(event.lane));
     if (event.type === "tx.transition" && this.ports.isOn()) this.move(event);
@@ -87,12 +87,12 @@ export class StageSpans {
     if (name === undefined) return;
     const sinceMs = before?.sinceMs ?? this.resumedMs.get(laneKey(event.lane)) ?? untilMs;
     const attributes = { ...attributesOf(event), "fencepost.resumed": before === undefined };
-    const spoken = { name, sinceMs, untilMs, attributes, failure: failureOf(event) };
+    const span = { name, sinceMs, untilMs, attributes, failure: failureOf(event) };
     if (before === undefined) {
-      this.ask(txId, spoken);
+      this.ask(txId, span);
       return;
     }
-    if (before.parent !== null) this.ports.report({ ...spoken, parent: before.parent });
+    if (before.parent !== null) this.ports.report({ ...span, parent: before.parent });
     if (isSettled(state)) this.known.delete(txId);
     else this.know(txId, before.parent, untilMs);
   }
@@ -104,11 +104,11 @@ export class StageSpans {
     this.known.set(txId, { parent, sinceMs });
   }
 
-  private ask(txId: string, spoken: Spoken): void {
+  private ask(txId: string, span: UnparentedSpan): void {
     const waiting = this.asked.get(txId);
-    if (waiting !== undefined) waiting.push({ ...spoken, sinceMs: waiting.at(-1)?.untilMs ?? spoken.sinceMs });
+    if (waiting !== undefined) waiting.push({ ...span, sinceMs: waiting.at(-1)?.untilMs ?? span.sinceMs });
     else if (this.read !== null && this.asked.size < MOST_ASKED) {
-      this.asked.set(txId, [spoken]);
+      this.asked.set(txId, [span]);
       this.queue.push(txId);
       if (this.asking < ASKED_AT_ONCE) void this.askNext(this.read);
     }
@@ -118,10 +118,10 @@ export class StageSpans {
     this.asking++;
     for (let txId = this.queue.shift(); txId !== undefined; txId = this.queue.shift()) {
       const parent = parseTraceparent(await read(txId).catch(() => null));
-      const spoken = this.asked.get(txId) ?? [];
+      const span = this.asked.get(txId) ?? [];
       this.asked.delete(txId);
-      if (parent !== null) for (const each of spoken) this.ports.report({ ...each, parent });
-      const last = spoken.at(-1);
+      if (parent !== null) for (const each of span) this.ports.report({ ...each, parent });
+      const last = span.at(-1);
       if (last !== undefined && last.name !== "fencepost.finality") this.know(txId, parent, last.untilMs);
     }
     this.asking--;

@@ -6,6 +6,7 @@
 import { alertKey } from "../../domain/alerts.ts";
 import type { Checksum } from "../../domain/checksum.ts";
 import { defined } from "../../domain/defined.ts";
+import { messageOf } from "../../domain/thrown.ts";
 import { bounded } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { AlertSeverity, TelemetryEvent } from "../../ports/telemetry.ts";
@@ -33,7 +34,7 @@ interface Open {
 }
 
 type Resolved = Extract<TelemetryEvent, { readonly type: "alert.resolved" }>;
-type Told = Omit<Alert, "type">;
+type AlertFields = Omit<Alert, "type">;
 
 const WINDOW_MS = 300_000;
 const QUEUE_LIMIT = 100;
@@ -126,12 +127,12 @@ class AlertSink {
     this.enqueue(over.alert, over.repeats);
   }
 
-  private enqueue(alert: Told, count: number, status: AlertMessage["status"] = "firing"): void {
+  private enqueue(alert: AlertFields, count: number, status: AlertMessage["status"] = "firing"): void {
     if (this.queue.length >= QUEUE_LIMIT) {
       this.queue.shift();
       this.options.onLost?.("the queue is full");
     }
-    this.queue.push(this.messageOf(alert, count, status));
+    this.queue.push(this.toMessage(alert, count, status));
     this.sending ??= this.sendAll().finally(() => {
       this.sending = null;
     });
@@ -140,13 +141,13 @@ class AlertSink {
   private async sendAll(): Promise<void> {
     for (let next = this.queue.shift(); next !== undefined; next = this.queue.shift()) {
       if (this.stopping.signal.aborted) {
-        this.options.onLost?.(`the node has stopped before ${next.code} was told`);
+        this.options.onLost?.(`the node stopped before it had sent ${next.code}`);
         continue;
       }
       try {
         await this.send(next);
       } catch (error) {
-        this.options.onLost?.(error instanceof Error ? error.message : String(error));
+        this.options.onLost?.(messageOf(error));
       }
     }
   }
@@ -160,7 +161,7 @@ class AlertSink {
     if (refusal !== null) throw new Error(`the webhook ${refusal}`);
   }
 
-  private messageOf(alert: Told, count: number, status: AlertMessage["status"]): AlertMessage {
+  private toMessage(alert: AlertFields, count: number, status: AlertMessage["status"]): AlertMessage {
     const { severity, code, message, lane, txId, chainId = lane?.chainId, endpoint } = alert;
     const { clock, nodeId, checksum } = this.options;
     const at = clock.now().toISOString();

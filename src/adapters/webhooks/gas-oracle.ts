@@ -3,26 +3,17 @@
  * no price, the chain's market decides alone, and what it says is bounded like any other answer (domain/fees.ts).
  */
 import type { Offer } from "../../domain/fees.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { GasOracle } from "../../ports/gas-oracle.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { readLimited, reasonOf } from "./post-json.ts";
+import { fetchText, type PostPorts, parseAnswer } from "./post-json.ts";
 
-export interface GasOracleOptions {
+export interface GasOracleOptions extends Pick<PostPorts, "clock" | "fetch"> {
   readonly url: string;
-  /** Where each fee stands in the answer, as `standard.maxFee`. */
-  readonly fields: OracleFields;
+  /** Path of each fee in the answer, such as `standard.maxFee`. */
+  readonly fields: { readonly maxFeePerGas: string; readonly maxPriorityFeePerGas: string };
   readonly unit: "wei" | "gwei";
   readonly chainId: number;
-  readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Connects nowhere but where hooks may lead (guarded-fetch.ts). */
-  readonly fetch: typeof globalThis.fetch;
-}
-
-export interface OracleFields {
-  readonly maxFeePerGas: string;
-  readonly maxPriorityFeePerGas: string;
 }
 
 /** Blocks may come four times a second; advice does not. */
@@ -39,14 +30,9 @@ export function createGasOracle(options: GasOracleOptions): GasOracle {
   const code = "GAS_ORACLE_AWAY";
   const ask = async (): Promise<Offer | null> => {
     try {
-      const offer = readOffer(await fetchText(options), options);
-      if (isAway)
-        telemetry.emit({
-          type: "alert.resolved",
-          code,
-          message: `the gas oracle of chain ${chainId} answers`,
-          chainId,
-        });
+      const offer = readOffer(await fetchText(options, options.url, { timeoutMs: TIMEOUT_MS }), options);
+      const message = `the gas oracle of chain ${chainId} answers`;
+      if (isAway) telemetry.emit({ type: "alert.resolved", code, message, chainId });
       isAway = false;
       return offer;
     } catch (error) {
@@ -65,36 +51,12 @@ export function createGasOracle(options: GasOracleOptions): GasOracle {
   };
 }
 
-async function fetchText({ url, fetch, clock }: GasOracleOptions): Promise<string> {
-  const deadline = new AbortController();
-  const cancelTimer = clock.after(TIMEOUT_MS, () => deadline.abort());
-  try {
-    const response = await fetch(url, { redirect: "error", signal: deadline.signal });
-    const text = await readLimited(response);
-    if (!response.ok) throw new Error(`answered ${response.status}`);
-    return text;
-  } catch (error) {
-    if (deadline.signal.aborted) throw new Error(`no answer within ${TIMEOUT_MS} ms`);
-    throw (error as Error).cause === undefined ? error : new Error(reasonOf(error));
-  } finally {
-    cancelTimer();
-  }
-}
-
 function readOffer(text: string, { fields, unit }: GasOracleOptions): Offer {
-  const answer = parse(text);
+  const answer = parseAnswer(text);
   const maxFeePerGas = feeAt(answer, fields.maxFeePerGas, unit);
   if (maxFeePerGas === null) throw new Error(`its answer has no ${fields.maxFeePerGas}`);
   const tip = feeAt(answer, fields.maxPriorityFeePerGas, unit);
   return { maxFeePerGas, ...(tip === null ? {} : { maxPriorityFeePerGas: tip }), isFixed: false };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Error("its answer is not JSON");
-  }
 }
 
 /** Null: nothing stands there. */

@@ -6,7 +6,7 @@
 import { createHmac } from "node:crypto";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { StuckContext, StuckDecision, StuckResolutionHook } from "../../ports/stuck-hook.ts";
-import { type PostPorts, postJson } from "./post-json.ts";
+import { type PostPorts, parseAnswer, postJson } from "./post-json.ts";
 
 export interface HttpStuckHookOptions extends PostPorts {
   readonly entropy: Entropy;
@@ -25,7 +25,7 @@ export function createHttpStuckHook(options: HttpStuckHookOptions): StuckResolut
       const headers = { "idempotency-key": options.entropy.uuid(), ...signature(options, body) };
       const { url } = options;
       const text = await postJson(options, { url, headers, body, timeoutMs: TRY_TIMEOUT_MS, tries: TRIES });
-      return parse(text) as StuckDecision;
+      return parseAnswer(text) as StuckDecision;
     },
   };
 }
@@ -35,13 +35,4 @@ function signature({ secret, clock }: HttpStuckHookOptions, body: string): Reado
   const at = Math.floor(clock.now().getTime() / 1_000);
   const digest = createHmac("sha256", secret).update(`${at}.${body}`).digest("hex");
   return { "fencepost-signature": `t=${at},v1=${digest}` };
-}
-
-/** The caller judges what it means. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Error("the answer is not JSON");
-  }
 }

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { PeerDirectory } from "../../../src/adapters/peers/directory.ts";
 import type { HttpPeersOptions } from "../../../src/adapters/peers/http-peers.ts";
-import { digestOf, type LetterHead, readHead, signHead } from "../../../src/adapters/peers/letter-head.ts";
+import { digestOf, type RequestHead, readHead, signHead } from "../../../src/adapters/peers/request-head.ts";
 import { createKeyPair } from "../../../src/adapters/system/entropy.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import type { InstanceRecord } from "../../../src/ports/lease-store.ts";
@@ -33,7 +33,7 @@ function setUp(of: { sender?: Partial<HttpPeersOptions>; receiver?: Partial<Http
 }
 
 /** A head as the sender signs it, but for what is changed before. */
-function signed(changes: Partial<LetterHead> = {}, { route = ROUTE, by = keys.privateKey } = {}): string {
+function signed(changes: Partial<RequestHead> = {}, { route = ROUTE, by = keys.privateKey } = {}): string {
   const head = { from: sender.instanceId, to: own.instanceId, number: 1, heartbeat: sender.counter };
   return signHead(route, { ...head, digest: digestOf(BODY), ...changes }, by);
 }

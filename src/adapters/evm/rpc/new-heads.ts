@@ -33,7 +33,7 @@ export class NewHeads {
     this.open();
   }
 
-  hear(listener: () => void): void {
+  subscribe(listener: () => void): void {
     this.listener = listener;
   }
 

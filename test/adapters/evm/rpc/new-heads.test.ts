@@ -19,7 +19,7 @@ beforeEach(async () => {
   clock = createManualClock();
   hints = 0;
   heads = new NewHeads({ url: await server.listen(), clock, entropy: { random: () => 0.5 } });
-  heads.hear(() => void hints++);
+  heads.subscribe(() => void hints++);
   await subscribed(1);
 });
 afterEach(async () => {

@@ -6,7 +6,7 @@
 import { createPublicKey, hash, type KeyObject, sign, verify } from "node:crypto";
 import { PEER_SCHEME } from "../../contract/peer-wire.ts";
 
-export interface LetterHead {
+export interface RequestHead {
   /** Instance of the sender. */
   readonly from: string;
   /** Instance of the receiver: what was sent to one node cannot be shown to another, nor to the same one after a restart. */
@@ -19,7 +19,7 @@ export interface LetterHead {
   readonly digest: string;
 }
 
-export interface SignedHead extends LetterHead {
+export interface SignedHead extends RequestHead {
   readonly signature: string;
 }
 
@@ -33,7 +33,7 @@ export function digestOf(body: string | Buffer): string {
 }
 
 /** The value of the header `Authorization`. */
-export function signHead(route: string, head: LetterHead, privateKey: KeyObject): string {
+export function signHead(route: string, head: RequestHead, privateKey: KeyObject): string {
   const { from, to, number, heartbeat, digest } = head;
   const signature = sign(null, signedText(route, head), privateKey).toString("base64url");
   return `${PEER_SCHEME} from=${from} to=${to} number=${number} heartbeat=${heartbeat} digest=${digest} signature=${signature}`;
@@ -64,6 +64,6 @@ export function readPublicKey(x: string): KeyObject | null {
   }
 }
 
-function signedText(route: string, { from, to, number, heartbeat, digest }: LetterHead): Buffer {
+function signedText(route: string, { from, to, number, heartbeat, digest }: RequestHead): Buffer {
   return Buffer.from(`fencepost peer request 1\nPOST ${route}\n${from}\n${to}\n${number}\n${heartbeat}\n${digest}\n`);
 }
