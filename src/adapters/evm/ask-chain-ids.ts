@@ -2,7 +2,7 @@ import type { EndpointsOptions } from "./rpc/endpoints.ts";
 import { read } from "./rpc/quantities.ts";
 import { createTransport } from "./rpc/transport.ts";
 
-/** What every endpoint that is up says of itself; those that are down are judged when they are back. */
+/** Chain id of every endpoint that answers. Endpoints that are down are checked when they come back. */
 export async function askChainIds({ urls, ...options }: Pick<EndpointsOptions, "urls" | "clock" | "timeoutMs">) {
   const claims = urls.map(async (url) => {
     const rpc = createTransport({ ...options, url, report: () => undefined });

@@ -23,17 +23,17 @@ import { simulateCall } from "./simulate-call.ts";
 import { sendUnsigned, submit } from "./submit-transactions.ts";
 
 export interface EvmChainOptions extends Omit<EndpointsOptions, "chainId"> {
-  /** Read from the endpoints where absent; then at least one must be up. */
+  /** If absent, the id is read from the endpoints, and at least one must be up. */
   readonly chainId?: number;
 }
 
-/** Throws `WrongChain` where an endpoint that is up serves another chain than the rest, or than `chainId`. */
+/** Throws `WrongChain` if an endpoint that is up serves another chain than the others, or than `chainId`. */
 export async function createEvmChain(options: EvmChainOptions): Promise<Chain> {
   if (options.urls.length === 0) throw new TypeError("a chain needs at least one RPC URL");
   const found = await askChainIds(options);
   const chainId = options.chainId ?? found[0]?.chainId;
   if (chainId === undefined) {
-    // The origin alone: paths and queries carry API keys.
+    // The error names origins only: paths and queries carry API keys.
     const asked = options.urls.map((url) => new URL(url).origin).join(", ");
     throw new ChainUnavailable(`no RPC endpoint answers (${asked}): is it running, and is the URL right?`);
   }
@@ -55,10 +55,13 @@ function openChain(chainId: number, endpoints: Endpoints, prices: PriceJudge): C
   const prover = new BlockProver();
   const counts = new CountsAtHead();
   const first = <T>(ask: Ask<T>) => endpoints.read(ask);
-  /** Of nothing, nothing is asked. */
+  /** An empty list of subjects needs no request. */
   const readOf = async <T>(subjects: readonly unknown[], ask: Ask<readonly T[]>) =>
     subjects.length === 0 ? [] : endpoints.read(ask);
-  /** The blocks on top may have been claimed by another one, which is down by now: this one must have come so far itself. */
+  /**
+   * The depth of the block may have been claimed by another endpoint, which is down by now. So this endpoint must have
+   * reached it as well.
+   */
   const settlingAlone = ({ block, transactions, depth }: Question): Ask<readonly ReceiptVerdict[]> => {
     return async (rpc, endpoint) => {
       const height = endpoints.size === 1 ? null : fetchBlockNumber(rpc);

@@ -4,7 +4,7 @@ import { fetchTagged } from "./read-block.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 import { simulateCall } from "./simulate-call.ts";
 
-/** The head first: an endpoint that has come to it answers the rest from that block, or from a later one. */
+/** The head is read first: the later answers are then from that block or a newer one. */
 export async function fetchProspect(rpc: RpcTransport, call: Call): Promise<Prospect> {
   const head = (await fetchTagged(rpc, "latest")) as Block;
   const [simulation, { market }] = await Promise.all([simulateCall(rpc, call), fetchFeeMarket(rpc)]);

@@ -1,9 +1,14 @@
-/** Events of token standards and of what most contracts inherit. A first topic names an event for everybody; its words must fit. */
+/**
+ * Events of the token standards and of contracts that most others inherit. The first topic identifies the signature;
+ * topics and data must also match its layout.
+ */
 import { parseAbiItem, toEventSelector } from "viem/utils";
 import type { Hash, Hex } from "../../domain/lane.ts";
 import type { KnownEvent } from "../../ports/shown-outcome.ts";
 
-/** Static types alone: an address or a number in each word. Those that are indexed, then those that are not. */
+/**
+ * Static types only: each word is an address, a number or a bool. Topics hold the indexed parameters, data the others.
+ */
 const KNOWN = [
   "event Transfer(address indexed from, address indexed to, uint256 value)",
   "event Transfer(address indexed from, address indexed to, uint256 indexed tokenId)",
@@ -58,7 +63,7 @@ function fitted({ name, inputs }: Layout, topics: readonly Hash[], data: Hex): K
   return args.length === inputs.length ? { name, args } : null;
 }
 
-/** Null where the word cannot be of that type: then it is another event of the same name. */
+/** Null if the word is not a value of this type: then it is another event with the same selector. */
 function wordAs(type: string, word: string): string | null {
   if (type === "uint256") return BigInt(`0x${word}`).toString();
   if (type === "bool") return /^0{63}[01]$/.test(word) ? String(word.endsWith("1")) : null;

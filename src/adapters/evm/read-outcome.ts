@@ -1,6 +1,6 @@
 /**
- * What an endpoint shows of a mined transaction for people to look at: its logs, and why it reverted. Contracts write logs and
- * reasons, and endpoints tell them: whatever is not what it should be is a bad answer, and nothing is shown without a limit.
+ * Logs and revert reason of a mined transaction, for display. The data is untrusted: contracts write logs and reasons,
+ * endpoints report them. Malformed data is a bad answer, and every list and text has a limit.
  */
 import { numberToHex } from "viem/utils";
 import type { Hex } from "../../domain/lane.ts";
@@ -13,7 +13,7 @@ import { callObject } from "./simulate-call.ts";
 
 const MOST_LOGS = 100;
 const MOST_TOPICS = 4;
-/** Of each log, and of a reason: longer ones are for an explorer. */
+/** Limit on the data of each log and of a revert reason. An explorer shows more. */
 const MOST_BYTES = 1_024;
 
 type Ask = (method: string, params: unknown) => Promise<PassedAnswer>;
@@ -47,7 +47,10 @@ function readLog(value: unknown): ShownLog {
   return { ...shown, event: knownEvent(topics, data) };
 }
 
-/** Null where it does not revert this time: what stood before it in its block may have been why. */
+/**
+ * Replays the call on the block before. Null if it does not revert now: earlier transactions of its block may have
+ * caused the revert.
+ */
 async function fetchRevert(ask: Ask, call: Call, onBlock: number): Promise<Revert | null> {
   const answer = await ask("eth_call", [callObject(call), numberToHex(onBlock)]);
   if (answer.kind === "result") return null;

@@ -11,7 +11,10 @@ import type { Endpoints } from "./rpc/endpoints.ts";
 import { BadAnswer, read } from "./rpc/quantities.ts";
 import { type RpcErrorAnswer, RpcNotStarted, type RpcReply, RpcUnreachable } from "./rpc/rpc-errors.ts";
 
-/** What one endpoint made of one item. `lost` = it gave no answer at all; the same bytes may be handed to another. */
+/**
+ * Result of giving one transaction to one endpoint. `lost` is set if the endpoint gave no answer; then the same bytes
+ * may go to another.
+ */
 interface Submission {
   readonly result: Submitted;
   readonly lost: RpcUnreachable | null;
@@ -19,7 +22,7 @@ interface Submission {
 
 type Submitted = SubmitResult | NotStarted;
 
-/** As `Chain.submit`. */
+/** Implements `Chain.submit`. */
 export async function submit(
   endpoints: Endpoints,
   sends: readonly Send[],
@@ -32,7 +35,10 @@ export async function submit(
   return isOneOfSeveral ? results.map(withoutCap) : results;
 }
 
-/** Others are up and were not asked, because the endpoint is private or they are only read from: its cap binds nobody. */
+/**
+ * Drops the gas cap of a lone endpoint: other endpoints are up and were not asked (the endpoint is private, or they are
+ * read-only), so its cap need not hold for them.
+ */
 function withoutCap(result: Submitted): Submitted {
   return isStarted(result) ? { answer: result.answer, detail: result.detail } : result;
 }
@@ -43,8 +49,8 @@ async function submitToAll(endpoints: Endpoints, senders: readonly Endpoint[], s
 }
 
 /**
- * What one endpoint lost, or refused for good, goes to the next: the bytes are claimed already, so a repetition changes
- * nothing, and one node's mood decides nothing.
+ * Gives a transaction to the next endpoint if one did not answer or rejected it for good. The bytes are already
+ * claimed, so sending them again changes nothing, and a rejection needs a second endpoint.
  */
 async function submitInTurn(endpoints: Endpoints, senders: readonly Endpoint[], sends: readonly Send[]) {
   const items = sends.map((send) => ({ send, said: [] as Submission[] }));
@@ -61,14 +67,14 @@ async function submitInTurn(endpoints: Endpoints, senders: readonly Endpoint[], 
   return items.map(({ said }) => concluded(said));
 }
 
-/** In order. Never throws. */
+/** Submits in order to one endpoint. Never throws an endpoint's error. */
 async function submitTo(endpoints: Endpoints, endpoint: Endpoint, sends: readonly Send[]) {
   const submissions: Submission[] = [];
   try {
     await endpoints.askOne(endpoint, async (rpc) => {
       const calls = sends.map(({ raw, mayLeave }) => ({ method: "eth_sendRawTransaction", params: [raw], mayLeave }));
       submissions.push(...(await rpc.sendInOrder(calls)).map(readHashReply));
-      // Thrown for the endpoint's health alone: what each of them got is kept.
+      // Thrown only to record the endpoint's health: the result of each transaction is kept.
       const started = submissions.filter(({ result }) => isStarted(result));
       if (started.length === 0) throw new RpcNotStarted();
       const [first] = started;
@@ -87,7 +93,7 @@ function asLost(error: unknown, { rpc }: Endpoint): RpcUnreachable {
   return new RpcUnreachable("malformed", `${rpc.label}: ${error.message}`, { cause: error });
 }
 
-/** The endpoint did not come so far as to be given it. */
+/** The endpoint failed before it was given the transaction. */
 function unasked({ mayLeave }: Send, error: RpcUnreachable): Submission {
   return mayLeave() ? lostSubmission(error) : NOT_SENT;
 }
@@ -98,7 +104,7 @@ function lostSubmission(error: RpcUnreachable): Submission {
   return { result: { answer: "unknown", detail: shorten(error.message) }, lost: error };
 }
 
-/** Of a call whose good answer is a transaction hash. */
+/** Reads the answer to a call that returns a transaction hash. */
 function readHashReply(reply: RpcReply): Submission {
   if (reply.ok) return { result: readAcceptance(reply.result), lost: null };
   if (reply.error instanceof RpcUnreachable) return lostSubmission(reply.error);
@@ -120,21 +126,22 @@ function readRefusal(error: RpcErrorAnswer): SubmitResult {
 
 const HASH = /^0x[0-9a-f]{64}$/i;
 
-/** Whether another endpoint should be asked: none has answered yet, or one alone has refused it for good. */
+/** True if another endpoint should be asked: none has answered yet, or a single one rejected it for good. */
 function isOpen(said: readonly Submission[]): boolean {
   const words = said.filter(({ result, lost }) => lost === null && isStarted(result));
   return words.length === 0 || (words.length === 1 && words[0]?.result.answer === "rejected");
 }
 
 /**
- * What several endpoints said to one item, in the order asked. A refusal for good that an endpoint which should be up has
- * not confirmed does not count: it is asked again until that one answers, or is known to be down.
+ * Combines the answers of several endpoints to one transaction, in the order asked. A final rejection does not count
+ * until every endpoint that is up has answered: the transaction is submitted again until that endpoint answers or
+ * counts as down.
  */
 function concluded(said: readonly Submission[]): Submitted {
   const results = said.map(({ result }) => result).filter(isStarted);
   if (results.length === 0 && said.length > 0) return NOT_STARTED;
   const refusal = results.find(({ answer }) => answer === "rejected");
-  // A second one was not given what comes before, and so cannot judge whether it is too early.
+  // The second endpoint has not seen the transactions before this one, so its "nonce too high" proves nothing.
   const result = weightiest(results.filter(({ answer }) => refusal === undefined || answer !== "nonceTooHigh"));
   if (result.answer !== "rejected") return result;
   const silent = said.find(({ lost }) => lost !== null)?.lost;
@@ -147,27 +154,27 @@ function concluded(said: readonly Submission[]): Submitted {
   };
 }
 
-/** A gas cap counts where every endpoint that was asked named one, and then the highest: one alone lowers nothing. */
+/** A gas cap counts only if every endpoint that was asked named one. Then the highest counts. */
 function withAgreedCap({ answer, detail }: SubmitResult, results: readonly SubmitResult[]): SubmitResult {
   const caps = results.map(({ gasCap }) => gasCap ?? null);
   const highest = caps.reduce((most, cap) => (most === null || cap === null ? null : cap > most ? cap : most));
   return highest === null || highest === undefined ? { answer, detail } : { answer, detail, gasCap: highest };
 }
 
-/** The most telling of what several endpoints said to one item. */
+/** The answer that ranks first in `SUBMIT_ANSWERS`. */
 function weightiest(answers: readonly SubmitResult[]): SubmitResult {
   const [first] = answers.toSorted((a, b) => SUBMIT_ANSWERS.indexOf(a.answer) - SUBMIT_ANSWERS.indexOf(b.answer));
   return first ?? { answer: "unknown", detail: "no endpoint could be asked" };
 }
 
-/** `eth_sendTransaction`, with every field given: the node adds its signature and nothing else. */
+/** `eth_sendTransaction` with every field set: the node only adds its signature. */
 export async function sendUnsigned(
   endpoints: Endpoints,
   from: Address,
   transaction: UnsignedTransaction,
   { mayLeave, privately = false }: Pick<SubmitOptions, "privately"> & Pick<Send, "mayLeave">,
 ): Promise<NodeSubmission | NotStarted> {
-  // Private ones first: whichever holds the key, the payload is given to no more endpoints than it must.
+  // Private endpoints come first: the payload is shown to as few endpoints as possible.
   const [endpoint] = [...endpoints.senders(true), ...(privately ? [] : endpoints.senders(false))];
   if (endpoint === undefined) return { ...weightiest([]), txHash: null };
   const calls = [{ method: "eth_sendTransaction", params: [toParameter(from, transaction)], mayLeave }];

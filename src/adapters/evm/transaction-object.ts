@@ -5,7 +5,7 @@ import { decodeTransaction } from "./decode-transaction.ts";
 
 type Parsed = ReturnType<typeof parseTransaction>;
 
-/** EIP-2718. */
+/** Transaction types of EIP-2718. */
 const TYPES: Readonly<Record<DecodedTransaction["envelope"], Hex>> = {
   legacy: "0x0",
   eip2930: "0x1",
@@ -15,8 +15,8 @@ const TYPES: Readonly<Record<DecodedTransaction["envelope"], Hex>> = {
 };
 
 /**
- * As geth shows what is in its pool. Clients insist on more than they need: ethers refuses an answer without a signature,
- * web3.py one whose `input` is missing.
+ * A pending transaction in geth's JSON format. Clients require fields that they do not use: ethers refuses an object
+ * without a signature, web3.py one without `input`.
  */
 export async function transactionObject(rawTransaction: Hex): Promise<TransactionObject> {
   return viewOf(rawTransaction, await decodeTransaction(rawTransaction));
@@ -40,7 +40,7 @@ export function viewOf(rawTransaction: Hex, { envelope, unsigned, signer, txHash
   };
 }
 
-/** What blob and delegation transactions say more than the others. */
+/** Fields that only blob (EIP-4844) and delegation (EIP-7702) transactions have. */
 function besides(parsed: Parsed) {
   const { maxFeePerBlobGas, blobVersionedHashes, authorizationList }: Parsed = parsed;
   return {
@@ -57,7 +57,7 @@ function inHex(fields: object) {
 
 function signatureOf(parsed: Parsed, envelope: DecodedTransaction["envelope"]) {
   const { r, s, v, yParity } = parsed as Readonly<Partial<{ r: Hex; s: Hex; v: bigint; yParity: number }>>;
-  // r and s are quantities in JSON-RPC: without leading zeros.
+  // r and s are quantities in JSON-RPC: they have no leading zeros.
   const signature = { r: toHex(BigInt(r ?? "0x0")), s: toHex(BigInt(s ?? "0x0")) };
   if (envelope === "legacy") return { ...signature, v: toHex(v ?? 0n) };
   const parity = toHex(yParity ?? 0);
