@@ -15,16 +15,16 @@ export class SigningFailed extends Error {
   override readonly name = "SigningFailed";
 }
 
-/** Where keys come from; any combination, in the shape the configuration has. */
+/** Sources of keys, in any combination, in the shape of the configuration. */
 export interface KeySources {
   /** Hex, with or without prefix. */
   readonly privateKeys?: readonly string[];
-  /** Each holds keys as hex, one a line. */
+  /** Files with one hex key per line. */
   readonly privateKeyFiles?: readonly string[];
-  /** BIP-39, English word list. */
+  /** BIP-39 phrase, English word list. */
   readonly mnemonic?: MnemonicSource | null;
   readonly keystore?: KeystoreSource | null;
-  /** Accounts whose keys the chain node holds: named here, signed there. */
+  /** Accounts whose keys the chain node holds; it signs for them. */
   readonly nodeSigners?: readonly Address[];
 }
 
@@ -32,26 +32,29 @@ export type StartWorker = (data: WorkerData) => Worker;
 
 export interface LocalSignerOptions {
   readonly keys: KeySources;
-  /** `javascript` does without WebAssembly, at a fraction of the speed. */
+  /** `javascript` avoids WebAssembly and is several times slower. */
   readonly curve?: "auto" | "javascript";
-  /** Null: signs in this very thread, for a process that does nothing else. */
+  /** Null: signs in the current thread, for a process that does nothing else. */
   readonly startWorker?: StartWorker | null;
-  /** Told which files other users can read, where nothing can be done about it. */
+  /** Receives a warning for each secret file that other users can read and this process cannot change. */
   readonly warn?: Warn | undefined;
 }
 
 export const startSignWorker: StartWorker = (data) =>
   new Worker(new URL("./worker/sign-worker.js", import.meta.url), { workerData: data, name: "fencepost-sign" });
 
-/** What signs: `javascript` where WebAssembly is not available, which is slower and worth a warning. */
+/**
+ * A signer with the kind of its curve code. `javascript`, used if WebAssembly is not available, is slower and worth a
+ * warning.
+ */
 export type LocalSigner = Signer & Curve;
 
 type Curve = { readonly curve: "wasm" | "javascript" };
 
 /**
- * All keys that are held in this process, and the names of those that the chain node holds, behind one signer. Throws
- * `BadKey`, in one line, for a key that cannot be used. A key that two sources give is one key. One thread signs several
- * thousand transactions a second; where it dies, nothing of what it owed was sent, so nothing is lost.
+ * One signer for all keys of this process, and for the accounts whose keys the chain node holds. Throws `BadKey`, in
+ * one line, for an unusable key. A key from two sources is one key. One thread signs several thousand transactions a
+ * second. If it dies, nothing of its pending work was sent, so nothing is lost.
  */
 export async function createLocalSigner(options: LocalSignerOptions): Promise<LocalSigner> {
   const keys = await loadKeys(options);
@@ -87,14 +90,14 @@ async function signingThread(start: () => Worker, hasKeys: boolean) {
     failure: (message, options) => new SigningFailed(message, options),
   });
   return {
-    // Without a key there is nothing to sign, and no thread: the chain node or a key service does.
+    // Without keys no thread is started: the chain node or a key service signs.
     curve: hasKeys ? await curveOf(thread) : "wasm",
     sign: (request: SignRequest) => thread.ask(request),
     close: () => thread.close(),
   };
 }
 
-/** Starts the thread ahead of the first request; it says what it will sign with. */
+/** Starts the thread before the first request; its first message names the curve code. */
 async function curveOf(thread: WorkerThread<SignRequest, readonly Signed[]>): Promise<Curve["curve"]> {
   try {
     const worker = thread.worker();

@@ -5,7 +5,7 @@ import { type RemoteKey, signEach } from "./remote/remote-key.ts";
 import type { SignerPorts } from "./remote/service-http.ts";
 import type { RemoteSignerSource } from "./remote/web3signer.ts";
 
-/** Where signers come from; any combination, in the shape the configuration has. */
+/** Sources of signers, in any combination, in the shape of the configuration. */
 export interface SignerSources extends KeySources {
   readonly remote?: RemoteSignerSource | null;
   readonly awsKmsKeyIds?: readonly string[];
@@ -22,7 +22,7 @@ interface Opened {
   close(): Promise<void>;
 }
 
-/** Every signer that is configured, behind one port. What is not configured is not loaded either. */
+/** One signer for every configured source. Code for sources that are not configured is not loaded. */
 export async function openSigner(options: OpenSignerOptions): Promise<LocalSigner> {
   const opened: Opened[] = [];
   const closeAll = () => Promise.all(opened.map((each) => each.close()));
@@ -51,7 +51,7 @@ export async function openSigner(options: OpenSignerOptions): Promise<LocalSigne
   }
 }
 
-/** Each service is opened before the next: those that are open are closed if a later one fails. */
+/** Opens one service after another: those that are open are closed if a later one fails. */
 async function* openServices(options: OpenSignerOptions): AsyncGenerator<Opened> {
   const { remote = null, awsKmsKeyIds: aws = [], gcpKmsKeyVersions: gcp = [] } = options.sources;
   if (remote !== null) yield (await import("./remote/web3signer.ts")).openWeb3Signer(remote, options);
@@ -59,14 +59,14 @@ async function* openServices(options: OpenSignerOptions): AsyncGenerator<Opened>
   if (gcp.length > 0) yield (await import("./remote/gcp-kms.ts")).openGcpKms(gcp, options);
 }
 
-/** Keys of Vault are read at start, and held in this process from then on. */
+/** Reads Vault's keys at start; this process holds them from then on. */
 async function heldKeys(options: OpenSignerOptions): Promise<readonly string[]> {
   const { privateKeys = [], vaultKeyPaths: paths = [] } = options.sources;
   if (paths.length === 0) return privateKeys;
   return [...privateKeys, ...(await (await import("./remote/vault-keys.ts")).readVaultKeys(paths, options))];
 }
 
-/** One key in two places would have two opinions about what may be signed. */
+/** Refuses an address with two sources: two key holders could sign different payloads for one nonce. */
 function byAddress(keys: readonly RemoteKey[], local: LocalSigner): ReadonlyMap<Address, RemoteKey> {
   const named = new Map<Address, RemoteKey>();
   const here = new Set(local.addresses());

@@ -37,8 +37,8 @@ const APPENDED = [
 ];
 
 /**
- * The hash of a header by the encoding of the fork whose fields it has. A chain with fields of its own, or a later fork,
- * hashes otherwise: then this is not the hash that the block is known by.
+ * Hash of a header, with the encoding of the fork whose fields it has. A chain with additional fields, or a later fork,
+ * hashes differently: then the result is not the block's hash.
  *
  * @param {Fields} block
  * @returns {string} with prefix

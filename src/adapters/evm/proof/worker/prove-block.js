@@ -7,8 +7,8 @@ import { encodeReceipt } from "./receipts.js";
 import { encodeTransaction, LAST_TYPE, pricePaid, typeOf } from "./transactions.js";
 
 /**
- * Holds what a node says of a block against the block's own hash: the header must hash to it, the transactions and the
- * receipts to the roots in the header. A node that lies about a receipt would have to find another block of the same hash.
+ * Checks a block that a node shows against the block's hash: the header must hash to it, transactions and receipts to
+ * the roots in the header. A false receipt would need a second block with the same hash.
  *
  * @typedef {import("./fields.js").Fields} Fields
  *
@@ -101,8 +101,8 @@ function proveContents({ receipts, wanted }, block, transactions) {
 }
 
 /**
- * Bor shows transactions in a block that it does not commit to, under names that are no hash of them. What we signed has
- * an encoding that is known: shown with other contents, it is a lie.
+ * Bor lists transactions that the block does not commit to, under hashes that are not theirs: unprovable. The encoding
+ * of a transaction that was signed here is known, so other contents under its hash are a contradiction.
  *
  * @param {string} hash
  * @param {readonly string[]} wanted
@@ -114,8 +114,8 @@ function judgeMisnamed(hash, wanted) {
 }
 
 /**
- * What a receipt says beside what the block commits to: its own gas is what it added to the sum, and a contract is made
- * by a transaction without a receiver alone (some nodes name one even where that reverted).
+ * Checks receipt fields that the block does not commit to. Its gas is the difference of the cumulative sums. Only a
+ * transaction without a receiver creates a contract (some nodes report an address even if the deployment reverted).
  *
  * @param {readonly Fields[]} receipts in order
  * @param {number} index

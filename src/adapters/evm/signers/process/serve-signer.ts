@@ -1,6 +1,6 @@
 /**
- * The signing process: holds the keys, and signs what it finds allowed, whoever asks. It takes one beginning and then
- * requests, and ends with the channel that they come over.
+ * The signing process. It holds the keys and checks every request itself. It takes one beginning and then requests, and
+ * ends with its channel.
  */
 import type { Duplex } from "node:stream";
 import { finished } from "node:stream/promises";
@@ -23,14 +23,14 @@ import {
 
 export interface ServeSignerPorts {
   readonly clock: Clock;
-  /** Hides the secrets of this beginning in every word that leaves. */
+  /** Masks the secrets of this beginning in every text that leaves the process. */
   readonly maskOf: (beginning: Beginning) => Promise<(text: string) => string>;
 }
 
-/** So many signatures are not kept back for the sake of what was asked behind them. */
+/** This many signatures leave at once, without waiting for the next request. */
 const ENOUGH = 64;
 
-/** Resolves when the channel is closed, whoever closed it. */
+/** Resolves when the channel is closed by either side. */
 export async function serveSigner(channel: Duplex, ports: ServeSignerPorts): Promise<void> {
   const lines = new Lines();
   const answers = new Answers(channel, ports.clock);
@@ -47,7 +47,7 @@ export async function serveSigner(channel: Duplex, ports: ServeSignerPorts): Pro
   channel.destroy();
 }
 
-/** What is said in one turn of the event loop leaves together. */
+/** Collects the answers of one turn of the event loop into one write. */
 class Answers {
   private readonly channel: Duplex;
   private readonly clock: Clock;
@@ -95,7 +95,7 @@ function serving(signer: Signer, first: SigningBounds, answers: Answers, mask: (
   const memory = new PayloadMemory();
   let bounds = first;
   const refuse = ({ address, term, transactions }: SignRequest): void => {
-    // Not for good: the node has them before it signs anything for a lane.
+    // A temporary refusal: the node sends the policies before it signs for a lane.
     if (bounds.policies === null) throw new SignerAway("the policies in force are not known yet");
     for (const [index, each] of transactions.entries()) {
       const why = beyondBounds(bounds, address, each);

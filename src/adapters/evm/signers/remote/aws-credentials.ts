@@ -1,7 +1,7 @@
 /**
- * Where the AWS tools look for credentials on a server, in their order: the environment, a web identity (EKS), the container's
- * endpoint (ECS, EKS Pod Identity), the instance's metadata (EC2, version 2). Profiles and single sign-on are for people at a
- * terminal: export their credentials into the environment.
+ * AWS credentials, from the sources that AWS's tools use on a server, in their order: environment, web identity (EKS),
+ * container endpoint (ECS, EKS Pod Identity), instance metadata (EC2, version 2). Profiles and single sign-on are for
+ * people at a terminal: export such credentials into the environment.
  */
 import { readFile } from "node:fs/promises";
 import { SignerAway } from "../../../../ports/signer.ts";
@@ -10,16 +10,16 @@ import { renewed } from "./key-service.ts";
 import { membersOf, type ServicePorts, textOf } from "./service-http.ts";
 
 interface Dated extends AwsCredentials {
-  /** Null: they do not end. */
+  /** Null if they do not expire. */
   readonly expiresAt: Date | null;
 }
 
 type Source = (ports: ServicePorts) => Promise<Dated> | null;
 
-/** Nothing listens there outside of EC2. */
+/** Short: outside EC2 no server answers there. */
 const METADATA_TIMEOUT_MS = 1_000;
 
-/** Asks where there are some, and again before they end. */
+/** Credentials of the first source that has some, renewed before they expire. */
 export function awsCredentials(ports: ServicePorts): () => Promise<AwsCredentials> {
   return renewed(
     () => find(ports),
@@ -47,7 +47,7 @@ const fromEnvironment: Source = ({ environment }) => {
   });
 };
 
-/** A token of the cluster is exchanged for a role's credentials. STS answers in XML. */
+/** Exchanges the cluster's token for a role's credentials. STS answers in XML. */
 const fromWebIdentity: Source = ({ http, environment }) => {
   const { AWS_WEB_IDENTITY_TOKEN_FILE: file, AWS_ROLE_ARN: role } = environment;
   if (!file || !role) return null;
@@ -88,7 +88,7 @@ const fromContainer: Source = ({ http, environment }) => {
 
 const INSTANCE_HOST = "http://169.254.169.254";
 
-/** Version 2 alone: a token is fetched first, which a request that was smuggled in cannot do. */
+/** Version 2 only: it needs a token first, which a server-side request forgery cannot fetch. */
 async function fromInstance({ http, environment }: ServicePorts): Promise<Dated> {
   const none = "no AWS credentials: none in the environment, of a web identity, of a container, or of an instance";
   if (environment.AWS_EC2_METADATA_DISABLED === "true") throw new SignerAway(none);
@@ -107,7 +107,7 @@ async function fromInstance({ http, environment }: ServicePorts): Promise<Dated>
   return dated(membersOf(text), "the instance's metadata");
 }
 
-/** As the endpoints write it; STS alone says `SessionToken`. */
+/** Field names of the endpoints; only STS has `SessionToken`. */
 function dated(members: Readonly<Record<string, unknown>>, from: string): Dated {
   const [accessKeyId, secretAccessKey] = [textOf(members.AccessKeyId), textOf(members.SecretAccessKey)];
   const expiresAt = new Date(textOf(members.Expiration));

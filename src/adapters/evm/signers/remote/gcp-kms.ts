@@ -1,6 +1,7 @@
 /**
- * Keys of Google Cloud KMS (EC_SIGN_SECP256K1_SHA256), over its REST interface. Credentials as Google's tools find them on a
- * server: a service account's file (GOOGLE_APPLICATION_CREDENTIALS), else the metadata server of the machine or the pod.
+ * Keys of Google Cloud KMS (EC_SIGN_SECP256K1_SHA256), over its REST interface. Credentials are found as Google's tools
+ * find them on a server: a service account's file (GOOGLE_APPLICATION_CREDENTIALS), else the metadata server of the
+ * machine or pod.
  */
 import { createSign } from "node:crypto";
 import { SignerAway } from "../../../../ports/signer.ts";
@@ -53,7 +54,7 @@ function keyOf({ http, environment }: ServicePorts, token: () => Promise<Token>,
 
 interface Token {
   readonly value: string;
-  /** Monotonic. */
+  /** Monotonic time at which it expires. */
   readonly untilMs: number;
 }
 
@@ -77,7 +78,7 @@ function metadataRequest({ GCE_METADATA_HOST }: Environment): ServiceRequest {
   return { method: "GET", url, headers: { "metadata-flavor": "Google" }, timeoutMs: 2_000 };
 }
 
-/** RFC 7523: the account's own key signs that it is the account, and the endpoint that the file names gives a token for it. */
+/** RFC 7523: a JWT signed with the account's key, exchanged for a token at the endpoint that the file names. */
 async function accountRequest({ clock, warn }: ServicePorts, file: string): Promise<ServiceRequest> {
   const account = membersOf(await readSecretFile(file, "service account's file", warn));
   const { type, client_email: email, private_key: key, token_uri: url } = account;

@@ -1,6 +1,6 @@
 /**
- * Keys in a key management service: it is given a hash and answers with an ECDSA signature in DER. What Ethereum wants of it
- * besides, a low s and which of two keys it is, is made here; and so the answer proves itself.
+ * Keys in a key management service. It signs a hash and returns an ECDSA signature in DER. Ethereum also needs a low s
+ * (EIP-2) and the parity; they are computed here, which verifies the signature.
  */
 import { createPublicKey } from "node:crypto";
 import type { Address } from "../../../../domain/lane.ts";
@@ -13,11 +13,11 @@ import { CURVE_ORDER, HALF_ORDER, isSignedBy, type RemoteKey, wrongAnswer } from
 import { openServiceHttp, type ServicePorts, type SignerPorts } from "./service-http.ts";
 
 export interface KeyService {
-  /** For people: "AWS KMS key alias/hot". */
+  /** Name for messages, such as "AWS KMS key alias/hot". */
   readonly name: string;
   /** SubjectPublicKeyInfo: DER, or PEM text. */
   publicKey(): Promise<Buffer | string>;
-  /** DER. */
+  /** The signature in DER. */
   signHash(hash: Uint8Array): Promise<Uint8Array>;
 }
 
@@ -57,7 +57,7 @@ async function openKey(service: KeyService): Promise<RemoteKey> {
   };
 }
 
-/** The point on the curve, 65 bytes. Another curve than Ethereum's is a mistake of the configuration. */
+/** The public point, 65 bytes. A key on another curve than secp256k1 is a configuration error. */
 function pointOf(name: string, key: Buffer | string): Buffer {
   const spki = typeof key === "string" ? key : ({ key, format: "der", type: "spki" } as const);
   try {
@@ -69,7 +69,7 @@ function pointOf(name: string, key: Buffer | string): Buffer {
   }
 }
 
-/** Of s and n − s, which are both valid, nodes take the lower (EIP-2). Which parity it has, only trying tells. */
+/** Both s and n − s are valid; nodes accept the lower one (EIP-2). The parity is found by trying both. */
 async function provenSignature(name: string, address: Address, encoded: EncodedTransaction, { r, s }: Scalars) {
   const low = s > HALF_ORDER ? CURVE_ORDER - s : s;
   const scalars = { r: r.toString(16).padStart(64, "0"), s: low.toString(16).padStart(64, "0") };
@@ -80,7 +80,10 @@ async function provenSignature(name: string, address: Address, encoded: EncodedT
   throw wrongAnswer(`${name} signed something else, or with another key than that of ${address}`);
 }
 
-/** SEQUENCE { INTEGER r, INTEGER s } and nothing behind it (RFC 3279). Both are shorter than 128 bytes: lengths are one byte. */
+/**
+ * Parses SEQUENCE { INTEGER r, INTEGER s } (RFC 3279) without trailing bytes. Both integers are shorter than 128 bytes,
+ * so lengths have one byte.
+ */
 function parseDer(name: string, der: Uint8Array) {
   const rLength = der[3] ?? 0;
   const sAt = 4 + rLength;
@@ -102,7 +105,7 @@ function integer(bytes: Uint8Array): bigint {
 
 const LONGEST_WORDS = 300;
 
-/** A service's own words, bounded: they end up in alerts and answers. */
+/** The service's error text, with a limit: it appears in alerts and answers. */
 export function refusal(name: string, status: number, said: string): SignerAway {
   const words = said.replace(/\p{Cc}+/gu, " ").slice(0, LONGEST_WORDS);
   return new SignerAway(`${name} answered ${status}${words === "" ? "" : `: ${words}`}`);

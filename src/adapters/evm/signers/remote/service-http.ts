@@ -9,7 +9,7 @@ export interface ServiceRequest {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Short for what may not be there at all. */
+  /** Shorter for a server that may not exist. */
   readonly timeoutMs?: number;
 }
 
@@ -32,7 +32,7 @@ export interface ServicePorts extends SignerPorts {
 const TIMEOUT_MS = 10_000;
 const MAX_ANSWER_BYTES = 256 * 1024;
 
-/** For the REST interfaces of key services. Redirects are not followed: what is asked for one place goes to no other. */
+/** HTTP for the REST interfaces of key services. Redirects are not followed: credentials must reach no other host. */
 export function openServiceHttp(clock: Clock) {
   const agent = new Agent({ connections: 16, maxResponseSize: MAX_ANSWER_BYTES, headersTimeout: 0, bodyTimeout: 0 });
   return {
@@ -57,7 +57,7 @@ export function openServiceHttp(clock: Clock) {
   };
 }
 
-/** The members of a JSON object; none where it is something else. */
+/** Members of a JSON object; empty for any other text. */
 export function membersOf(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,9 +1,10 @@
 /**
- * A signer that is asked over JSON-RPC, as Web3Signer is: `eth_accounts` at start, `eth_signTransaction` for each transaction.
+ * A remote signer over JSON-RPC, such as Web3Signer: `eth_accounts` at start, `eth_signTransaction` for each
+ * transaction.
  *
- * Its answer is believed in nothing. Web3Signer signs with the chain id of its own configuration and leaves out access lists
- * (EthTransaction.java in its source), whatever it is asked; one that was taken over could sign any receiver. So the bytes
- * must be those that were asked for, and the signature the account's.
+ * Its answers are not trusted. Web3Signer signs with the chain id of its own configuration and drops access lists
+ * (EthTransaction.java), whatever the request contains. A compromised signer could sign any receiver. So the signed
+ * bytes must match the request, and the signature the account.
  */
 import { parseTransaction } from "viem/utils";
 import type { Address, Hex } from "../../../../domain/lane.ts";
@@ -24,7 +25,7 @@ import type { SignerPorts } from "./service-http.ts";
 
 export interface RemoteSignerSource {
   readonly url: string;
-  /** Null: every account that it names. */
+  /** Null: every account that it reports. */
   readonly addresses: readonly Address[] | null;
   readonly caFile: string | null;
   readonly certFile: string | null;
@@ -32,7 +33,7 @@ export interface RemoteSignerSource {
 }
 
 const TIMEOUT_MS = 10_000;
-/** A signed transaction is at most twice what a create may bring, in hex. */
+/** A signed transaction has at most twice the bytes of a create, in hex. */
 const MAX_ANSWER_BYTES = 2 * 1024 * 1024;
 
 export async function openWeb3Signer(source: RemoteSignerSource, ports: Pick<SignerPorts, "clock" | "warn">) {
@@ -87,7 +88,9 @@ function chosen({ addresses }: RemoteSignerSource, label: string, answer: unknow
   return addresses ?? [...named];
 }
 
-/** As nodes and signers read it; what a signer does not know of it, it leaves out, and that is noticed. */
+/**
+ * The request in JSON-RPC form. A signer may ignore fields that it does not know; the check of its answer detects that.
+ */
 function requestOf(from: Address, transaction: UnsignedTransaction) {
   const { to, data, fees, accessList } = transaction;
   const type = { legacy: "0x0", eip2930: "0x1", eip1559: "0x2" }[fees.type];
@@ -117,13 +120,13 @@ async function checked(
   return { rawTransaction, txHash: toHex(keccak256(Buffer.from(rawTransaction.slice(2), "hex"))) };
 }
 
-/** Null: it carries none. */
+/** Null if the transaction is not signed. */
 function signatureOf(rawTransaction: Hex): EthereumSignature | null {
   try {
     const parsed = parseTransaction(rawTransaction as Parameters<typeof parseTransaction>[0]);
     const { r, s, v, yParity } = parsed as { r?: Hex; s?: Hex; v?: bigint; yParity?: number };
     if (r === undefined || s === undefined) return null;
-    // Of a legacy transaction: 27 or 28, or from 35 on (EIP-155); odd for one parity, even for the other.
+    // Legacy v is 27 or 28, or 35 and above (EIP-155); odd and even give the parity.
     const parity = yParity ?? Number(((v ?? 0n) + 1n) % 2n);
     return { r: digits(r), s: digits(s), yParity: parity === 0 ? 0 : 1 };
   } catch {
@@ -137,7 +140,7 @@ function digits(hex: Hex): string {
 
 const FIELDS = ["chainId", "nonce", "to", "value", "data", "gas", "fees", "accessList"] as const;
 
-/** For people: which fields are not what was asked for. */
+/** Names the fields that differ from the request, for the error message. */
 async function difference(rawTransaction: Hex, asked: UnsignedTransaction): Promise<string> {
   const decoded = await decodeTransaction(rawTransaction).catch(() => null);
   if (decoded === null) return "it cannot be read";
