@@ -45,7 +45,7 @@ async function askPeer(url: string, clock = createHastyClock()): Promise<unknown
 }
 
 describe.each([
-  ["an endpoint", askEndpoint, /answered with more than is taken/],
+  ["an endpoint", askEndpoint, /answered with more bytes than allowed/],
   ["another node", askPeer, /UND_ERR_RES_EXCEEDED_MAX_SIZE/],
 ])("%s", (who, ask, tooMuch) => {
   it(`${who}: follows no redirect`, async () => {

@@ -145,7 +145,7 @@ async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Q
   ]);
   const needed = block.number + depth;
   if (shown === null || head < needed) {
-    const late = { late: `stands at block ${head}, and block ${needed} is waited for` };
+    const late = { late: `is at block ${head}, and block ${needed} is needed` };
     return transactions.map(() => late);
   }
   if (shown.hash !== block.hash) {
@@ -166,8 +166,8 @@ async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Q
   });
 }
 
-const NOT_IN_IT: Word = { key: "none", text: "has that block, and not this transaction in it", means: "absent" };
-const WITHHELD: Word = { key: "withheld", text: "has it in that block, and no receipt of it", means: "withheld" };
+const NOT_IN_IT: Word = { key: "none", text: "has that block without this transaction", means: "absent" };
+const WITHHELD: Word = { key: "withheld", text: "has it in that block, but no receipt", means: "withheld" };
 
 function wordOn(shown: ShownReceipt, { sentBy }: Settling, sender: ChainTransaction | null): Word {
   if (sentBy !== undefined && (sender?.from !== sentBy.signer || sender.nonce !== sentBy.nonce)) {

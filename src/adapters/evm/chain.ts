@@ -67,7 +67,7 @@ function openChain(chainId: number, endpoints: Endpoints, prices: PriceJudge): C
       const height = endpoints.size === 1 ? null : fetchBlockNumber(rpc);
       const [verdicts, head] = await Promise.all([prover.settle(endpoint, block, transactions), height]);
       if (head === null || head >= block.number + depth) return verdicts;
-      return transactions.map(() => ({ kind: "behind", detail: `${rpc.label} stands at block ${head}` }));
+      return transactions.map(() => ({ kind: "behind", detail: `${rpc.label} is at block ${head}` }));
     };
   };
   return {

@@ -27,12 +27,14 @@ export async function fetchOutcome(ask: Ask, { txHash, replay }: OutcomeQuestion
   if (answer.result === null) return null;
   try {
     const receipt = read.record(answer.result, "a receipt");
-    if (read.hash(receipt.transactionHash, "transactionHash") !== txHash) throw new BadAnswer("it is another receipt");
+    if (read.hash(receipt.transactionHash, "transactionHash") !== txHash)
+      throw new BadAnswer("it is the receipt of another transaction");
     const all = read.array(receipt.logs, "logs");
     const logs = all.slice(0, MOST_LOGS).map(readLog);
     return { blockHash: read.hash(receipt.blockHash, "blockHash"), logs, more: all.length - logs.length, revert };
   } catch (error) {
-    if (error instanceof BadAnswer) throw new ChainUnavailable(`an endpoint's receipt is of no use: ${error.message}`);
+    if (error instanceof BadAnswer)
+      throw new ChainUnavailable(`an endpoint returned an unusable receipt: ${error.message}`);
     throw error;
   }
 }

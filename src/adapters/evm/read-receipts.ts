@@ -23,7 +23,7 @@ export async function fetchReceipts(rpc: RpcTransport, hashes: readonly Hash[]):
   for (const receipt of receipts.filter((each) => each !== null)) {
     const block = blocks[named.indexOf(receipt.blockHash)] ?? null;
     if (block === null) throw new BadAnswer("it has a receipt of a block that it does not have");
-    if (!standsIn(block, receipt)) throw new BadAnswer("a receipt of it contradicts its block");
+    if (!standsIn(block, receipt)) throw new BadAnswer("its receipt contradicts its block");
   }
   return receipts;
 }
@@ -81,7 +81,7 @@ export async function fetchShownInBlock(
     if (areOf(block, found)) return found;
   }
   const found = (await fetchByHash(endpoint.rpc, wanted)).filter((shown) => shown?.receipt.blockHash === block.hash);
-  if (!areOf(block, found)) throw new BadAnswer("a receipt of it contradicts its block");
+  if (!areOf(block, found)) throw new BadAnswer("its receipt contradicts its block");
   return found;
 }
 

@@ -118,7 +118,7 @@ function readAcceptance(result: unknown): SubmitResult {
 }
 
 function readRefusal(error: RpcErrorAnswer): SubmitResult {
-  const words = error.message === "" ? `error ${error.code} without words` : error.message;
+  const words = error.message === "" ? `error ${error.code} without a message` : error.message;
   const result: SubmitResult = { answer: classifySubmission(error), detail: shorten(words) };
   const gasCap = result.answer === "rejected" ? namedGasCap(error) : null;
   return gasCap === null ? result : { ...result, gasCap };
@@ -147,10 +147,10 @@ function concluded(said: readonly Submission[]): Submitted {
   const silent = said.find(({ lost }) => lost !== null)?.lost;
   const isWhole = results.length === said.length && (silent === undefined || silent === null);
   if (isWhole) return withAgreedCap(result, results);
-  const why = silent?.message ?? "a stop came first";
+  const why = silent?.message ?? "sending was stopped first";
   return {
     answer: "unknown",
-    detail: shorten(`refused (${result.detail ?? "without words"}), and not confirmed: ${why}`),
+    detail: shorten(`refused (${result.detail ?? "without a message"}), and not confirmed: ${why}`),
   };
 }
 
@@ -181,7 +181,7 @@ export async function sendUnsigned(
   try {
     return await endpoints.askOne(endpoint, async (rpc) => {
       const [reply] = await rpc.sendInOrder(calls);
-      if (reply === undefined) throw new RpcUnreachable("malformed", "a call was left unanswered");
+      if (reply === undefined) throw new RpcUnreachable("malformed", "the endpoint left a call unanswered");
       if (!reply.ok && reply.error instanceof RpcNotStarted) throw reply.error;
       const { result, lost } = readHashReply(reply);
       if (lost !== null) throw lost;

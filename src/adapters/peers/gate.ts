@@ -1,13 +1,15 @@
-/** Lets requests of other nodes in: each is for this process, signed by a live instance, fresh, and comes once. */
+/**
+ * Admits requests of other nodes. Each must be for this process, signed by a live instance, fresh, and not seen before.
+ */
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { PeerRefusal, Telemetry } from "../../ports/telemetry.ts";
 import type { PeerDirectory } from "./directory.ts";
 import { digestOf, isSignedBy, readHead } from "./request-head.ts";
 
-/** By how many heartbeats a request may be late: half a minute by default. */
+/** Number of heartbeats by which a request may be late: half a minute by default. */
 const LATE_AT_MOST = 10;
 
-/** Throws where the body is not the one that was signed. */
+/** Throws if the body is not the signed one. */
 export type CheckBody = (body: Buffer) => void;
 
 export class PeerGate {
@@ -19,7 +21,10 @@ export class PeerGate {
     this.telemetry = telemetry;
   }
 
-  /** Before the body is read: strangers get to send no megabytes. UNAVAILABLE where it cannot be said who asks. */
+  /**
+   * Runs before the body is read, so that a stranger cannot send megabytes. Throws UNAVAILABLE if the sender cannot be
+   * looked up.
+   */
   async admit(route: string, authorization: string | undefined): Promise<CheckBody> {
     const head = readHead(authorization);
     if (head === null) throw this.refuse("unreadable");
@@ -37,7 +42,7 @@ export class PeerGate {
     };
   }
 
-  /** The same for every reason: a stranger learns nothing. */
+  /** The error is the same for every reason, so that a stranger learns nothing. */
   private refuse(reason: PeerRefusal): FencepostError {
     this.telemetry.emit({ type: "peer.refused", reason });
     return new FencepostError("UNAUTHENTICATED", "this is for other nodes of the same database");

@@ -1,6 +1,6 @@
 /**
- * The Peers port over HTTP. What matters here is to tell apart two kinds of silence: a request that certainly never
- * reached the other node's handler may be taken elsewhere; after any other silence the node may have acted.
+ * The Peers port over HTTP. It distinguishes two kinds of failure. A request that certainly never reached the other
+ * node's handler may be sent elsewhere. After any other failure the node may have acted, and the outcome is unknown.
  */
 import { Agent } from "undici";
 import { BATCH_ITEMS_LIMIT } from "../../contract/create.ts";
@@ -32,7 +32,7 @@ import { mayBeAt } from "./url-patterns.ts";
 import { decodeActionResult, decodeResults, encodeAction, encodeCreates, encodeKill, readProblem } from "./wire.ts";
 
 export interface HttpPeersOptions extends DirectoryOptions {
-  /** Where other nodes may be; null: wherever they say. */
+  /** Allowed origins of other nodes; null: any. */
   readonly urlPatterns: readonly string[] | null;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -46,11 +46,11 @@ const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 const CONNECTIONS_PER_ORIGIN = 32;
 const CONNECT_TIMEOUT_MS = 1_000;
 const IDLE_MS = 30_000;
-/** No such route, or not for us: the handler did not run. */
+/** The route does not exist or refused the caller: the handler did not run. */
 const TURNED_AWAY: readonly number[] = [401, 403, 404, 405];
-/** The request reached a node, which could not even read it: asking again would end the same. */
+/** The node could not parse the request: a retry would fail the same way. */
 const UNREADABLE: readonly string[] = ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE"];
-/** Failures that exist only before there is a connection. */
+/** Errors that occur only before a connection exists. */
 const NEVER_CONNECTED: readonly string[] = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"];
 
 export function createHttpPeers(options: HttpPeersOptions): HttpPeers {
@@ -58,23 +58,24 @@ export function createHttpPeers(options: HttpPeersOptions): HttpPeers {
 }
 
 class HttpPeers implements Peers {
-  /** For what other nodes ask of this one. */
+  /** Checks requests that other nodes send to this one. */
   readonly gate: PeerGate;
   private readonly options: HttpPeersOptions;
   private readonly directory: PeerDirectory;
-  /** Keep-alive connections by origin; an origin whose last connection has idled out is forgotten. */
+  /** Keep-alive connections by origin. An origin is dropped when its last connection was idle too long. */
   private readonly agent = new Agent({
     connections: CONNECTIONS_PER_ORIGIN,
     pipelining: 1,
     maxResponseSize: MAX_RESPONSE_BYTES,
     keepAliveMaxTimeout: IDLE_MS,
-    // The Clock port owns time once there is a connection: one deadline covers waiting and reading.
+    // After the connection is made, one deadline of the Clock port covers waiting and reading; undici's own timeouts
+    // are off.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { timeout: CONNECT_TIMEOUT_MS },
   });
   private readonly underWay = new Set<AbortController>();
-  /** Of the last request: each has its own. */
+  /** Number of the last request; each request has its own. */
   private number = 0;
   private closed = false;
 
@@ -122,7 +123,10 @@ class HttpPeers implements Peers {
     await this.agent.destroy();
   }
 
-  /** More than the other side takes at once. One after the other, because creates of one lane have an order. */
+  /**
+   * Splits creates that are too large for one request. The halves are sent one after another, because creates of one
+   * lane are ordered.
+   */
   private async inHalves(url: string, creates: readonly ForwardedCreate[], telling: Telling): Promise<Results> {
     const { clock } = this.options;
     const startedMs = clock.monotonicMs();
@@ -137,7 +141,7 @@ class HttpPeers implements Peers {
     }
   }
 
-  /** Nothing leaves for anybody but a live instance of this database that can be told from a stranger. */
+  /** Signs the request. Requests go only to a live, proven instance of this database. */
   private async signed({ url, route }: Target, body: string): Promise<string> {
     const to = await this.directory.at(url).catch((cause: unknown) => {
       throw new PeerUnreachable("the other nodes cannot be read", true, { cause });
@@ -156,7 +160,7 @@ class HttpPeers implements Peers {
     return new PeerUnreachable(`nothing is sent to ${url}: it is not known to be a node of ours`, true);
   }
 
-  /** The text of an answer, or a refusal of the request as a whole. */
+  /** The text of the answer, or a refusal of the whole request. */
   private async exchange(target: Target, body: string, withinMs: number): Promise<string | FencepostError> {
     if (!mayBeAt(target.origin, this.options.urlPatterns)) throw this.refused("url", target.url);
     const authorization = await this.signed(target, body);
@@ -164,8 +168,8 @@ class HttpPeers implements Peers {
     if (status === 200) return text;
     const problem = readProblem(text);
     if (problem !== null && UNREADABLE.includes(problem.code) && problem.status === status) return problem;
-    // Once the handler has the creates the status is 200, and each has an answer of its own. So a node that is starting, or
-    // that refused the caller, has done nothing.
+    // Once the handler has the creates, the status is 200 and each create has its own answer. So a node that is
+    // starting, or that refused the caller, has done nothing.
     const isStarting = status === 503 && problem?.code === "UNAVAILABLE";
     const neverHandled = isStarting || TURNED_AWAY.includes(status);
     throw new PeerUnreachable(`${target.origin} answered HTTP ${status}`, neverHandled);
@@ -197,7 +201,7 @@ interface Target {
   readonly url: string;
   readonly origin: string;
   readonly route: string;
-  /** The route behind whatever path the node is reached under. */
+  /** The route, below the path of the node's URL. */
   readonly path: string;
 }
 
@@ -209,7 +213,7 @@ function targetOf(url: string, route: string): Target {
   });
 }
 
-/** Objects of the caller's own process may be circles; nothing of them can leave it. */
+/** Objects of an embedding process may be circular, which JSON cannot express. */
 function written(encode: () => string): string {
   return orUnreachable("the request cannot be written as JSON", true, encode);
 }
@@ -231,7 +235,7 @@ function read<T>({ origin }: Target, decode: () => T): T {
   return orUnreachable(`${origin} answered, but with something else`, false, decode);
 }
 
-/** A name with several addresses fails once for each of them. */
+/** A host name with several addresses fails once for each. */
 function neverConnected(cause: unknown): boolean {
   if (cause instanceof AggregateError && cause.errors.length > 0) return cause.errors.every(neverConnected);
   const { syscall } = Object(cause) as { readonly syscall?: unknown };

@@ -1,7 +1,7 @@
 /**
- * The head of a request between nodes: who asks whom, and that it is so. Signed with the private key of the sender's process
- * (Ed25519) over the route, the digest of the body, both instances, the number of the request and the sender's heartbeat. No
- * time stands in it: a clock that is set forward or back, a machine's or the database's, must not part a cluster.
+ * `Authorization` of a request between nodes: sender, receiver and a signature. The sender's process signs (Ed25519)
+ * the route, the digest of the body, both instances, the request number and its heartbeat. It contains no time: a clock
+ * that is set forward or back, a machine's or the database's, must not split a cluster.
  */
 import { createPublicKey, hash, type KeyObject, sign, verify } from "node:crypto";
 import { PEER_SCHEME } from "../../contract/peer-wire.ts";
@@ -9,13 +9,15 @@ import { PEER_SCHEME } from "../../contract/peer-wire.ts";
 export interface RequestHead {
   /** Instance of the sender. */
   readonly from: string;
-  /** Instance of the receiver: what was sent to one node cannot be shown to another, nor to the same one after a restart. */
+  /**
+   * Instance of the receiver: a request to one node cannot be replayed to another, nor to the same one after a restart.
+   */
   readonly to: string;
-  /** Each of a process once, ascending. */
+  /** Ascending and unique within a process. */
   readonly number: number;
-  /** How often the sender's heartbeat was renewed, as far as it knew: what is held back for long can be told by it. */
+  /** Number of renewals of the sender's heartbeat, as far as it knew. It shows that a request was delayed for long. */
   readonly heartbeat: number;
-  /** Of the body. */
+  /** SHA-256 of the body. */
   readonly digest: string;
 }
 
@@ -39,7 +41,7 @@ export function signHead(route: string, head: RequestHead, privateKey: KeyObject
   return `${PEER_SCHEME} from=${from} to=${to} number=${number} heartbeat=${heartbeat} digest=${digest} signature=${signature}`;
 }
 
-/** Null: this is no such head. */
+/** Null if the header has another form. */
 export function readHead(authorization: string | undefined): SignedHead | null {
   const [, from, to, number, heartbeat, digest, signature] = HEAD.exec(authorization ?? "") ?? [];
   if (from === undefined || to === undefined || digest === undefined || signature === undefined) return null;
@@ -50,12 +52,12 @@ export function isSignedBy(route: string, head: SignedHead, publicKey: KeyObject
   return verify(null, signedText(route, head), publicKey, Buffer.from(head.signature, "base64url"));
 }
 
-/** As an instance publishes it: the x coordinate of RFC 8037. */
+/** The published form: the x coordinate of RFC 8037. */
 export function writePublicKey(publicKey: KeyObject): string {
   return publicKey.export({ format: "jwk" }).x ?? "";
 }
 
-/** Null: this is no key. */
+/** Null if the text is not a key. */
 export function readPublicKey(x: string): KeyObject | null {
   try {
     return createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });

@@ -8,7 +8,7 @@ import { errorFrom } from "../../domain/refusal.ts";
 import { readForwardedAnswer } from "../../ports/forwarded-answer.ts";
 import type { ForwardedAnswer, ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 
-/** The answer does not have the agreed form, so the outcome is unknown. */
+/** The answer is malformed, so the outcome is unknown. */
 class NotAnAnswer extends Error {
   override readonly name = "NotAnAnswer";
 
@@ -55,7 +55,7 @@ export function decodeResults(text: string, expected: number): readonly (Forward
   });
 }
 
-/** What a problem document of ours says; null where the text is anything else. */
+/** The error in a problem document; null if the text is anything else. */
 export function readProblem(text: string): FencepostError | null {
   try {
     return errorFrom(asFields(parse(text)));
@@ -64,7 +64,7 @@ export function readProblem(text: string): FencepostError | null {
   }
 }
 
-/** A code that this version does not know is a refusal all the same; only what it permits next is unknown. */
+/** An unknown code is still a refusal. It becomes UNAVAILABLE, because it is not known whether a retry helps. */
 function decodeProblem(code: string, fields: Fields): FencepostError {
   const refused = `the node that acts for this signer refused: ${code}`;
   return errorFrom(fields) ?? unavailable(typeof fields.detail === "string" ? `${refused}: ${fields.detail}` : refused);

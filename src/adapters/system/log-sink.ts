@@ -37,8 +37,8 @@ const PEER_REFUSALS: { readonly [R in PeerRefusal]: string } = {
 };
 
 /**
- * What each event is worth. Every critical write is a `tx.transition` and is told at info, whole, never sampled; what
- * only repeats it with a measurement (create, submit, allocation, flush) is debug.
+ * Log level and message of each event. Every critical write is a `tx.transition`, logged at info, complete and never
+ * sampled. Events that only repeat it with a measurement (create, submit, allocation, flush) are debug.
  */
 const LINES: { readonly [T in Type]: Line<T> } = {
   "instance.registered": ["info", "instance registered"],
@@ -50,7 +50,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
     ({ chainId }) =>
       `the RPC endpoint says that it serves chain ${chainId}, and this database takes it for that from now on; set FENCEPOST_CHAIN_ID to name it yourself`,
   ],
-  // A node may take thousands at once, and a newcomer's first lines should not be ten of them: `lanes.taken` tells.
+  // Debug, because a node may acquire thousands of lanes at once; `lanes.taken` summarises them.
   "lease.acquire": ["debug", (event) => `lease ${event.result}`],
   "lanes.taken": ["info", ({ acquired, takenOver }) => `took ${lanes(acquired + takenOver)}`],
   "lease.released": ["info", "lease released"],
@@ -69,7 +69,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "writer.failed": ["warn", "a batch of writes failed"],
   "create.answered": ["debug", (event) => `create ${event.result}`],
   forward: [({ result }) => (result === "failed" ? "warn" : "debug"), "create forwarded"],
-  // What strangers send is counted alone: they could fill the log.
+  // Debug for requests of strangers, who could otherwise fill the log; the metric counts them.
   "peer.refused": [
     ({ reason }) => (reason === "secret" || reason === "url" ? "warn" : "debug"),
     ({ reason }) => `a request between nodes was refused: ${PEER_REFUSALS[reason]}`,
@@ -141,8 +141,8 @@ function lanes(count: number): string {
 }
 
 /**
- * What comes once for each transaction or lane while a chain, a database or a node is away. The first of a kind are told whole,
- * the others are counted (line-limit.ts). What was written is never among them: that is `tx.transition`.
+ * Events that occur once per transaction or lane while a chain, a database or a node is away. The first of a kind are
+ * logged, the others counted (line-limit.ts). Committed writes (`tx.transition`) are never among them.
  */
 const STORMY: ReadonlySet<Type> = new Set([
   "submit.answered",
@@ -162,7 +162,7 @@ export interface LogSinkSettings {
   readonly log: Pick<Logger, "log" | "logMembers" | "enabled">;
   readonly nodeId: string;
   readonly checksum?: Checksum;
-  /** Absent: every line is written, however many there are. */
+  /** Absent: every line is written. */
   readonly clock?: Pick<Clock, "after">;
 }
 
@@ -188,7 +188,7 @@ function sayHowMany(log: LogSinkSettings["log"], nodeId: string): (left: LeftOut
 
 type Renamed = { readonly lane?: Lane; readonly token?: number | null; readonly message?: string };
 
-/** The field names that all log lines share; events call some of them otherwise. */
+/** Fields under the names that all log lines share; some events use other names. */
 function fieldsOf(event: TelemetryEvent, nodeId: string, spell: Checksum): LogFields {
   const { type, lane, token, message: _, ...rest } = event as TelemetryEvent & Renamed;
   const ofLane = lane && { chainId: lane.chainId, signer: spell(lane.signer) };
@@ -196,8 +196,8 @@ function fieldsOf(event: TelemetryEvent, nodeId: string, spell: Checksum): LogFi
 }
 
 /**
- * Several of these are written for every transaction, so the JSON is put together by hand: ids, hex, numbers and words of
- * our own, in which nothing is to be escaped and no secret can be.
+ * Several lines per transaction: the JSON is built by hand. The values are ids, hex, numbers and constants, which need
+ * no escaping and contain no secret.
  */
 function transitionMembers(event: EventOf<"tx.transition">, spell: Checksum): string {
   const { lane, txId, nodeId, token, from, state, subState, nonce, txHash, ageMs } = event;

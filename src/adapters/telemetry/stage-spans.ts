@@ -1,7 +1,7 @@
 /**
- * One span for each stage of a transaction, from the end of the stage before. All of them stand beneath the span of the create,
- * whichever node did them: its context is kept with the transaction. A node that took the lane over reads it once, from there;
- * its first span begins when it took over.
+ * One span per stage of a transaction, starting at the end of the previous stage. All are children of the create's
+ * span, on every node: its context is stored with the transaction. A node that took over the lane reads the context
+ * once, and its first span starts at the takeover.
  */
 import { type LaneKey, laneKey } from "../../domain/lane.ts";
 import { parseTraceparent, type TraceContext } from "../../domain/trace-context.ts";
@@ -21,14 +21,14 @@ export interface SpanReport {
 export interface StageSpanPorts {
   readonly clock: Pick<Clock, "now">;
   readonly report: (span: SpanReport) => void;
-  /** Somebody records traces. */
+  /** True if an SDK records traces. */
   readonly isOn: () => boolean;
 }
 
 type Transition = Extract<TelemetryEvent, { readonly type: "tx.transition" }>;
 type UnparentedSpan = Omit<SpanReport, "parent">;
 
-/** Those that are stages or turns of the way; all else that happens to a transaction is in its history. */
+/** Span name of each event that ends a stage or a detour. Other events are only in the transaction's history. */
 const NAMES: Partial<Record<TransitionEvent, string>> = {
   sign: "fencepost.sign",
   broadcast: "fencepost.broadcast",
@@ -40,14 +40,17 @@ const NAMES: Partial<Record<TransitionEvent, string>> = {
   replace: "fencepost.replace",
 };
 
-/** Past this many, the transactions that were heard of first are forgotten, and looked up again if they still move. */
+/** Beyond this many, the oldest transactions are dropped, and read again if they change. */
 const MOST_KNOWN = 100_000;
-/** Looks at the database that wait at once; past that, spans are dropped: a takeover of many must not be slowed by its traces. */
+/**
+ * Limit on pending reads of the database. Beyond it spans are dropped: tracing must not slow the takeover of many
+ * transactions.
+ */
 const MOST_ASKED = 1_000;
 const ASKED_AT_ONCE = 4;
 
 interface Known {
-  /** Null: it belongs to no trace. */
+  /** Null if the transaction has no trace. */
   readonly parent: TraceContext | null;
   readonly sinceMs: number;
 }

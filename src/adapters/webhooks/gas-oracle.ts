@@ -36,7 +36,7 @@ export function createGasOracle(options: GasOracleOptions): GasOracle {
       isAway = false;
       return offer;
     } catch (error) {
-      const message = `the gas oracle of chain ${chainId} is of no use: ${(error as Error).message}; the market alone decides`;
+      const message = `the gas oracle of chain ${chainId} gives no usable price: ${(error as Error).message}; fees come from the chain alone`;
       if (!isAway) telemetry.emit({ type: "alert", severity: "WARNING", code, message, chainId });
       isAway = true;
       return null;

@@ -98,7 +98,7 @@ export class ProofFailed extends ChainUnavailable {
 }
 
 async function verdictOn(proved: Proved | undefined, { sentBy }: Settling): Promise<ReceiptVerdict> {
-  if (!proved) return { kind: "absent", detail: "its block, proved whole, does not hold it" };
+  if (!proved) return { kind: "absent", detail: "its block, which is proved, does not contain it" };
   const { receipt, raw } = proved;
   if (sentBy === undefined || raw === null) return { kind: "agreed", receipt };
   // A transaction without a chain id (before EIP-155) cannot be decoded here. Its sender stays unproven.

@@ -61,7 +61,7 @@ export class Endpoints {
       },
       headers: (endpoint, numbers) => this.askOne(endpoint, (rpc) => fetchBlocks(rpc, numbers)).catch(() => null),
       onBehind: (endpoint, { head, ahead }) => {
-        const message = `${endpoint.rpc.label} stands at block ${head}, and others have had block ${ahead} for a minute: it is skipped until it has caught up`;
+        const message = `${endpoint.rpc.label} is at block ${head}, and others have had block ${ahead} for a minute: it is skipped until it has caught up`;
         this.#alert(endpoint, "WARNING", "RPC_BEHIND", message);
       },
     });

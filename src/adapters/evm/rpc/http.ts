@@ -122,7 +122,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     const body = new TextDecoder().decode(Buffer.concat(this.chunks));
-    if (this.head === null) this.reject(new Error("an answer without a status"));
+    if (this.head === null) this.reject(new Error("the response has no status"));
     else this.resolve({ ...this.head, body });
   }
 
@@ -170,7 +170,7 @@ function parseRetryAfter(header: string | string[] | undefined, clock: Clock): n
 
 function networkFailure(cause: unknown, label: string): RpcUnreachable {
   if (cause instanceof errors.ResponseExceededMaxSizeError) {
-    return new RpcUnreachable("tooLarge", `${label} answered with more than is taken`, { cause });
+    return new RpcUnreachable("tooLarge", `${label} answered with more bytes than allowed`, { cause });
   }
   return new RpcUnreachable("connection", `${label} is not reachable (${codeOf(cause) ?? "connection failed"})`, {
     cause,

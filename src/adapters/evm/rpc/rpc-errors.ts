@@ -30,7 +30,7 @@ export class RpcErrorAnswer extends Error {
 /** The call was no longer permitted to leave when a connected socket was free. It had no effect. */
 export class RpcNotStarted extends Error {
   constructor() {
-    super("nothing was sent: a stop came first");
+    super("nothing was sent: sending was stopped first");
     this.name = "RpcNotStarted";
   }
 }
@@ -42,7 +42,7 @@ export type RpcReply =
 
 /** The result of a reply; undefined if `saysNone` matches its error. Throws any other error. */
 export function resultOf(reply: RpcReply | undefined, saysNone?: (error: unknown) => boolean): unknown {
-  if (reply === undefined) throw new RpcUnreachable("malformed", "a call was left unanswered");
+  if (reply === undefined) throw new RpcUnreachable("malformed", "the endpoint left a call unanswered");
   if (reply.ok) return reply.result;
   if (saysNone?.(reply.error) === true) return undefined;
   throw reply.error;

@@ -320,7 +320,7 @@ class HttpTransport {
     const waitMs = this.#silentUntilMs - this.#options.clock.monotonicMs();
     if (waitMs > 0) {
       refuseStopped(calls);
-      const message = `${this.label} asked to be left alone for another ${Math.ceil(waitMs)} ms`;
+      const message = `${this.label} asked for a pause, of which ${Math.ceil(waitMs)} ms are left`;
       throw new RpcUnreachable("rateLimited", message, { retryAfterMs: waitMs });
     }
     let isBegun = false;

@@ -137,7 +137,7 @@ function readDerivation(crypto: Fields, source: string) {
     if (128 * r * (n + p) > MAX_SCRYPT_BYTES) throw new BadKey(`${source}: scrypt would need more than 1 GiB`);
     if (n * r * p > MAX_SCRYPT_STEPS) throw new BadKey(`${source}: scrypt's n × r × p is above ${MAX_SCRYPT_STEPS}`);
     // RFC 7914, section 2, requires it, and OpenSSL refuses other values.
-    if (Math.log2(n) >= 16 * r) throw new BadKey(`${source}: scrypt's n must be below 2^${16 * r} where r is ${r}`);
+    if (Math.log2(n) >= 16 * r) throw new BadKey(`${source}: scrypt's n must be below 2^${16 * r} if r is ${r}`);
     if (!Number.isInteger(Math.log2(n)) || n < 2) throw new BadKey(`${source}: scrypt's n must be a power of two`);
     return { kdf: "scrypt" as const, n, r, p, salt, keyLength };
   }

@@ -62,7 +62,8 @@ export async function createLocalSigner(options: LocalSignerOptions): Promise<Lo
   const data = { keys: keys.map(({ privateKey }) => privateKey), curve };
   const nodeSigners = new Set(options.keys.nodeSigners);
   const twice = keys.find(({ address }) => nodeSigners.has(address));
-  if (twice !== undefined) throw new BadKey(`${twice.address}: its key is held here and named as the chain node's`);
+  if (twice !== undefined)
+    throw new BadKey(`${twice.address}: it is configured with its key and as an account of the chain node; keep one`);
   const signing =
     startWorker === null
       ? { ...(await openSigning(data)), close: async () => undefined }

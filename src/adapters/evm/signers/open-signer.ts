@@ -72,7 +72,7 @@ function byAddress(keys: readonly RemoteKey[], local: LocalSigner): ReadonlyMap<
   const here = new Set(local.addresses());
   for (const key of keys) {
     if (here.has(key.address) || named.has(key.address))
-      throw new BadKey(`${key.address}: is named by two kinds of signers`);
+      throw new BadKey(`${key.address}: is configured in two signer sources`);
     named.set(key.address, key);
   }
   return named;

@@ -40,10 +40,10 @@ export function proveBlock(evidence) {
     const block = fieldsOf(evidence.block);
     if (headerHash(block) !== evidence.hash) return unprovable("its header does not hash to the block's hash");
     if (numberOf(block.number) !== BigInt(evidence.number))
-      return contradicts("that hash is of a block of another height");
+      return contradicts("that hash belongs to a block at another height");
     const transactions = listOf(block.transactions).map(fieldsOf);
     const foreign = transactions.find((each) => typeOf(each) > LAST_TYPE);
-    if (foreign !== undefined) return unprovable(`it holds a transaction of type ${typeOf(foreign)}`);
+    if (foreign !== undefined) return unprovable(`it contains a transaction of type ${typeOf(foreign)}`);
     return proveContents(evidence, block, transactions);
   } catch (error) {
     if (error instanceof NotEncodable) return unprovable(error.message);
@@ -79,7 +79,7 @@ function proveContents({ receipts, wanted }, block, transactions) {
   const byHash = new Map();
   for (const receipt of receipts.map(fieldsOf)) byHash.set(textOf(receipt.transactionHash), receipt);
   const ordered = hashes.map((hash) => byHash.get(hash)).filter((receipt) => receipt !== undefined);
-  if (ordered.length !== hashes.length) return contradicts("it has no receipt of a transaction that the block holds");
+  if (ordered.length !== hashes.length) return contradicts("it has no receipt of a transaction of the block");
   if (`0x${orderedTrieRoot(ordered.map(encodeReceipt))}` !== textOf(block.receiptsRoot)) {
     return contradicts("its receipts do not hash to the block's receiptsRoot");
   }
@@ -88,7 +88,7 @@ function proveContents({ receipts, wanted }, block, transactions) {
     return index < 0 ? [] : [index];
   });
   const wrong = proved.find((index) => !isItsOwn(ordered, index, transactions[index]));
-  if (wrong !== undefined) return contradicts(`the receipt of ${hashes[wrong]} says what its block does not`);
+  if (wrong !== undefined) return contradicts(`the receipt of ${hashes[wrong]} contradicts its block`);
   return {
     kind: "proved",
     transactions: proved.map((index) => ({
@@ -109,8 +109,8 @@ function proveContents({ receipts, wanted }, block, transactions) {
  * @returns {BlockVerdict}
  */
 function judgeMisnamed(hash, wanted) {
-  if (wanted.includes(hash)) return contradicts(`it shows ${hash} with other contents than that hash stands for`);
-  return { kind: "unprovable", of: "block", detail: `it holds ${hash}, which is no hash of what it shows` };
+  if (wanted.includes(hash)) return contradicts(`it shows contents for ${hash} that do not hash to it`);
+  return { kind: "unprovable", of: "block", detail: `its transaction ${hash} does not hash to that` };
 }
 
 /**

@@ -94,7 +94,7 @@ function decodeTransaction(text: string): ToSign {
   const parts = text.split(",");
   const [because, chainId, nonce, to, value, gas, data, type, first, second, list = ""] = parts;
   const declared = because === NONE ? undefined : DECLARATIONS.find((each) => each === because);
-  if (because !== NONE && declared === undefined) throw new RangeError(`${because} is no declaration`);
+  if (because !== NONE && declared === undefined) throw new RangeError(`${because} is not a declaration`);
   return {
     because: declared,
     chainId: wholeNumber(chainId),
@@ -109,14 +109,14 @@ function decodeTransaction(text: string): ToSign {
 }
 
 function wholeNumber(text = ""): number {
-  if (!/^\d+$/.test(text)) throw new RangeError("what was asked for is not to be read");
+  if (!/^\d+$/.test(text)) throw new RangeError("the request is malformed: a whole number is expected");
   return Number(text);
 }
 
 function feesOf(type: string | undefined, first: bigint, second: bigint): Fees {
   if (type === "eip1559") return { type, maxFeePerGas: first, maxPriorityFeePerGas: second };
   if (type === "legacy" || type === "eip2930") return { type, gasPrice: first };
-  throw new RangeError(`${type} is no kind of fees`);
+  throw new RangeError(`${type} is not a fee type`);
 }
 
 function entryOf(text: string): AccessListEntry {

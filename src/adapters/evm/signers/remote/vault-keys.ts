@@ -12,7 +12,7 @@ export async function readVaultKeys(
   { clock, environment }: SignerPorts,
 ): Promise<readonly string[]> {
   const { VAULT_ADDR: address, VAULT_TOKEN: token, VAULT_NAMESPACE: namespace } = environment;
-  if (!address || !token) throw new BadKey("VAULT_ADDR and VAULT_TOKEN must say where Vault is, and who asks");
+  if (!address || !token) throw new BadKey("VAULT_ADDR and VAULT_TOKEN must be set to read keys from Vault");
   const headers = { "x-vault-token": token, ...(namespace ? { "x-vault-namespace": namespace } : {}) };
   const http = openServiceHttp(clock);
   try {
