@@ -1,7 +1,7 @@
 /**
- * Tells alerts to a webhook, for those without an Alertmanager. The same alert about the same thing is told once in a
- * window and then, where it went on, once more with how often; and once when it is over. Nothing here can hold the node up or bring it down: the
- * queue is bounded and a webhook that is away costs alerts, which the log still has.
+ * Sends alerts to a webhook, for installations without Alertmanager. An alert is sent once per window. If it repeats,
+ * it is sent again with a count, and once more when it is resolved. It cannot block or crash the node: the queue has a
+ * limit, and a webhook that is away costs alerts, which the log still has.
  */
 import { alertKey } from "../../domain/alerts.ts";
 import type { Checksum } from "../../domain/checksum.ts";
@@ -16,19 +16,19 @@ import { type PostPorts, postJson } from "./post-json.ts";
 export interface AlertSinkOptions extends PostPorts {
   readonly entropy: Pick<Entropy, "random">;
   readonly url: string;
-  /** Absent: by the URL's host. */
+  /** Absent: chosen by the URL's host. */
   readonly format?: AlertFormat;
   readonly nodeId: string;
   readonly checksum?: Checksum;
-  /** How long repeats are only counted. */
+  /** Time in which repeats are only counted. */
   readonly windowMs?: number;
-  /** An alert that could not be told, in words; for the log. */
+  /** Called with the reason if an alert could not be sent. */
   readonly onLost?: (reason: string) => void;
 }
 
 interface Open {
   readonly alert: Alert;
-  /** Since it was last told. */
+  /** Repeats since the last message. */
   repeats: number;
   cancelTimer: () => void;
 }
@@ -51,7 +51,9 @@ class AlertSink {
   private readonly options: AlertSinkOptions;
   private readonly format: AlertFormat;
   private readonly open = new Map<string, Open>();
-  /** How grave what was said is, until it is said that it is over. Most are about a moment and stay: the oldest give way. */
+  /**
+   * Severity of each alert that was sent and not resolved. Most alerts are never resolved, so the oldest are dropped.
+   */
   private readonly unresolved = new Map<string, AlertSeverity>();
   private readonly queue: AlertMessage[] = [];
   private readonly stopping = new AbortController();
@@ -69,7 +71,7 @@ class AlertSink {
     if (event.type === "alert.resolved") this.end(event);
   };
 
-  /** Said at once, with what was left to say; only of what was said before. */
+  /** Sends the resolution at once, with the repeats so far. Only for an alert that was sent. */
   private end(resolved: Resolved): void {
     const key = alertKey(resolved);
     const before = this.open.get(key);
@@ -99,7 +101,7 @@ class AlertSink {
     this.enqueue(alert, 1);
   }
 
-  /** Tells what is queued, but does not wait for long. */
+  /** Sends what is queued, within a time limit. */
   async close(): Promise<void> {
     this.closed = true;
     for (const [key, { alert, repeats, cancelTimer }] of this.open) {

@@ -1,6 +1,6 @@
 /**
- * A gas oracle behind a URL: JSON with the fees somewhere in it. It only advises. Where it is silent, or answers with what is
- * no price, the chain's market decides alone, and what it says is bounded like any other answer (domain/fees.ts).
+ * A gas oracle behind a URL that returns JSON with fees. It only advises: without a usable answer the chain's fee
+ * market decides alone, and its fees have the same limits as any other (domain/fees.ts).
  */
 import type { Offer } from "../../domain/fees.ts";
 import type { GasOracle } from "../../ports/gas-oracle.ts";
@@ -16,10 +16,10 @@ export interface GasOracleOptions extends Pick<PostPorts, "clock" | "fetch"> {
   readonly telemetry: Telemetry;
 }
 
-/** Blocks may come four times a second; advice does not. */
+/** Cache time: there may be four blocks a second, but oracles update less often. */
 const ASK_AGAIN_MS = 3_000;
 const TIMEOUT_MS = 2_000;
-/** What is not a plain figure of at most so many digits is no price. */
+/** A price is a plain decimal number with a limited number of digits. */
 const FIGURE = /^(\d{1,30})(?:\.(\d{1,30}))?$/;
 const DECIMALS = { wei: 0, gwei: 9 };
 
@@ -59,7 +59,7 @@ function readOffer(text: string, { fields, unit }: GasOracleOptions): Offer {
   return { maxFeePerGas, ...(tip === null ? {} : { maxPriorityFeePerGas: tip }), isFixed: false };
 }
 
-/** Null: nothing stands there. */
+/** Null if the path has no value. */
 function feeAt(answer: unknown, path: string, unit: GasOracleOptions["unit"]): bigint | null {
   const found = path
     .split(".")

@@ -1,7 +1,7 @@
 /**
- * The hook behind an HTTP endpoint. The body is the context as JSON, the answer the decision. With a secret each request is
- * signed, so that the endpoint can tell that a node of ours asks, and when: `Fencepost-Signature: t=…,v1=…`, the HMAC-SHA256
- * of `t.body` in hex. Tries of one question carry one `Idempotency-Key`.
+ * The stuck-transaction hook over HTTP. The request body is the context as JSON, the answer the decision. With a secret
+ * each request is signed, so that the endpoint can verify sender and time: `Fencepost-Signature: t=…,v1=…`, the
+ * HMAC-SHA256 of `t.body` in hex. Retries of one request have the same `Idempotency-Key`.
  */
 import { createHmac } from "node:crypto";
 import type { Entropy } from "../../ports/entropy.ts";
@@ -14,7 +14,7 @@ export interface HttpStuckHookOptions extends PostPorts {
   readonly secret?: string;
 }
 
-/** Three tries and the pauses between them end before the node stops waiting. */
+/** Three tries with pauses end before the node stops waiting. */
 const TRY_TIMEOUT_MS = 4_000;
 const TRIES = 3;
 

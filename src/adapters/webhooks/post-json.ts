@@ -5,7 +5,7 @@ import type { Entropy } from "../../ports/entropy.ts";
 export interface PostPorts {
   readonly clock: Clock;
   readonly entropy: Pick<Entropy, "random">;
-  /** Connects nowhere but where hooks and alerts may lead (guarded-fetch.ts). */
+  /** Connects only to addresses that hooks and alerts may reach (guarded-fetch.ts). */
   readonly fetch: typeof globalThis.fetch;
 }
 
@@ -13,17 +13,17 @@ export interface Delivery {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Of one try, from sending to the last byte of the answer. */
+  /** Time of one try, from sending to the last byte of the answer. */
   readonly timeoutMs: number;
   readonly tries: number;
-  /** Ends it early, also between two tries. */
+  /** Aborts the delivery, also between two tries. */
   readonly signal?: AbortSignal;
 }
 
-/** The other side said no. */
+/** The receiver refused the request. */
 class Refused extends Error {
   override readonly name = "Refused";
-  /** Asking again would not change it. */
+  /** True if a retry would not help. */
   readonly isFinal: boolean;
 
   constructor(message: string, isFinal = true) {
@@ -35,7 +35,9 @@ class Refused extends Error {
 const PAUSE: BackoffRule = { firstMs: 250, mostMs: 5_000 };
 const MAX_ANSWER_BYTES = 256 * 1024;
 
-/** Posts until the receiver takes it: silence, 429 and 5xx are tried again with back-off. Resolves with the answer's text. */
+/**
+ * Posts until the receiver accepts. No answer, 429 and 5xx are retried with back-off. Resolves with the answer's text.
+ */
 export async function postJson(ports: PostPorts, delivery: Delivery): Promise<string> {
   const { url, headers, body, timeoutMs, signal } = delivery;
   const request = { method: "POST", headers: { "content-type": "application/json", ...headers }, body, timeoutMs };
@@ -92,7 +94,7 @@ async function readLimited(response: Response): Promise<string> {
   return Buffer.concat(bytes).toString("utf8");
 }
 
-/** `fetch failed` says nothing, and what it failed of names the address; the code of that says enough. */
+/** Only the code of the cause is shown: "fetch failed" says nothing, and the cause's message contains the address. */
 function reasonOf(error: unknown): string {
   const { cause } = Object(error) as { readonly cause?: unknown };
   const { code } = Object(cause) as { readonly code?: unknown };
