@@ -1,6 +1,6 @@
 /**
- * Whether a backlog grows: not by its size, which a slow endpoint makes large for a moment, but by what was left over at its
- * best in each stretch. Where that rose in every one of the last stretches, work comes faster than it is done.
+ * Detects a growing backlog. A slow endpoint makes it large for a moment, so its minimum in each period counts. If the
+ * minimum rose in every one of the last periods, work arrives faster than it is done.
  */
 const STRETCHES = 5;
 
@@ -25,7 +25,7 @@ export class Growth {
     this.low = Math.min(this.low, size);
   }
 
-  /** Null while it does not: else the best of the first and of the last stretch. */
+  /** Null while it does not grow; else the minima of the first and the last period. */
   get grown(): { readonly from: number; readonly to: number } | null {
     const [from] = this.lows;
     const to = this.lows.at(-1);
@@ -34,7 +34,7 @@ export class Growth {
     return isRising ? { from, to } : null;
   }
 
-  /** What is left over has not risen in the last stretch. */
+  /** The minimum did not rise in the last period. */
   get stopped(): boolean {
     const last = this.lows.at(-1);
     return last === undefined || last <= (this.lows.at(-2) ?? Number.POSITIVE_INFINITY);
