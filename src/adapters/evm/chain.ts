@@ -55,13 +55,9 @@ function openChain(chainId: number, endpoints: Endpoints, prices: PriceJudge): C
   const prover = new BlockProver();
   const counts = new CountsAtHead();
   const first = <T>(ask: Ask<T>) => endpoints.read(ask);
-  /** An empty list of subjects needs no request. */
   const readOf = async <T>(subjects: readonly unknown[], ask: Ask<readonly T[]>) =>
     subjects.length === 0 ? [] : endpoints.read(ask);
-  /**
-   * The depth of the block may have been claimed by another endpoint, which is down by now. So this endpoint must have
-   * reached it as well.
-   */
+  /** The depth may be the claim of an endpoint that is down by now, so this endpoint must have reached it as well. */
   const settlingAlone = ({ block, transactions, depth }: Question): Ask<readonly ReceiptVerdict[]> => {
     return async (rpc, endpoint) => {
       const height = endpoints.size === 1 ? null : fetchBlockNumber(rpc);

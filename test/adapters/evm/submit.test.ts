@@ -114,7 +114,9 @@ describe("submitting", () => {
     b.server.on("eth_sendRawTransaction", () => {
       throw new Refusal(-32099, "");
     });
-    expect(await submitFreely(b.chain, raws(1))).toEqual([{ answer: "unknown", detail: "error -32099 without a message" }]);
+    expect(await submitFreely(b.chain, raws(1))).toEqual([
+      { answer: "unknown", detail: "error -32099 without a message" },
+    ]);
   });
 
   it("keeps the order over several requests, and stops at the first that is lost", async () => {

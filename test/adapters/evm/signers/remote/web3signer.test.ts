@@ -72,7 +72,9 @@ describe("a remote signer", () => {
     expect(signer.addresses()).toEqual([addressOf(other), ADDRESS]);
     expect(await signer.sign(addressOf(other), [TRANSFER])).toHaveLength(1);
     expect(await signer.sign(ADDRESS, [TRANSFER])).toHaveLength(1);
-    await expect(open(service, { privateKeys: [KEY] })).rejects.toThrow(`${ADDRESS}: is configured in two signer sources`);
+    await expect(open(service, { privateKeys: [KEY] })).rejects.toThrow(
+      `${ADDRESS}: is configured in two signer sources`,
+    );
   });
 
   it("is asked in the words of the protocol", async () => {
