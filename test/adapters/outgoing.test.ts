@@ -73,7 +73,7 @@ describe.each([
     await expect.poll(() => closed).toBe(1);
   });
 
-  it(`${who}: waits for no slow one`, async () => {
+  it(`${who}: does not wait for a slow answer`, async () => {
     const url = await serve((_, response) => void response.write("{"));
     await expect(ask(url)).rejects.toThrow(/within|in \d+ ms/);
   });

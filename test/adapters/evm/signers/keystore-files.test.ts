@@ -25,8 +25,8 @@ async function keystore(password = "correct horse\n") {
   return source;
 }
 
-describe("a key that is taken in", () => {
-  it("is a file of this user's alone, named as geth names it, that ethers and a node open", async () => {
+describe("an imported key", () => {
+  it("is a file that only this user can read, named like geth's, that ethers and a node can open", async () => {
     const source = await keystore();
     const { address, file } = await importKey(source, ` 0x${HEX}\n`, NOW);
     expect(address).toBe(KEY.address);
@@ -40,7 +40,7 @@ describe("a key that is taken in", () => {
     expect(await readdir(source.directory)).toHaveLength(1);
   });
 
-  it("is refused a second time, where it is no key, and under an empty password", async () => {
+  it("is refused if it exists, is no key, or the password is empty", async () => {
     const source = await keystore();
     await importKey(source, HEX, NOW);
     await expect(importKey(source, HEX, new Date())).rejects.toThrow(`holds the key of ${KEY.address} already`);
@@ -51,7 +51,7 @@ describe("a key that is taken in", () => {
 });
 
 describe("a new key", () => {
-  it("is another one each time, and listed by its address", async () => {
+  it("differs each time, and is listed by its address", async () => {
     const source = await keystore();
     const made = [await newKey(source, NOW), await newKey(source, NOW)];
     expect(new Set(made.map(({ address }) => address)).size).toBe(2);
@@ -60,7 +60,7 @@ describe("a new key", () => {
   });
 });
 
-it("a key is encrypted anew each time: salt, iv and id are never the same", async () => {
+it("a key is encrypted with a new salt, iv and id each time", async () => {
   const files = [await encryptKeystore(KEY, "p", 1_024), await encryptKeystore(KEY, "p", 1_024)].map((text) =>
     JSON.parse(text),
   );
