@@ -36,7 +36,7 @@ describe("the median", () => {
     expect(median(values)).toBe(expected);
   });
 
-  it("is one of the values, with no more than half of them on either side, and sorts nothing in place", () => {
+  it("is one of the values, with at most half of them on either side, and sorts nothing in place", () => {
     fc.assert(
       fc.property(fc.array(fc.bigInt({ min: 0n, max: 10n ** 20n }), { minLength: 1 }), (values) => {
         const before = [...values];
@@ -50,7 +50,7 @@ describe("the median", () => {
   });
 });
 
-describe("the first price", () => {
+describe("the first price of a transaction", () => {
   const cases: readonly [string, FeeMarket, FeeWishes, bigint | null, Fees][] = [
     [
       "follows the newest base fee, twice, and the median tip",
@@ -214,7 +214,7 @@ describe("the first price", () => {
     ),
   );
 
-  it("of whatever market and wishes can be signed, keeps the wishes, and exceeds no limit that is not the caller's own", () => {
+  it("of any market and wishes can be signed, keeps the wishes, and exceeds no limit that is not the caller's own", () => {
     fc.assert(
       fc.property(markets, wishes, fc.option(wei), (given, wanted, ceiling) => {
         const fees = priceFirstAttempt(given, wanted, ceiling);
@@ -234,7 +234,7 @@ describe("the first price", () => {
     );
   });
 
-  it("covers the base fee after six full blocks, where nothing limits it", () => {
+  it("covers the base fee after six full blocks, if nothing limits it", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 1_000n, max: 10n ** 13n }), (baseFee) => {
         const fees = priceFirstAttempt(market({ baseFees: [baseFee] }), {}, null);
@@ -246,7 +246,7 @@ describe("the first price", () => {
   });
 });
 
-describe("what gas costs now", () => {
+describe("the current price of gas", () => {
   it.each<[string, readonly bigint[], bigint | undefined]>([
     ["is nothing that is known on a chain without base fees", [], undefined],
     ["is all there is of one block", [5n], 5n],
@@ -257,14 +257,14 @@ describe("what gas costs now", () => {
   });
 });
 
-describe("a market that talks nonsense", () => {
-  it("never makes an offer below nothing", () => {
+describe("a market with invalid values", () => {
+  it("never makes a negative offer", () => {
     const fees = priceFirstAttempt(market({ baseFees: [90n], priorityFees: [-70n, -70n] }), {}, null);
     expect(fees).toMatchObject({ maxFeePerGas: 180n, maxPriorityFeePerGas: 0n });
   });
 });
 
-describe("what is known without a market", () => {
+describe("without a market,", () => {
   it.each<[FeeWishes, boolean]>([
     [{}, false],
     [{ type: "eip1559" }, false],
@@ -284,7 +284,7 @@ describe("what is known without a market", () => {
     }
   });
 
-  it("the most a unit of gas can cost is the cap", () => {
+  it("the highest cost per gas is the fee cap", () => {
     expect(feeCap({ type: "eip1559", maxFeePerGas: 9n, maxPriorityFeePerGas: 1n })).toBe(9n);
     expect(feeCap({ type: "legacy", gasPrice: 7n })).toBe(7n);
     expect(feeCap({ type: "eip2930", gasPrice: 6n })).toBe(6n);

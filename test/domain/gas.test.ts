@@ -23,7 +23,7 @@ describe("intrinsic gas", () => {
     expect(intrinsicGas(payload)).toBe(gas);
   });
 
-  it("of any data is what counting bytes one by one gives", () => {
+  it("of any data equals a count byte by byte", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.boolean(), (bytes, deploys) => {
         const data: Hex = `0x${Buffer.from(bytes).toString("hex")}`;

@@ -20,7 +20,7 @@ const vanished: Notice = {
 const asked = { noticeId: "n", by: "operator:ada", why: "known", times: null, order: null };
 
 describe("a notice", () => {
-  it("of a foreign use is the worst there is, names the evidence, and offers to suspend and to stop beside the word", () => {
+  it("of a foreign use has the highest severity, names the evidence, and offers to suspend and to stop", () => {
     const trouble = ofNotice(foreign);
     expect(trouble).toMatchObject({
       ...{ id: "notice:n", severity: "CRITICAL", code: "EXTERNAL_KEY_USE", since: AT, over: false },
@@ -34,13 +34,13 @@ describe("a notice", () => {
     ]);
   });
 
-  it("tells nonces that the chain counts and no transaction shows", () => {
+  it("lists nonces that the chain counts and no transaction shows", () => {
     const evidence = [{ at: AT, nonce: 31, through: 33, txHash: null, txId: null }];
     expect(ofNotice({ ...foreign, evidence, times: 3 }).sentence).toContain("the chain counts nonces 31 to 33");
     expect(timesOf({ nonce: 31, through: 33 })).toBe(3);
   });
 
-  it("of a node that vanished is red as well, and ends by a word or by its return", () => {
+  it("of a vanished node is critical too, and ends by an acknowledgement or its return", () => {
     expect(ofNotice(vanished)).toMatchObject({
       severity: "ERROR",
       code: "NODE_VANISHED",
@@ -54,7 +54,7 @@ describe("a notice", () => {
     [{ draining: false, lanes: 0 }, true],
     [{ draining: true, lanes: 2 }, true],
     [{ draining: true, lanes: 0 }, false],
-  ])("of a node is made of %o: %s", (instance, expected) => expect(isVanished(instance)).toBe(expected));
+  ])("of a vanished node is made for %o: %s", (instance, expected) => expect(isVanished(instance)).toBe(expected));
 });
 
 describe("an acknowledgement", () => {

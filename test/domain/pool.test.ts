@@ -29,7 +29,7 @@ const anyPool = fc
   .array(anyMember, { minLength: 1, maxLength: 6 })
   .map((all) => all.map((facts, n) => member(n + 1, facts)));
 
-describe("the member of a pool that a request gets", () => {
+describe("the chosen member of a pool", () => {
   it.each<[string, readonly MemberFacts[], number | string]>([
     ["has fewest before it", [member(1, { ahead: 2 }), member(2, { ahead: 1 })], 2],
     ["of equals, has the younger head", [member(1, { ahead: 1, headAgeMs: 9 }), member(2, { ahead: 1 })], 2],
@@ -46,7 +46,7 @@ describe("the member of a pool that a request gets", () => {
     expect(chosen(...members)).toBe(expected);
   });
 
-  it("has room, can pay as far as is known, and no other such has a shorter wait", () => {
+  it("has space in its queue, can pay as far as known, and no other such has a shorter wait", () => {
     fc.assert(
       fc.property(anyPool, (members) => {
         const fit = members.filter(({ isFull, balance }) => !isFull && (balance === null || balance >= 100n));
@@ -73,7 +73,7 @@ describe("a sticky key", () => {
   const members = Array.from({ length: 10 }, (_, n) => signer(n + 1));
   const keys = Array.from({ length: 1_000 }, (_, n) => `customer-${n}`);
 
-  it("has one member, in whatever order they are; keys spread over all", () => {
+  it("has one member, in any order of members; keys spread over all", () => {
     const counts = new Map<Address | null, number>();
     for (const key of keys) {
       const kept = stickyMember(members, key);
@@ -96,8 +96,8 @@ describe("a sticky key", () => {
   });
 });
 
-describe("the key of a pool's request", () => {
-  it("is none without a pool or a request id, and two requests never share one", () => {
+describe("the key of a pool request", () => {
+  it("is null without a pool or a request id, and two requests never share one", () => {
     expect(poolKeyOf({ requestId: "a" })).toBeNull();
     expect(poolKeyOf({ pool: "p", requestId: null })).toBeNull();
     expect(poolKeyOf({ pool: "a", requestId: "b\nc" })).not.toBe(poolKeyOf({ pool: "a.b", requestId: "c" }));

@@ -19,7 +19,7 @@ function asked(signer: object | null, key: object | null, value: bigint, about: 
   return approvalOf(judges, { chainId: 1, payload: { to: null, data: "0x" }, worst, more: worst, about });
 }
 
-describe("a bound of approval", () => {
+describe("an approval limit", () => {
   it.each([
     ["at the bound of value", { aboveValue: "5" }, null, 5n, null],
     ["above it", { aboveValue: "5" }, null, 6n, "signer.requireApproval"],
@@ -33,11 +33,11 @@ describe("a bound of approval", () => {
     expect(asked(signer, key, value)?.rule ?? null).toBe(rule);
   });
 
-  it("is not for a price alone: a reprice, a cancel, a placeholder", () => {
+  it("does not apply to a price alone: a reprice, a cancel, a placeholder", () => {
     expect(asked({ aboveValue: "0", aboveCost: "0" }, null, 5n, "cost")).toBeNull();
   });
 
-  it("gives a day, unless it says otherwise; of two that ask, the shorter time counts", () => {
+  it("allows a day, unless it says otherwise; of two limits, the shorter time counts", () => {
     expect(asked({ aboveValue: "1" }, null, 2n)?.expiresAfterMs).toBe(24 * HOUR_MS);
     const shorter = asked({ aboveValue: "1", expiresAfter: "2h" }, { aboveValue: "1", expiresAfter: "90m" }, 2n);
     expect(shorter).toMatchObject({ rule: "signer.requireApproval", expiresAfterMs: 1.5 * HOUR_MS });
@@ -53,12 +53,12 @@ describe("a bound of approval", () => {
     ["requireApproval.expiresAfter", { aboveCost: "5", expiresAfter: "999ms" }],
     ["requireApproval.expiresAfter", { aboveCost: "5", expiresAfter: "8761h" }],
     ["requireApproval.expiresAfter", { aboveCost: "5", expiresAfter: 60 }],
-  ])("that cannot be read keeps a node from starting, and says where: %s of %j", (place, requireApproval) => {
+  ])("that cannot be read keeps a node from starting, with its path: %s of %j", (place, requireApproval) => {
     const parsed = parsePolicies({ keys: { a: { requireApproval } } }, createCodec());
     expect("mistakes" in parsed && parsed.mistakes.map((each) => each.split(" ")[0])).toEqual([`keys.a.${place}`]);
   });
 
-  it("is known of all policies at once, so that nothing is asked where there is none", () => {
+  it("is known for all policies at once, so that nothing is read if there is none", () => {
     expect(policiesOf({ keys: { a: { to: [] } } }).asksApproval).toBe(false);
     expect(policiesOf({ signers: { "*": { requireApproval: { aboveCost: "1" } } } }).asksApproval).toBe(true);
   });
