@@ -160,7 +160,7 @@ export class DatabaseSilent extends FencepostError {
   }
 
   afterPause(pausedMs: number): FencepostError {
-    const detail = `this node was not scheduled for ${pausedMs} ms and did not hear the database in time`;
+    const detail = `this node was not scheduled for ${pausedMs} ms and did not get the answer of the database in time`;
     return unavailable(`${detail}${this.consequence}`, this.cause);
   }
 }

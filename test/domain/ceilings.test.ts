@@ -108,7 +108,7 @@ describe("the highest price per gas", () => {
       { most: 10n, variable: "FENCEPOST_MAX_GAS_COST_WEI" },
     ],
     [
-      "leaves the value unbounded where no setting bounds it",
+      "does not limit the value without a setting",
       ceilings({ maxFeeWei: 100n }),
       { gas: 10n, value: ETHER * ETHER },
       { most: 100n, variable: "FENCEPOST_MAX_FEE_GWEI" },

@@ -60,7 +60,7 @@ describe("the first price of a transaction", () => {
       { type: "eip1559", maxFeePerGas: 26n * GWEI, maxPriorityFeePerGas: 2n * GWEI },
     ],
     [
-      "tips one gwei where no block held anything",
+      "tips one gwei if no block had transactions",
       market({ priorityFees: [] }),
       {},
       null,
@@ -74,7 +74,7 @@ describe("the first price of a transaction", () => {
       { type: "eip1559", maxFeePerGas: 40n * GWEI, maxPriorityFeePerGas: 3n * GWEI },
     ],
     [
-      "has the market's tip where an oracle offers none",
+      "has the market's tip if an oracle offers none",
       market({ offer: { maxFeePerGas: 40n * GWEI, isFixed: true } }),
       {},
       null,
@@ -110,20 +110,14 @@ describe("the first price of a transaction", () => {
     ],
     ["is the gas price on a chain without a base fee", BEFORE_1559, {}, null, { type: "legacy", gasPrice: 14n * GWEI }],
     [
-      "is dynamic there only where the caller wants it",
+      "is dynamic there only if the caller wants it",
       BEFORE_1559,
       { type: "eip1559" },
       null,
       { type: "eip1559", maxFeePerGas: GWEI, maxPriorityFeePerGas: GWEI },
     ],
-    ["is legacy where that is asked for", market(), { type: "legacy" }, null, { type: "legacy", gasPrice: 14n * GWEI }],
-    [
-      "is of type 2930 where that is asked for",
-      market(),
-      { type: "eip2930" },
-      null,
-      { type: "eip2930", gasPrice: 14n * GWEI },
-    ],
+    ["is legacy if asked", market(), { type: "legacy" }, null, { type: "legacy", gasPrice: 14n * GWEI }],
+    ["is of type 2930 if asked", market(), { type: "eip2930" }, null, { type: "eip2930", gasPrice: 14n * GWEI }],
     ["is the caller's gas price, whatever it is", market(), { gasPrice: 1n }, GWEI, { type: "legacy", gasPrice: 1n }],
     [
       "is the caller's gas price under type 2930 too",
@@ -190,7 +184,7 @@ describe("the first price of a transaction", () => {
       { type: "eip1559", maxFeePerGas: 101n * GWEI, maxPriorityFeePerGas: 101n * GWEI },
     ],
     [
-      "has nothing to compare with where the base fee is zero",
+      "has no limit from blocks if the base fee is zero",
       market({ baseFees: [0n, 0n], gasPrice: 5n * GWEI }),
       { type: "legacy" },
       null,
@@ -251,7 +245,7 @@ describe("the current price of gas", () => {
     ["is nothing that is known on a chain without base fees", [], undefined],
     ["is all there is of one block", [5n], 5n],
     ["is what the next block is foretold to cost", [9n, 3n, 5n], 5n],
-    ["is the newest block's where the next is foretold to be cheaper", [9n, 5n, 4n], 5n],
+    ["is the newest block's if the next is forecast to be cheaper", [9n, 5n, 4n], 5n],
   ])("%s", (_, baseFees, now) => {
     expect(baseFeeNow(market({ baseFees }))).toBe(now);
   });

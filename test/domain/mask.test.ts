@@ -34,7 +34,7 @@ describe("a mask", () => {
   });
 
   it.each(["fencepost", "FENCEPOST", "signer", "API_KEYS", "transaction", "postgres", "not_leader", "action"])(
-    "leaves our own words alone where somebody chose one as a secret: %s",
+    "does not mask our own words if one was chosen as a secret: %s",
     (secret) => {
       const said = "fencepost: FENCEPOST_API_KEYS: is required; the signer of a transaction; NOT_LEADER; PostgreSQL";
       const mask = createMask([secret]);

@@ -62,21 +62,27 @@ describe("an acknowledgement", () => {
   const order = { key: "k", fingerprint };
 
   it.each([
-    ["is written where nobody made one", { acknowledged: null, times: 2 }, null, asked, "acknowledge"],
+    ["is written if there is none", { acknowledged: null, times: 2 }, null, asked, "acknowledge"],
     [
-      "is written where nothing happened since",
+      "is written if nothing happened since",
       { acknowledged: null, times: 2 },
       null,
       { ...asked, times: 2 },
       "acknowledge",
     ],
-    ["is not of what happened since", { acknowledged: null, times: 3 }, null, { ...asked, times: 2 }, "grown"],
-    ["stands where the same person said the same", done, null, asked, "stands"],
-    ["is somebody else's", done, null, { ...asked, by: "operator:bob" }, "taken"],
-    ["is another one with other words", done, null, { ...asked, why: "stolen" }, "taken"],
-    ["stands under its key", done, order, { ...asked, order }, "stands"],
-    ["has a key of its own", done, order, { ...asked, order: { ...order, fingerprint: HASH } }, "reused"],
-    ["is not known by another key", done, order, { ...asked, order: { ...order, key: "l" } }, "taken"],
+    ["is refused if it happened again since", { acknowledged: null, times: 3 }, null, { ...asked, times: 2 }, "grown"],
+    ["is unchanged if the same person repeats it", done, null, asked, "stands"],
+    ["is refused if somebody else made one", done, null, { ...asked, by: "operator:bob" }, "taken"],
+    ["is refused with another text", done, null, { ...asked, why: "stolen" }, "taken"],
+    ["is repeated under its key", done, order, { ...asked, order }, "stands"],
+    [
+      "is refused if its key belongs to another action",
+      done,
+      order,
+      { ...asked, order: { ...order, fingerprint: HASH } },
+      "reused",
+    ],
+    ["is refused under another key", done, order, { ...asked, order: { ...order, key: "l" } }, "taken"],
   ] as const)("%s", (_, notice, kept, words, expected) => {
     expect(judgeAcknowledgement(notice, kept, words)).toBe(expected);
   });

@@ -30,10 +30,10 @@ function offered(made: Order, limits = WIDE): Fees {
 
 describe("the price of a requested payload without a price", () => {
   it.each<[string, Fees | null, Fees]>([
-    ["follows the market where that is dearer than the minimum", dynamic(100n, 1n), dynamic(205n, 5n)],
+    ["follows the market if that is above the minimum", dynamic(100n, 1n), dynamic(205n, 5n)],
     ["follows it field by field", dynamic(100n, 50n), dynamic(205n, 55n)],
-    ["is the minimum where the market fell below it", dynamic(1_000n, 100n), dynamic(1_100n, 110n)],
-    ["pays like any other where nothing stands", null, dynamic(205n, 5n)],
+    ["is the minimum if the market fell below it", dynamic(1_000n, 100n), dynamic(1_100n, 110n)],
+    ["is the market's if there is no current offer", null, dynamic(205n, 5n)],
     ["stays legacy", legacy(100n), legacy(120n)],
     ["keeps the envelope of an access list", legacy(1_000n, "eip2930"), legacy(1_100n, "eip2930")],
   ])("%s", (_, standing, fees) => {

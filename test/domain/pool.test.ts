@@ -36,12 +36,12 @@ describe("the chosen member of a pool", () => {
     ["of equals, was chosen longest ago", [member(1, { lastChosen: 7 }), member(2, { lastChosen: 6 })], 2],
     ["sends, however many stand before it", [member(1, { passage: "blocked" }), member(2, { ahead: 99 })], 2],
     ["is blocked sooner than stopped", [member(1, { passage: "stopped" }), member(2, { passage: "blocked" })], 2],
-    ["is stopped where all are", [member(1, { passage: "stopped" }), member(2, { passage: "outOfReach" })], 1],
+    ["is stopped if all are", [member(1, { passage: "stopped" }), member(2, { passage: "outOfReach" })], 1],
     ["can pay", [member(1, { balance: 99n }), member(2, { balance: 100n, ahead: 50 })], 2],
     ["may be one whose balance is not known", [member(1, { balance: 99n }), member(2)], 2],
     ["has room", [member(1, { isFull: true }), member(2, { passage: "stopped" })], 2],
-    ["is none where those that can pay are full", [member(1, { isFull: true }), member(2, { balance: 1n })], "full"],
-    ["is none where none can pay", [member(1, { balance: 1n, isFull: true }), member(2, { balance: 99n })], "funds"],
+    ["is none if those that can pay are full", [member(1, { isFull: true }), member(2, { balance: 1n })], "full"],
+    ["is none if none can pay", [member(1, { balance: 1n, isFull: true }), member(2, { balance: 99n })], "funds"],
   ])("%s", (_, members, expected) => {
     expect(chosen(...members)).toBe(expected);
   });

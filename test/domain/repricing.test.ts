@@ -39,7 +39,7 @@ const PLENTY = 10n ** 24n;
 describe("the market strategy", () => {
   it.each<[string, Fees, FeeMarket]>([
     ["covers the base fee and tips like the last blocks", dynamic(30n, 2n), market(10n, [1n, 2n])],
-    ["covers the base fee where blocks hold no tips", dynamic(10n, 1n), market(10n)],
+    ["covers the base fee if blocks have no tips", dynamic(10n, 1n), market(10n)],
     ["is legacy and pays the base fee and the tip", legacy(12n), market(10n, [2n])],
     ["is legacy on a chain without base fees, at its price", legacy(5n), market(null, [], 5n)],
   ])("keeps an offer that %s", (_, standing, now) => {

@@ -26,7 +26,7 @@ import { RpcErrorAnswer, saysOverLimit } from "./rpc/rpc-errors.ts";
 export async function agreeOnBlock(endpoints: Endpoints, number: number): Promise<SecondOpinion> {
   const said = await endpoints.readEach(
     async (rpc) => (await fetchBlocks(rpc, [number]))[0]?.hash ?? null,
-    (heard) => agreedHash(heard) !== null,
+    (answers) => agreedHash(answers) !== null,
   );
   if (said === null) return { kind: "none" };
   const hash = agreedHash(said);
@@ -48,7 +48,7 @@ export async function agreeOnHeight(endpoints: Endpoints, upTo: number): Promise
   if (endpoints.size === 1) return upTo;
   const said = await endpoints.readEach(
     fetchBlockNumber,
-    (heard) => heard.filter(({ answer }) => answer >= upTo).length >= 2,
+    (answers) => answers.filter(({ answer }) => answer >= upTo).length >= 2,
   );
   if (said === null) return Math.min(upTo, await endpoints.read(fetchBlockNumber));
   const [, second = -1] = said.map(({ answer }) => answer).toSorted((a, b) => b - a);
@@ -67,7 +67,7 @@ export async function agreeOnReceipts(endpoints: Endpoints, question: Question) 
   const { transactions } = question;
   const said = await endpoints.readEach(
     (_, endpoint) => statementOf(endpoint, question),
-    (heard) => transactions.every((_, index) => agreedWord(wordsOn(heard, index)).length > 0),
+    (answers) => transactions.every((_, index) => agreedWord(wordsOn(answers, index)).length > 0),
   );
   return said === null ? null : transactions.map((_, index) => verdictOn(said, index));
 }
@@ -220,15 +220,18 @@ interface TagWord {
  * endpoint shows the tag.
  */
 export async function agreeOnTag(endpoints: Endpoints, tag: Tag): Promise<Block | null> {
-  const words = await hear(endpoints, tag);
+  const words = await askForTag(endpoints, tag);
   const voters = words.filter(({ votes }) => votes);
   if (voters.length === 0) refuseTrouble(words);
   return voters.length === 1 ? (voters[0]?.block ?? null) : secondHighest(voters);
 }
 
 /** A single answer if fewer than two endpoints are up. */
-async function hear(endpoints: Endpoints, tag: Tag): Promise<readonly TagWord[]> {
-  const said = await endpoints.readEach(asking(tag), (heard) => agreedIn(heard.map(({ answer }) => answer)) !== null);
+async function askForTag(endpoints: Endpoints, tag: Tag): Promise<readonly TagWord[]> {
+  const said = await endpoints.readEach(
+    asking(tag),
+    (answers) => agreedIn(answers.map(({ answer }) => answer)) !== null,
+  );
   const alone = async () => ({ block: await endpoints.read(showing(tag)), votes: true, trouble: null });
   return said?.map(({ answer }) => answer) ?? [await alone()];
 }

@@ -114,8 +114,8 @@ export const spent = (pace: Pace): Pace => ({ ...pace, claimed: false, ordered: 
 
 /** A node has the bytes. */
 export function taken(pace: Pace, answer: TakenAnswer, send: When, at: TakenAt): Pace {
-  const told = { answer, takenAt: pace.takenAt ?? at, failures: 0, rejections: 0, ordered: false };
-  return { ...pace, claimed: false, rawTransaction: null, send, ...told };
+  const accepted = { answer, takenAt: pace.takenAt ?? at, failures: 0, rejections: 0, ordered: false };
+  return { ...pace, claimed: false, rawTransaction: null, send, ...accepted };
 }
 
 type Refusal = Exclude<SubmitAnswer, TakenAnswer>;

@@ -43,7 +43,7 @@ describe("the fee market of two endpoints", () => {
     ["low", 0, LOW],
     ["low", 1, LOW],
   ])(
-    "has the base fee of the header that hashes, and the lower tips, where one lies %s (endpoint %i)",
+    "has the base fee of the header that hashes, and the lower tips, if one is false %s (endpoint %i)",
     async (_, liar, lie) => {
       await start(2);
       lieAboutPrices(proxyAt(scene.proxies, liar), lie);

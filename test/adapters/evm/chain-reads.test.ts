@@ -275,7 +275,7 @@ describe("receipts", () => {
     [-32604, "Method not enabled"],
     [-32000, "Method not found"],
   ])(
-    "come one by one, in a batch, where the node has no such call (%i %s), which is asked once",
+    "come one by one, in a batch, if the node lacks the method (%i %s), which is tried once",
     async (code, message) => {
       const { server, chain } = await bench();
       server.on("eth_getBlockReceipts", refuse(code, message));

@@ -26,7 +26,7 @@ describe("EvmChain on a real EVM", () => {
     return signer.signTransaction({ type: "eip1559", chainId: h.chain.chainId, nonce, ...fees, ...call });
   }
 
-  it("reports a mined revert as reverted, and where a deployment ended up", async () => {
+  it("reports a mined revert as reverted, and the address of a deployment", async () => {
     const h = await start();
     const to = h.reverting?.withReason;
     if (to === undefined) throw new Error("no reverting contract");

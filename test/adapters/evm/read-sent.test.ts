@@ -41,7 +41,7 @@ describe("a transaction count at a block", () => {
   });
 
   it.each(["header not found", "internal error", "rate limit exceeded"])(
-    "is no word at all where the node says %s",
+    "is an error if the node answers %s",
     async (message) => {
       await expect(fetchCountAt(refusing(-32000, message), SENDER, 12)).rejects.toThrow(RpcErrorAnswer);
     },

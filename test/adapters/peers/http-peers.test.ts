@@ -131,7 +131,7 @@ describe("a request to another node", () => {
   });
 
   it.each([["embedded:"], ["node-a:3000"], ["ftp://node-a"], ["//node-a"]])(
-    "is nothing where the URL is %s",
+    "is not sent if the URL is %s",
     async (url) => {
       expect((await unreachable(connect().create(url, ONE, ONCE))).neverSent).toBe(true);
     },

@@ -73,7 +73,7 @@ describe("an address", () => {
 
 describe("a post to a hook", () => {
   it.each([["127.0.0.1"], ["169.254.169.254"], ["fd00::1"], ["::ffff:10.0.0.1"], ["::1"]])(
-    "goes nowhere where its name leads to %s",
+    "is not sent if its name resolves to %s",
     async (address) => {
       const { port, asked } = await serve((_, response) => response.end("{}"));
       const reached = post(`http://hook.example:${port}/`, guardedFetch([], resolving(address)));
@@ -90,7 +90,7 @@ describe("a post to a hook", () => {
   });
 
   it.each(["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost", "2130706433", "0x7f.1", "0"])(
-    "goes nowhere where its URL says %s, resolved by the system",
+    "is not sent if its URL has %s, resolved by the system",
     async (host) => {
       const { port, asked } = await serve((_, response) => response.end("{}"));
       await expect(post(`http://${host}:${port}/`, guardedFetch([]))).rejects.toThrow("private address");

@@ -21,14 +21,14 @@ function asked(signer: object | null, key: object | null, value: bigint, about: 
 
 describe("an approval limit", () => {
   it.each([
-    ["at the bound of value", { aboveValue: "5" }, null, 5n, null],
-    ["above it", { aboveValue: "5" }, null, 6n, "signer.requireApproval"],
-    ["at the bound of cost", { aboveCost: "15" }, null, 5n, null],
-    ["above that, by its gas", { aboveCost: "14" }, null, 5n, "signer.requireApproval"],
-    ["above one of two", { aboveValue: "100", aboveCost: "14" }, null, 5n, "signer.requireApproval"],
-    ["above nothing, by a bound of nothing", { aboveValue: "0" }, null, 0n, null],
-    ["above the key's alone", { aboveValue: "100" }, { aboveValue: "5" }, 6n, "key.requireApproval"],
-    ["where there is none", null, null, 10n ** 30n, null],
+    ["is not exceeded by its own value", { aboveValue: "5" }, null, 5n, null],
+    ["is exceeded by a higher value", { aboveValue: "5" }, null, 6n, "signer.requireApproval"],
+    ["is not exceeded by its own cost", { aboveCost: "15" }, null, 5n, null],
+    ["is exceeded by the cost of gas", { aboveCost: "14" }, null, 5n, "signer.requireApproval"],
+    ["is exceeded if one of two is", { aboveValue: "100", aboveCost: "14" }, null, 5n, "signer.requireApproval"],
+    ["of zero is not exceeded by zero", { aboveValue: "0" }, null, 0n, null],
+    ["of the key applies by itself", { aboveValue: "100" }, { aboveValue: "5" }, 6n, "key.requireApproval"],
+    ["does not apply if there is none", null, null, 10n ** 30n, null],
   ])("%s", (_, signer, key, value, rule) => {
     expect(asked(signer, key, value)?.rule ?? null).toBe(rule);
   });

@@ -54,7 +54,7 @@ function branch(entries, depth) {
   return list(children + EMPTY);
 }
 
-/** Nodes of 32 bytes or more are named by their hash, smaller ones stand where they are named. @param {string} encoded */
+/** A node of 32 bytes or more is referenced by its hash; a smaller one is embedded in its parent. @param {string} encoded */
 function reference(encoded) {
   return encoded.length < 64 ? encoded : byteString(keccak(encoded));
 }

@@ -51,7 +51,7 @@ export function proveBlock(evidence) {
   }
 }
 
-/** What holds for one block of a chain by its kind holds for the others. @param {string} detail @returns {Unprovable} */
+/** A reason that applies to every block of the chain. @param {string} detail @returns {Unprovable} */
 function unprovable(detail) {
   return { kind: "unprovable", of: "chain", detail };
 }

@@ -170,7 +170,7 @@ class SigningProcess {
   private listen(launched: Launched, hello: { resolve(hello: Hello): void; reject(error: Error): void }): void {
     const lines = new Lines();
     const { channel } = launched;
-    const heard = this.watch(launched);
+    const markAlive = this.watch(launched);
     const kinds: Readonly<Record<string, (text: string) => void>> = {
       "=": (text) => this.settle(text, (each, signed) => each.resolve(decodeSigned(signed))),
       "!": (text) => this.settle(text, (each, failure) => each.reject(decodeFailure(failure))),
@@ -182,7 +182,7 @@ class SigningProcess {
     // `ended` reports the end of the process.
     channel.on("error", () => undefined);
     channel.on("data", (chunk: string) => {
-      heard();
+      markAlive();
       for (const line of lines.take(chunk)) kinds[line.charAt(0)]?.(line.slice(1));
       if (this.pending.size === 0 && this.away === null) launched.hold(false);
     });
@@ -200,18 +200,18 @@ class SigningProcess {
    * Kills a process that is stopped or in an endless loop: it sends nothing. It is then replaced like one that died.
    */
   private watch(launched: Launched): () => void {
-    let heard = true;
+    let isAlive = true;
     const look = (): void => {
       if (this.current !== launched) return;
-      if (!heard) launched.kill();
-      heard = this.pending.size === 0 && this.away === null;
-      if (!heard && launched.channel.writable) launched.channel.write("?\n");
+      if (!isAlive) launched.kill();
+      isAlive = this.pending.size === 0 && this.away === null;
+      if (!isAlive && launched.channel.writable) launched.channel.write("?\n");
       cancel = this.options.clock.after(SILENT_MS, look);
     };
     let cancel = this.options.clock.after(SILENT_MS, look);
     void launched.ended.then(() => cancel());
     return () => {
-      heard = true;
+      isAlive = true;
     };
   }
 
