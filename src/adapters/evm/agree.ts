@@ -222,8 +222,11 @@ interface TagWord {
 export async function agreeOnTag(endpoints: Endpoints, tag: Tag): Promise<Block | null> {
   const words = await askForTag(endpoints, tag);
   const voters = words.filter(({ votes }) => votes);
-  if (voters.length === 0) refuseTrouble(words);
-  return voters.length === 1 ? (voters[0]?.block ?? null) : secondHighest(voters);
+  const troubles = words.flatMap(({ trouble }) => trouble ?? []);
+  if (voters.length === 0 && troubles.length > 0) throw new ChainUnavailable(troubles.join("; "));
+  if (voters.length === 1) return voters[0]?.block ?? null;
+  const [, second = null] = shownIn(voters).toSorted((a, b) => b.number - a.number);
+  return agreedIn(voters) ?? second;
 }
 
 /** A single answer if fewer than two endpoints are up. */
@@ -274,14 +277,4 @@ function agreedIn(words: readonly TagWord[]): Block | null {
 /** The answer that two endpoints gave; null if no two are equal. */
 function saidTwice<T extends string>(said: readonly T[]): T | null {
   return said.find((each, index) => said.indexOf(each) < index) ?? null;
-}
-
-function secondHighest(words: readonly TagWord[]): Block | null {
-  const [, second = null] = shownIn(words).toSorted((a, b) => b.number - a.number);
-  return agreedIn(words) ?? second;
-}
-
-function refuseTrouble(words: readonly TagWord[]): void {
-  const troubles = words.flatMap(({ trouble }) => trouble ?? []);
-  if (troubles.length > 0) throw new ChainUnavailable(troubles.join("; "));
 }

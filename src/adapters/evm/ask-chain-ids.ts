@@ -1,5 +1,5 @@
+import { fetchChainId } from "./read-block.ts";
 import type { EndpointsOptions } from "./rpc/endpoints.ts";
-import { read } from "./rpc/quantities.ts";
 import { createTransport } from "./rpc/transport.ts";
 
 /** Chain id of every endpoint that answers. Endpoints that are down are checked when they come back. */
@@ -7,7 +7,7 @@ export async function askChainIds({ urls, ...options }: Pick<EndpointsOptions, "
   const claims = urls.map(async (url) => {
     const rpc = createTransport({ ...options, url, report: () => undefined });
     try {
-      return [{ label: rpc.label, chainId: read.number(await rpc.request("eth_chainId", []), "eth_chainId") }];
+      return [{ label: rpc.label, chainId: await fetchChainId(rpc) }];
     } catch {
       return [];
     } finally {

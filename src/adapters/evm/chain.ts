@@ -2,7 +2,6 @@ import { type Chain, ChainUnavailable, type ReceiptVerdict } from "../../ports/c
 import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, type Question } from "./agree.ts";
 import { PriceJudge } from "./agree-on-market.ts";
 import { askChainIds } from "./ask-chain-ids.ts";
-import { fetchProspect } from "./fetch-prospect.ts";
 import { passOn, passSigned } from "./pass-on.ts";
 import { BlockProver } from "./proof/block-prover.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity, fetchTagged } from "./read-block.ts";
@@ -19,7 +18,7 @@ import {
 } from "./read-sent.ts";
 import { type Ask, Endpoints, type EndpointsOptions } from "./rpc/endpoints.ts";
 import { read } from "./rpc/quantities.ts";
-import { simulateCall } from "./simulate-call.ts";
+import { fetchProspect, simulateCall } from "./simulate-call.ts";
 import { sendUnsigned, submit } from "./submit-transactions.ts";
 
 export interface EvmChainOptions extends Omit<EndpointsOptions, "chainId"> {

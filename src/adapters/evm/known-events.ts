@@ -30,13 +30,9 @@ interface Input {
   readonly indexed: boolean;
 }
 
-interface Layout {
-  readonly name: string;
-  readonly selector: Hash;
-  readonly inputs: readonly Input[];
-}
+type Layout = (typeof LAYOUTS)[number];
 
-const LAYOUTS: readonly Layout[] = KNOWN.map((text) => {
+const LAYOUTS = KNOWN.map((text) => {
   const { name, inputs } = parseAbiItem(text) as { readonly name: string; readonly inputs: readonly Input[] };
   return { name, inputs, selector: toEventSelector(text) };
 });

@@ -8,7 +8,16 @@ import { RpcErrorAnswer, type RpcReply, resultOf, saying } from "./rpc/rpc-error
 import type { RpcTransport } from "./rpc/transport.ts";
 import type { RpcCall } from "./rpc/wire.ts";
 
-type Batch = Pick<RpcTransport, "batch">;
+export type Batch = Pick<RpcTransport, "batch">;
+
+/** One call. Undefined if `saysNone` matches its error; throws any other error. */
+export async function callOne(rpc: Batch, call: RpcCall, saysNone?: (error: unknown) => boolean): Promise<unknown> {
+  return resultOf((await rpc.batch([call]))[0], saysNone);
+}
+
+export async function fetchChainId(rpc: Pick<RpcTransport, "request">): Promise<number> {
+  return read.number(await rpc.request("eth_chainId", []), "eth_chainId");
+}
 
 /** A block with transaction hashes; null if the node has none. Throws `BadAnswer` for any other value. */
 export function readBlock(value: unknown): Block | null {

@@ -2,21 +2,17 @@ import { numberToHex } from "viem/utils";
 import type { Fees } from "../../domain/fees.ts";
 import type { Address, Hash } from "../../domain/lane.ts";
 import type { ChainTransaction } from "../../ports/chain.ts";
-import { saysNoSuchBlock } from "./read-block.ts";
+import { type Batch, callOne, saysNoSuchBlock } from "./read-block.ts";
 import type { Endpoint } from "./rpc/endpoint.ts";
 import { BadAnswer, type Fields, read } from "./rpc/quantities.ts";
 import { type RpcReply, resultOf, saying, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 import type { RpcCall } from "./rpc/wire.ts";
 
-type Batch = Pick<RpcTransport, "batch">;
-
 /** Transaction count at a block; null if the node has pruned that state. */
 export async function fetchCountAt(rpc: Batch, address: Address, blockNumber: number): Promise<number | null> {
-  const params = [address, numberToHex(blockNumber)];
-  const [reply] = await rpc.batch([{ method: "eth_getTransactionCount", params }]);
-  const count = resultOf(reply, saysStateGone);
-  return count === undefined ? null : read.number(count, "eth_getTransactionCount");
+  const count = await callOne(rpc, { method: COUNT, params: [address, numberToHex(blockNumber)] }, saysStateGone);
+  return count === undefined ? null : read.number(count, COUNT);
 }
 
 /**
@@ -24,8 +20,8 @@ export async function fetchCountAt(rpc: Batch, address: Address, blockNumber: nu
  * that are unknown here.
  */
 export async function fetchSentInBlock(rpc: Batch, address: Address, blockNumber: number) {
-  const [reply] = await rpc.batch([{ method: "eth_getBlockByNumber", params: [numberToHex(blockNumber), true] }]);
-  const fields = read.optional(read.record, resultOf(reply, saysNoSuchBlock), "the block");
+  const call = { method: "eth_getBlockByNumber", params: [numberToHex(blockNumber), true] };
+  const fields = read.optional(read.record, await callOne(rpc, call, saysNoSuchBlock), "the block");
   if (fields === null) return null;
   const block = { number: read.number(fields.number, "block.number"), hash: read.hash(fields.hash, "block.hash") };
   if (block.number !== blockNumber) throw new BadAnswer("it answered with another block");
@@ -38,15 +34,16 @@ export async function fetchSentInBlock(rpc: Batch, address: Address, blockNumber
 
 /** Erigon, Reth and newer geth find a transaction by sender and nonce; most nodes do not. */
 export async function fetchBySenderAndNonce(rpc: Batch, address: Address, nonce: number) {
-  const params = [address, numberToHex(nonce)];
-  const [reply] = await rpc.batch([{ method: "eth_getTransactionBySenderAndNonce", params }]);
-  const result = resultOf(reply, saysMethodUnsupported);
+  const result = await callOne(rpc, bySenderAndNonce(address, nonce), saysMethodUnsupported);
   return result === undefined ? "unsupported" : askedFor(result, { from: address, nonce });
 }
 
 export async function fetchTransaction(rpc: Batch, txHash: Hash): Promise<ChainTransaction | null> {
-  const [reply] = await rpc.batch([{ method: "eth_getTransactionByHash", params: [txHash] }]);
-  return askedFor(resultOf(reply), { txHash });
+  return askedFor(await callOne(rpc, { method: "eth_getTransactionByHash", params: [txHash] }), { txHash });
+}
+
+function bySenderAndNonce(address: Address, nonce: number): RpcCall {
+  return { method: "eth_getTransactionBySenderAndNonce", params: [address, numberToHex(nonce)] };
 }
 
 function askedFor(result: unknown, asked: Partial<ChainTransaction>): ChainTransaction | null {
@@ -142,11 +139,9 @@ export class CountsAtHead {
  * nodes.
  */
 export async function fetchPooled(rpc: Batch, address: Address, nonces: readonly number[]) {
-  const [content] = await rpc.batch([{ method: "txpool_contentFrom", params: [address] }]);
-  const shown = resultOf(content, saysMethodUnsupported);
+  const shown = await callOne(rpc, { method: "txpool_contentFrom", params: [address] }, saysMethodUnsupported);
   if (shown !== undefined) return fromContent(shown, nonces);
-  const method = "eth_getTransactionBySenderAndNonce";
-  const replies = await rpc.batch(nonces.map((nonce) => ({ method, params: [address, numberToHex(nonce)] })));
+  const replies = await rpc.batch(nonces.map((nonce) => bySenderAndNonce(address, nonce)));
   const found = replies.map((reply) => resultOf(reply, saysMethodUnsupported));
   return found.includes(undefined) ? null : found.map(hashOf);
 }

@@ -1,8 +1,10 @@
 import { numberToHex } from "viem/utils";
 import { defined } from "../../domain/defined.ts";
-import type { Call, Simulation } from "../../ports/chain.ts";
+import type { Block, Call, Prospect, Simulation } from "../../ports/chain.ts";
 import { recogniseWordings } from "./classify-submission.ts";
 import { decodeRevert, revertDataOf, shorten, textsOf } from "./error-texts.ts";
+import { fetchFeeMarket } from "./fetch-fee-market.ts";
+import { fetchTagged } from "./read-block.ts";
 import { BadAnswer, read } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
@@ -31,6 +33,13 @@ export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simul
   const refusal = classifyFailure(execution?.error, call);
   if (refusal === null) throw execution?.error ?? new BadAnswer("it left a call unanswered");
   return refusal;
+}
+
+/** The head is read first: the later answers are then from that block or a newer one. */
+export async function fetchProspect(rpc: RpcTransport, call: Call): Promise<Prospect> {
+  const head = (await fetchTagged(rpc, "latest")) as Block;
+  const [simulation, { market }] = await Promise.all([simulateCall(rpc, call), fetchFeeMarket(rpc)]);
+  return { head, market, simulation };
 }
 
 /** Whether the receiver has code; absent if the answer cannot be read. */

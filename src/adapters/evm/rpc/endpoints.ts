@@ -3,10 +3,10 @@ import type { Hash } from "../../../domain/lane.ts";
 import { type ChainIdentity, ChainUnavailable, type EndpointHealth, type Heard } from "../../../ports/chain.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 import type { AlertSeverity, Telemetry } from "../../../ports/telemetry.ts";
-import { fetchBlockNumber, fetchBlocks, fetchIdentity } from "../read-block.ts";
+import { fetchBlockNumber, fetchBlocks, fetchChainId, fetchIdentity } from "../read-block.ts";
 import { Endpoint, FAILURES_BEFORE_SKIPPED } from "./endpoint.ts";
 import { COMPARE_EVERY_MS, HeadWatch } from "./head-watch.ts";
-import { BadAnswer, read } from "./quantities.ts";
+import { BadAnswer } from "./quantities.ts";
 import { RpcErrorAnswer, RpcUnreachable, saysOverLimit, type UnreachableKind } from "./rpc-errors.ts";
 import { sendRuleOf, withoutSendRule } from "./send-rule.ts";
 import { createTransport, type RpcTransport, type TransportOptions } from "./transport.ts";
@@ -228,7 +228,11 @@ export class Endpoints {
   }
 
   async #proveChain(endpoint: Endpoint): Promise<void> {
-    const { chainId, genesisHash } = await this.#identityOf(endpoint);
+    // The chain id alone until the genesis hash is known; then both.
+    const { chainId, genesisHash } =
+      this.#genesisHash === null
+        ? { chainId: await fetchChainId(endpoint.rpc), genesisHash: null }
+        : await fetchIdentity(endpoint.rpc);
     const sameStart = genesisHash === null || genesisHash === this.#genesisHash;
     if (chainId === this.#options.chainId && sameStart) {
       endpoint.chain = "proven";
@@ -239,12 +243,6 @@ export class Endpoints {
     if (endpoint.chain !== "foreign") this.#alert(endpoint, "CRITICAL", "RPC_WRONG_CHAIN", message);
     endpoint.chain = "foreign";
     throw new BadAnswer(`it serves ${found}`);
-  }
-
-  /** The chain id alone until the genesis hash is known; then both. */
-  async #identityOf({ rpc }: Endpoint): Promise<ChainIdentity> {
-    if (this.#genesisHash !== null) return fetchIdentity(rpc);
-    return { chainId: read.number(await rpc.request("eth_chainId", []), "eth_chainId"), genesisHash: null };
   }
 
   #failed(endpoint: Endpoint, error: EndpointTrouble, ticket: number, isProven: boolean): void {

@@ -52,13 +52,10 @@ function keyOf({ http, environment }: ServicePorts, token: () => Promise<Token>,
   };
 }
 
-interface Token {
-  readonly value: string;
-  /** Monotonic time at which it expires. */
-  readonly untilMs: number;
-}
+type Token = Awaited<ReturnType<typeof fetchToken>>;
 
-async function fetchToken(ports: ServicePorts): Promise<Token> {
+/** `untilMs`: monotonic time at which it expires. */
+async function fetchToken(ports: ServicePorts) {
   const { http, clock, environment } = ports;
   const file = environment.GOOGLE_APPLICATION_CREDENTIALS;
   const askedAtMs = clock.monotonicMs();
