@@ -16,23 +16,23 @@ type Line<T extends Type> = readonly [
 ];
 
 const LOCK_STATES = {
-  told: "others see the session lock of this process",
-  lost: "the session of the lock ended; others go by the heartbeat until there is another",
+  told: "other nodes see the session lock of this process",
+  lost: "the session of the lock ended; other nodes use the heartbeat until there is a new one",
   pooled:
-    "no session lock can be held behind a pooler: without FENCEPOST_DIRECT_DATABASE_URL a crash is seen by the lease",
+    "no session lock is possible behind a pooler: without FENCEPOST_DIRECT_DATABASE_URL a crash is noticed by the lease",
   unseen:
-    "the direct database URL leads to another server: others cannot see the session lock, and go by the heartbeat",
+    "the direct database URL leads to another server: other nodes cannot see the session lock and use the heartbeat",
 };
 
 const PEER_REFUSALS: { readonly [R in PeerRefusal]: string } = {
-  unreadable: "it is not signed as nodes sign",
+  unreadable: "it is not signed in the format of nodes",
   receiver: "it is for another process",
-  sender: "its sender is no live instance with a key",
-  secret: "the key of the other node is not vouched for by a FENCEPOST_CLUSTER_SECRET of this one",
+  sender: "its sender is not a live instance with a key",
+  secret: "no FENCEPOST_CLUSTER_SECRET of this node proves the key of the other",
   signature: "it is not signed by its sender",
-  stale: "it was held back on its way",
-  replayed: "it came before",
-  body: "its body is another one",
+  stale: "it is too late",
+  replayed: "it was received before",
+  body: "its body is not the signed one",
   url: "the other node advertises a URL that FENCEPOST_PEER_URL_PATTERN does not allow",
 };
 
@@ -42,13 +42,13 @@ const PEER_REFUSALS: { readonly [R in PeerRefusal]: string } = {
  */
 const LINES: { readonly [T in Type]: Line<T> } = {
   "instance.registered": ["info", "instance registered"],
-  "instance.lost": ["error", "this instance is over: its heartbeat came too late; all lanes stop"],
+  "instance.lost": ["error", "this instance has ended: its heartbeat came too late; all lanes stop"],
   "instance.lock": [({ state }) => (state === "told" ? "debug" : "warn"), ({ state }) => LOCK_STATES[state]],
   "instance.declaredDead": ["warn", "declared an instance dead"],
   "chain.adopted": [
     "warn",
     ({ chainId }) =>
-      `the RPC endpoint says that it serves chain ${chainId}, and this database takes it for that from now on; set FENCEPOST_CHAIN_ID to name it yourself`,
+      `the RPC endpoint reports chain ${chainId}, and this database is bound to it from now on; set FENCEPOST_CHAIN_ID to name it yourself`,
   ],
   // Debug, because a node may acquire thousands of lanes at once; `lanes.taken` summarises them.
   "lease.acquire": ["debug", (event) => `lease ${event.result}`],
@@ -63,9 +63,9 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   ],
   "lane.resumed": [({ tracking, allocated }) => (tracking + allocated > 0 ? "info" : "debug"), "lane resumed"],
   "lane.stopped": ["info", "lane stopped"],
-  "lane.blocked": ["warn", "the head of the lane is not mined in time, and others wait behind it"],
+  "lane.blocked": ["warn", "the head of the lane was not mined in time, and others wait behind it"],
   "writer.flushed": ["debug", "writer flushed"],
-  "writer.busy": ["info", "a batch of writes found the database busy, and is tried again"],
+  "writer.busy": ["info", "a batch of writes found the database busy, and is retried"],
   "writer.failed": ["warn", "a batch of writes failed"],
   "create.answered": ["debug", (event) => `create ${event.result}`],
   forward: [({ result }) => (result === "failed" ? "warn" : "debug"), "create forwarded"],
@@ -87,7 +87,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "chain.unreachable": ["warn", "no endpoint of the chain answers"],
   "chain.reachable": ["info", "the chain answers again"],
   "nonce.allocated": ["debug", "nonces allocated"],
-  "nonce.recycled": ["info", "a nonce that nothing held is in use again"],
+  "nonce.recycled": ["info", "a free nonce below the cursor is in use again"],
   "nonce.reserved": ["info", (event) => `nonce ${event.nonce} ${event.state.toLowerCase()}`],
   "lane.reconciled": [
     ({ result }) => (result === "agreed" ? "debug" : "warn"),
@@ -97,7 +97,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "signer.balance": ["debug", ({ balance }) => `the signer holds ${balance} wei`],
   "nonce.firstCount": [
     ({ chainCount }) => (chainCount === 0 ? "debug" : "info"),
-    ({ chainCount }) => `the signer's first nonce here is ${chainCount}: so many transactions are mined`,
+    ({ chainCount }) => `the signer's first nonce here is ${chainCount}, the number of its mined transactions`,
   ],
   "nonce.drift": ["warn", "the chain counts more transactions than were allocated here"],
   "rpc.request": ["trace", (event) => `${event.method} ${event.result}`],
@@ -112,12 +112,12 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "retention.round": [
     ({ transactions, completions, requestIds }) => (transactions + completions + requestIds > 0 ? "info" : "debug"),
     ({ transactions, completions }) =>
-      `retention: ${transactions} transactions and ${completions} completions are kept no more`,
+      `retention: ${transactions} transactions and ${completions} completions were deleted`,
   ],
   "retention.waits": [
     "warn",
     ({ olderNode, version }) =>
-      `retention waits: node ${olderNode} (${version}) is of a release that knows none; upgrade it first`,
+      `retention waits: node ${olderNode} (${version}) has a release without retention; upgrade it first`,
   ],
   "lane.recovered": [
     ({ suspendedBy }) => (suspendedBy === null ? "info" : "warn"),

@@ -10,20 +10,20 @@ import type { TelemetrySink } from "./telemetry.ts";
 const SOURCED_GAUGES = {
   lanesHeld: ["lease_held", "Lanes this node holds"],
   writerQueueDepth: ["writer_queue_depth", "Writes waiting for the committer"],
-  receiptBacklog: ["receipt_backlog", "Transactions whose receipt is due to be looked for"],
-  noncesReserved: ["nonce_reserved", "Nonces kept for callers that sign themselves"],
+  receiptBacklog: ["receipt_backlog", "Transactions whose receipt is due to be fetched"],
+  noncesReserved: ["nonce_reserved", "Nonces reserved for callers that sign themselves"],
   pendingDepth: ["held_pending_depth", "Transactions on the lanes of this node that are not final"],
   oldestPendingAgeSeconds: ["held_pending_oldest_age_seconds", "Age of the oldest of them"],
   signersAway: ["signer_away", "Lanes of this node whose signer does not sign"],
-  killsInForce: ["kills_in_force", "Orders to stop that this node holds to"],
+  killsInForce: ["kills_in_force", "Kills in force on this node"],
 } as const;
 
 /** Gauges of the whole database: the same on every node. */
 const CLUSTER_GAUGES = {
   pendingDepth: ["pending_depth", "Transactions that are neither final nor STUCK"],
   oldestPendingAgeSeconds: ["pending_oldest_age_seconds", "Age of the oldest transaction that is pending"],
-  unownedLanes: ["lanes_unowned", "Lanes with something open that no live node holds"],
-  suspendedLanes: ["lanes_suspended", "Lanes for which nothing is sent until they are resumed"],
+  unownedLanes: ["lanes_unowned", "Lanes with open transactions and no live owner"],
+  suspendedLanes: ["lanes_suspended", "Suspended lanes: nothing is sent until they are resumed"],
 } as const;
 
 type Reading<T> = T | Promise<T>;
@@ -120,14 +120,14 @@ function createInstruments(registry: Registry) {
       new Histogram<L>({ ...named(name, help), labelNames, buckets });
   return {
     leaseAcquire: counter("lease_acquire_total", "Attempts to acquire a lane", "result"),
-    leaseFenced: counter("lease_fenced_total", "Writes that came too late for their term, and were not made"),
+    leaseFenced: counter("lease_fenced_total", "Writes of an ended term, which were not made"),
     declaredDead: counter("instance_declared_dead_total", "Other instances that this node declared dead", "evidence"),
     batchSize: histogram(BATCH_SIZE_BUCKETS)("writer_batch_size", "Items per committed batch"),
-    writerBusy: counter("writer_busy_total", "Commits that found the database busy, and were tried again"),
+    writerBusy: counter("writer_busy_total", "Commits that found the database busy and were retried"),
     create: counter("tx_create_total", "Create requests answered", "result"),
-    refused: counter("refused_total", "Requests, and items of batches, that a key was not allowed", "rule"),
-    forward: counter("forward_total", "Creates taken to the node that owns their lane", "result"),
-    peerRefused: counter("peer_refused_total", "Requests between nodes that were not let in, or not sent", "reason"),
+    refused: counter("refused_total", "Requests, and items of batches, that a key may not make", "rule"),
+    forward: counter("forward_total", "Creates forwarded to the node that owns their lane", "result"),
+    peerRefused: counter("peer_refused_total", "Requests between nodes that were refused, or not sent", "reason"),
     submit: counter("tx_submit_total", "Answers of nodes to submissions, first and repeated", "result"),
     resubmit: counter("resubmit_total", "Answers of nodes to repeated submissions", "result"),
     stuck: counter("stuck_total", "Transactions reported as STUCK"),
@@ -139,24 +139,23 @@ function createInstruments(registry: Registry) {
     receiptCheck: counter("receipt_check_total", "Receipts asked for", "result"),
     newFork: counter("confirmations_new_fork_total", "Confirmation lists replaced: the chain changed below them"),
     nonceAllocated: counter("nonce_allocated_total", "Nonces bound to transactions"),
-    nonceRecycled: counter("nonce_recycled_total", "Nonces that nothing held and that are in use again"),
+    nonceRecycled: counter("nonce_recycled_total", "Holes that are in use again"),
     nonceDrift: gauge("nonce_drift", "Mined count of the chain minus the lane's cursor, while it is above", ...LANE),
     reconcile: counter("reconcile_total", "Comparisons of a lane with the chain", "result"),
-    grayZone: counter(
-      "gray_zone_total",
-      "Payloads that a node signed out of our sight, and what became of them",
-      "result",
-    ),
+    grayZone: counter("gray_zone_total", "Outcomes of payloads that a node signed under an unknown hash", "result"),
     signerBalance: gauge(
       "signer_balance_wei",
-      "What a signer held when its lane was last compared with the chain",
+      "Balance of a signer at the last comparison of its lane with the chain",
       ...LANE,
     ),
-    rpcEndpointUp: gauge("rpc_endpoint_up", "1: the endpoint is used, 0: passed over", "chain_id", "endpoint"),
+    rpcEndpointUp: gauge("rpc_endpoint_up", "1: the endpoint is used, 0: skipped", "chain_id", "endpoint"),
     rpcRequests: counter("rpc_requests_total", "JSON-RPC requests", "method", "result"),
     rpcSeconds: histogram(ANSWER_SECONDS)("rpc_duration_seconds", "Duration of JSON-RPC requests", "method"),
     httpSeconds: histogram(ANSWER_SECONDS)("http_request_duration_seconds", "Duration of HTTP requests", ...REQUEST),
-    timeToBroadcast: histogram(BROADCAST_SECONDS)("time_to_broadcast_seconds", "From create to the first that took it"),
+    timeToBroadcast: histogram(BROADCAST_SECONDS)(
+      "time_to_broadcast_seconds",
+      "From create to the first node that accepted it",
+    ),
     timeToFinality: histogram(FINALITY_SECONDS)("time_to_finality_seconds", "From create to a final state"),
     outcome: counter("tx_outcome_total", "Final states that were entered", "state", "sub_state"),
     alert: counter("alert_total", "Alerts that were raised", "code"),
@@ -164,7 +163,7 @@ function createInstruments(registry: Registry) {
     chainUp: gauge("chain_up", "1: an endpoint of the chain answers, 0: none does", "chain_id"),
     flushSeconds: histogram(ANSWER_SECONDS)("writer_flush_seconds", "Duration of commits of batches"),
     writerFailed: counter("writer_failed_total", "Batches that could not be committed"),
-    departed: counter("retention_removed_total", "Rows that left because they are older than the retention", "what"),
+    departed: counter("retention_removed_total", "Rows deleted because they are older than the retention", "what"),
     oldestKept: gauge("retention_oldest_completion_seconds", "Age of the oldest completion that the feed has"),
     info: gauge("node_info", "1, with what this node is", "node_id", "version"),
   };
@@ -183,7 +182,7 @@ function createSourcedGauges(registry: Registry, sources: Partial<GaugeSources>)
   });
   new Gauge({
     name: "fencepost_tx_state",
-    help: "Transactions by state, all that there ever were",
+    help: "Transactions by state, of all time",
     labelNames: ["state"],
     registers: [registry],
     async collect() {
