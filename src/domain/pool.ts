@@ -15,7 +15,7 @@ export const POOL_NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 /** With more members, reading their lanes would cost more than the choice saves. */
 export const MOST_MEMBERS = 256;
 
-/** What a caller names instead of a signer. */
+/** A pool that a caller names instead of a signer. */
 export interface PoolAsked {
   readonly pool: string;
   /** Requests with the same key always get the same member. Null: each gets the best of the moment. */
@@ -23,7 +23,7 @@ export interface PoolAsked {
 }
 
 /**
- * Whether a transaction would be sent soon: yes; the lane is blocked; somebody stopped it; its owner cannot be asked.
+ * Prospect of a transaction on this lane: it would be sent soon; the lane is blocked; somebody stopped it; its owner cannot be asked.
  */
 export type Passage = "open" | "blocked" | "stopped" | "outOfReach";
 

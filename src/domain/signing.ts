@@ -99,7 +99,7 @@ export interface MemoryRefusal {
   readonly undeclared: boolean;
 }
 
-/** Whether this payload may be signed beside the earlier ones of its nonce. */
+/** Decides if this payload may be signed beside the earlier ones of its nonce. */
 export function secondPayload(
   { payloads, hasFirst }: SignedBefore,
   { nonce, because }: ToSign,

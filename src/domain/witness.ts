@@ -55,7 +55,7 @@ export function sight(before: Sighting, { lock, counter, heardMs }: LockLook): S
   return before.gone?.counter === counter ? before : { ...before, gone: { counter, sinceMs: heardMs } };
 }
 
-/** Whether a missing lock may be judged at all. A process that has just started uses the server's uptime. */
+/** True if a missing lock may be judged at all. A process that has just started uses the server's uptime. */
 export function mayJudge(own: OwnSession | null, { wasHeld }: Sighting, nowMs: number): boolean {
   if (own === null) return false;
   const ageMs = nowMs - own.sinceMs;

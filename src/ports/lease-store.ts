@@ -2,7 +2,7 @@ import type { Address, Fence, Lane } from "../domain/lane.ts";
 import type { Member } from "../domain/placement.ts";
 import type { HeldLock } from "./session-lock.ts";
 
-/** What an instance reports about itself; it may change. */
+/** Report of an instance about itself; it may change. */
 export interface Announcement extends Pick<Member, "draining" | "standsBack"> {
   /** Chains that it reaches. */
   readonly chains: readonly number[];

@@ -42,7 +42,7 @@ export async function fetchProspect(rpc: RpcTransport, call: Call): Promise<Pros
   return { head, market, simulation };
 }
 
-/** Whether the receiver has code; absent if the answer cannot be read. */
+/** The receiver's code as a flag; absent if the answer cannot be read. */
 function codeIn(reply: RpcReply | undefined): { readonly hasCode?: boolean } {
   if (reply?.ok !== true || typeof reply.result !== "string") return {};
   if (reply.result === "0x") return { hasCode: false };

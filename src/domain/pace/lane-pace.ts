@@ -272,7 +272,7 @@ export function callersLookedFor(
 /** The database has counted as many repairs this hour as the lane may pay for. */
 export const repairsLimited = (pace: LanePace, againAtMs: number): LanePace => ({ ...pace, nextRepair: at(againAtMs) });
 
-/** Whether too many nonces are reserved: raised once, and again only after it was over. */
+/** Alert about too many reserved nonces: raised once, and again only after it was over. */
 export function pileSeen(pace: LanePace, isPiledUp: boolean): LanePace {
   return pace.pileSaid === isPiledUp ? pace : { ...pace, pileSaid: isPiledUp };
 }

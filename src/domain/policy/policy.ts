@@ -1,5 +1,5 @@
 /**
- * What a signer or an API key may do, and its limits. Checked at allocation and whenever a further payload is
+ * Permissions and limits of a signer or an API key. Checked at allocation and whenever a further payload is
  * committed, in the same database transaction: two nodes, or two steps of one, cannot exceed a limit together.
  */
 import type { Address, Hex } from "../lane.ts";

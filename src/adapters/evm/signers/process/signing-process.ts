@@ -30,7 +30,7 @@ export interface Launched {
   /** Resolves with a text about how it ended. */
   readonly ended: Promise<string>;
   kill(): void;
-  /** Whether the process keeps this one from exiting. */
+  /** Sets whether the child keeps this process from exiting. */
   hold(held: boolean): void;
 }
 
