@@ -106,8 +106,8 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
 }
 
 async function showEffective(resolution: Resolution) {
-  const { effectiveValues, saidIds } = await import("./config/effective.ts");
-  return effectiveValues(resolution, await saidIds(resolution.chains));
+  const { effectiveValues, reportedIds } = await import("./config/effective.ts");
+  return effectiveValues(resolution, await reportedIds(resolution.chains));
 }
 
 /** What would keep a node from starting is told before one is started. */

@@ -65,7 +65,7 @@ describe("main", () => {
     const silent = await run(["config"], variables);
     expect(silent).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining("by chain id, which no endpoint says now"),
+      stdout: expect.stringContaining("by chain id, which no endpoint reports now"),
     });
   });
 

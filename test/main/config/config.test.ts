@@ -261,14 +261,14 @@ describe("chains", () => {
     expect(ids({ file: { chains: [{ rpc: "http://a" }] }, env })).toEqual([5]);
     expect(ids({ file: { chains: [{ id: 3, rpc: "http://a" }] }, env })).toEqual([5]);
     expect(mistakes({ file: { chainId: 7, chains: [{ rpc: "http://b" }] } })).toEqual([
-      "fencepost.config.ts: chainId: cannot stand beside chains; move it into the chain's id",
+      "fencepost.config.ts: chainId: cannot be combined with chains; move it into the chain's id",
     ]);
   });
 
   it("refuse a second place for the endpoint", () => {
     const file = { rpcUrl: "http://a", chains: [{ rpc: "http://b" }] };
     expect(mistakes({ file })).toEqual([
-      "fencepost.config.ts: rpcUrl: cannot stand beside chains; move it into the chain's rpc",
+      "fencepost.config.ts: rpcUrl: cannot be combined with chains; move it into the chain's rpc",
     ]);
   });
 });
@@ -293,12 +293,12 @@ describe("one clear line for", () => {
     [
       "a policy that gave a transaction a second nonce",
       { env: { FENCEPOST_EXTERNAL_USE_POLICY: "requeue" } },
-      'FENCEPOST_EXTERNAL_USE_POLICY: "requeue" is no longer there: a transaction that loses its nonce ends as FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY, and its caller decides about sending anew (docs/external-use.md)',
+      'FENCEPOST_EXTERNAL_USE_POLICY: "requeue" was removed: a transaction that loses its nonce ends as FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY, and its caller decides whether to send it again (docs/external-use.md)',
     ],
     [
       "the same of one chain",
       { file: { chains: [{ rpc: "http://a", externalUsePolicy: "requeue" }] } },
-      'fencepost.config.ts: chains[0].externalUsePolicy: "requeue" is no longer there: a transaction that loses its nonce ends as FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY, and its caller decides about sending anew (docs/external-use.md)',
+      'fencepost.config.ts: chains[0].externalUsePolicy: "requeue" was removed: a transaction that loses its nonce ends as FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY, and its caller decides whether to send it again (docs/external-use.md)',
     ],
     [
       "a value that is no choice",
@@ -318,12 +318,12 @@ describe("one clear line for", () => {
     [
       "a hook at a private address that is not named",
       { env: { FENCEPOST_STUCK_HOOK: "http://127.0.0.1:9000/secret-token-of-ours" } },
-      "FENCEPOST_STUCK_HOOK: leads to a private address: name it in FENCEPOST_HOOK_NETWORKS, as 127.0.0.1",
+      "FENCEPOST_STUCK_HOOK: is a private address: allow it in FENCEPOST_HOOK_NETWORKS, as 127.0.0.1",
     ],
     [
       "a webhook for alerts at one",
       { env: { FENCEPOST_ALERT_WEBHOOK_URL: "https://[fd00::1]/x", FENCEPOST_HOOK_NETWORKS: "10.0.0.0/8" } },
-      "FENCEPOST_ALERT_WEBHOOK_URL: leads to a private address: name it in FENCEPOST_HOOK_NETWORKS, as fd00::1",
+      "FENCEPOST_ALERT_WEBHOOK_URL: is a private address: allow it in FENCEPOST_HOOK_NETWORKS, as fd00::1",
     ],
     [
       "a network that is none",
@@ -455,7 +455,7 @@ describe("one clear line for", () => {
     [
       "other nodes sent to the callers' port",
       { env: { FENCEPOST_ADMIN_PORT: "3001", FENCEPOST_ADVERTISE_URL: "http://node-1:3000" } },
-      "FENCEPOST_ADVERTISE_URL: leads to FENCEPOST_PORT; other nodes ask at FENCEPOST_ADMIN_PORT",
+      "FENCEPOST_ADVERTISE_URL: has the port of FENCEPOST_PORT; other nodes connect to FENCEPOST_ADMIN_PORT",
     ],
     [
       "callers sent to the operators' port",
@@ -480,12 +480,12 @@ describe("one clear line for", () => {
     [
       "a method that acts among those that /rpc passes on",
       { env: { FENCEPOST_RPC_METHODS: "zks_getL1BatchDetails,klay_sendTransaction" } },
-      "FENCEPOST_RPC_METHODS: the value is wrong at place 2: is a method that can send: /rpc passes on reads alone",
+      "FENCEPOST_RPC_METHODS: the value is wrong at place 2: is a method that can send: /rpc forwards only reads",
     ],
     [
       "a subscription among them",
       { env: { FENCEPOST_RPC_METHODS: "eth_subscribe" } },
-      'FENCEPOST_RPC_METHODS: "eth_subscribe" is wrong at place 1: is answered over WebSockets, and never passed on',
+      'FENCEPOST_RPC_METHODS: "eth_subscribe" is wrong at place 1: is answered over WebSockets, and never forwarded',
     ],
     [
       "scopes",

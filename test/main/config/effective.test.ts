@@ -60,9 +60,9 @@ describe("the most gas of one transaction", () => {
     const variables = { FENCEPOST_RPC_URL: "http://a" };
     expect(effective({}, variables, [1]).get("maxTransactionGas")?.value).toBe("16777216 (chain 1)");
     expect(effective({}, variables, [31_337]).get("maxTransactionGas")?.value).toBe(
-      "none is known (chain 31337); learned from a refusal",
+      "not known for chain 31337; learned from a refusal",
     );
-    expect(effective({}, variables).get("maxTransactionGas")?.value).toBe("by chain id, which no endpoint says now");
+    expect(effective({}, variables).get("maxTransactionGas")?.value).toBe("by chain id, which no endpoint reports now");
     const rows = effective({ chains: [{ id: 1, rpc: "http://a" }] });
     expect(rows.get("chains[0].maxTransactionGas")).toMatchObject({ value: "16777216 (chain 1)", origin: "default" });
     expect(effective({ maxTransactionGas: 30_000_000 }, variables, [1]).get("maxTransactionGas")?.value).toBe(
@@ -80,7 +80,7 @@ describe("the ceilings of what a transaction may cost", () => {
     });
     expect(said.get("maxGasCostWei")?.value).toBe("1000000000000000000 (chain 31337)");
     expect(said.get("maxCostWei")?.value).toBe("not set");
-    expect(effective({}, variables).get("maxFeeGwei")?.value).toBe("by chain id, which no endpoint says now");
+    expect(effective({}, variables).get("maxFeeGwei")?.value).toBe("by chain id, which no endpoint reports now");
     expect(effective({}, variables, [424_242]).get("maxFeeGwei")?.value).toBe("100 (chain 424242 is not a known one)");
   });
 
@@ -93,7 +93,7 @@ describe("the ceilings of what a transaction may cost", () => {
     const rows = effective({ chains });
     expect(rows.get("maxFeeGwei")?.value).toBe("by chain id");
     expect(rows.get("chains[0].maxFeeGwei")).toMatchObject({ value: "500 (chain 1)", origin: "default" });
-    expect(rows.get("chains[1].maxFeeGwei")?.value).toBe("by chain id, which no endpoint says now");
+    expect(rows.get("chains[1].maxFeeGwei")?.value).toBe("by chain id, which no endpoint reports now");
     expect(rows.get("chains[1].maxGasCostWei")).toMatchObject({ value: "7", origin: "chain" });
     expect(rows.get("chains[2].maxGasCostWei")?.value).toBe("50000000000000000000 (chain 137)");
   });

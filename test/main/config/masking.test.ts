@@ -29,7 +29,9 @@ describe("secrets that are words of ours", () => {
     const variables = { FENCEPOST_DATABASE_URL: `postgres://app:${password}@db/app` };
     const { resolution } = configFrom({ command: "dev", variables, file: null, flags: {} }, "n");
     expect(unmaskedSecrets(resolution)).toEqual([
-      expect.stringMatching(/^FENCEPOST_DATABASE_URL: a secret in it is an ordinary word of ours, or shorter/),
+      expect.stringMatching(
+        /^FENCEPOST_DATABASE_URL: a secret in it is an ordinary word of Fencepost's texts, or shorter/,
+      ),
     ]);
     expect(unmaskedSecrets(resolution).join().replace("FENCEPOST_DATABASE_URL", "")).not.toContain(password);
   });

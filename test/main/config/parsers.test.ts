@@ -196,7 +196,7 @@ describe("credentials", () => {
       expect(refused(rpcUrl, raw)).toBe(true);
     }
     expect(value(rpcUrls, ["https://a.example#send=never"])).toBe(
-      "! says send: never of every endpoint: no transaction could leave",
+      "! has send: never for every endpoint: no transaction could be sent",
     );
     expect(value(originUrl, "http://node-1:3000/")).toBe("http://node-1:3000");
     for (const raw of ["node-1:3000", "http://u:p@node", "http://node/path", "http://node?x=1", ""]) {
