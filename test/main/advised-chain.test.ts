@@ -40,7 +40,7 @@ it("one's own repricing that fails is told, and the market reprices", () => {
       type: "alert",
       severity: "WARNING",
       code: "REPRICING_FAILED",
-      message: "the repricing strategy mine failed: out of ideas; the market decides in its place",
+      message: "the repricing strategy mine failed: out of ideas; the market decides instead",
     },
   ]);
 });

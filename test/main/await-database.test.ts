@@ -75,7 +75,7 @@ describe("waiting for the database", () => {
     expect(await opened).toBe("open");
     expect(said).toEqual([
       "the database does not answer; waiting for it (connect ECONNREFUSED 127.0.0.1:5432)",
-      "the database is there",
+      "the database answers",
     ]);
   });
 

@@ -34,7 +34,7 @@ describe("fencepost init", () => {
 
   it.each(["fencepost.config.ts", "fencepost.config.js", "fencepost.config.json"])("leaves %s alone", async (name) => {
     writeFileSync(join(directory, name), "mine");
-    await expect(writeConfig(directory)).rejects.toThrow(`${name} is there already`);
+    await expect(writeConfig(directory)).rejects.toThrow(`${name} exists already`);
     expect(readFileSync(join(directory, name), "utf8")).toBe("mine");
   });
 });

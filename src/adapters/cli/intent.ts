@@ -1,4 +1,4 @@
-/** What `fencepost send` sends, put together from its options, an ABI signature, or a file. */
+/** Builds the request of `fencepost send` from its options, an ABI signature, or a file. */
 import { InvalidArgumentError } from "commander";
 import type { CreateTransaction } from "../../client/index.ts";
 import { describedTypes, parameterTypes, toArguments } from "./abi-arguments.ts";
@@ -15,9 +15,9 @@ export interface IntentOptions {
   readonly value?: string;
   readonly data?: string;
   readonly bytecode?: string;
-  /** The file of a compiled contract. */
+  /** File of a compiled contract. */
   readonly deploy?: string;
-  /** The file of an ABI, or of a compiled contract. */
+  /** File of an ABI, or of a compiled contract. */
   readonly abi?: string;
   readonly file?: string;
   readonly gas?: string;
@@ -34,7 +34,7 @@ export interface IntentOptions {
 
 type Read = (path: string) => Promise<string>;
 
-/** One for each transaction; `args`: signature and arguments. */
+/** One create request per transaction; `args`: signature and arguments. */
 export async function intentsOf(
   args: readonly string[],
   options: IntentOptions,
@@ -63,7 +63,7 @@ async function intentOf(args: readonly string[], options: IntentOptions, read: R
   const { nonce, chainId, requestId, metadata, validUntil, allowNoCode } = options;
   const signer = signerOf(options);
   if (signer === undefined)
-    throw misused("--signer is missing: whose transaction is it? `fencepost signers` lists them; --pool names a pool");
+    throw misused("--signer is missing: name the sender (`fencepost signers` lists them), or a pool with --pool");
   const { value, gas, maxFeePerGas, maxPriorityFeePerGas, gasPrice, type } = options;
   const priced = given({ value, gas, maxFeePerGas, maxPriorityFeePerGas, gasPrice, type });
   const payload = { ...(await bodyOf(args, options, read)), ...priced } as CreateTransaction["payload"];
@@ -105,7 +105,7 @@ async function deployment(args: readonly string[], options: IntentOptions, read:
   if (to !== undefined || data !== undefined) throw misused("a new contract has no --to and no --data");
   const artifact = deploy === undefined ? {} : (document(await read(deploy), deploy) as Artifact);
   const bytecode = options.bytecode ?? bytecodeIn(artifact, deploy ?? "");
-  // `'constructor(uint256)' 42`, or the arguments alone where an ABI says what they are.
+  // `'constructor(uint256)' 42`, or only the arguments if an ABI has their types.
   const [first = "", ...rest] = args;
   if (/^constructor\s*\(/.test(first)) {
     return { bytecode, abi: [first], args: argumentsOf(rest, parameterTypes(first)) };
@@ -123,7 +123,7 @@ interface Artifact {
   readonly bytecode?: string | { readonly object?: string };
 }
 
-/** As Hardhat and solc write it (a text), or Foundry (an object). */
+/** A text (Hardhat, solc) or an object (Foundry). */
 function bytecodeIn({ bytecode }: Artifact, file: string): string {
   const text = typeof bytecode === "object" ? bytecode.object : bytecode;
   if (typeof text !== "string" || text === "") throw misused(`${file} has no bytecode: is it a compiled contract?`);
@@ -149,7 +149,7 @@ function document(text: string, file: string): unknown {
     const content = json(text);
     if (typeof content === "object" && content !== null) return content;
   } catch {
-    // Told below, with the file's name.
+    // Reported below, with the file's name.
   }
   throw misused(`${file === "-" ? "standard input" : file} is not a JSON object`);
 }

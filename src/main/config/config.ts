@@ -37,6 +37,7 @@ export class ConfigurationError extends Error {
 const SHARDS_PER_WORKER = 64;
 
 export function buildConfig({ values, chains }: Resolution, nodeId: string) {
+  const { rpcForeignRaw: foreignRaw, rpcKeyInPath: keyInPath, rpcMethods, rpcLogsRange: logsRange } = values;
   return {
     /** Null: `dev` starts its own database. */
     databaseUrl: values.databaseUrl,
@@ -69,12 +70,7 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     allowedHosts: values.allowedHosts,
     allowedOrigins: values.allowedOrigins ?? [],
     /** Settings of the JSON-RPC endpoint `/rpc`. */
-    rpc: {
-      foreignRaw: values.rpcForeignRaw,
-      keyInPath: values.rpcKeyInPath,
-      methods: values.rpcMethods ?? [],
-      logsRange: values.rpcLogsRange,
-    },
+    rpc: { foreignRaw, keyInPath, methods: rpcMethods ?? [], logsRange },
     policies: { file: values.policyFile, document: values.policies },
     pools: values.pools ?? new Map(),
     mode: values.mode,

@@ -83,7 +83,7 @@ describe("fencepost ready", () => {
     const look = async () => ({ status: 200, text: "<html>" });
     expect(await runCommand(["health"], { actions: { look } })).toMatchObject({
       code: 1,
-      stderr: "fencepost: that is no node's answer: is --url right?\n",
+      stderr: "fencepost: the answer is not from a Fencepost node: is --url right?\n",
     });
   });
 });

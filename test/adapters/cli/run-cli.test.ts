@@ -66,12 +66,12 @@ describe("serving", () => {
   });
 
   it("start takes a number of workers, and nothing else there", async () => {
-    let asked: string | undefined;
+    let asked: number | undefined;
     const start: CliActions["start"] = async ({ workers }) => {
       asked = workers;
     };
     expect((await run(["start", "--workers", "3"], { start })).code).toBe(0);
-    expect(asked).toBe("3");
+    expect(asked).toBe(3);
     expect((await run(["start", "--workers", "0"], { start })).code).toBe(2);
   });
 
@@ -96,7 +96,7 @@ describe("results", () => {
     expect((await run(["migrate"], { migrate })).stdout).toBe("applied 0001-schema.sql\napplied 0002-more.sql\n");
     expect(JSON.parse((await run(["migrate", "--json"], { migrate })).stdout)).toEqual({ applied });
     const restored = ["migrate", "--after-restore"];
-    expect((await run(restored, { migrate })).stdout).toContain("every lane waits until `fencepost resume` is said");
+    expect((await run(restored, { migrate })).stdout).toContain("every lane waits for `fencepost resume`");
     expect(JSON.parse((await run([...restored, "--json"], { migrate })).stdout)).toEqual({
       applied,
       afterRestore: true,
@@ -263,8 +263,8 @@ describe("asking a running node", () => {
     expect((await run(["kill", "--reason", "stolen"], answering({ kill }))).stdout.split("\n")).toEqual([
       "stopped     by            reason",
       "everything  operator:ops  stolen",
-      "not written down yet: the nodes that know of it keep trying",
-      "node  url                   holds to it",
+      "not stored in the database yet: the nodes that know of it keep trying",
+      "node  url                   stopped",
       "n-2   http://10.0.0.2:3000  not yet",
       "",
     ]);
@@ -320,7 +320,7 @@ describe("asking a running node", () => {
     [
       "UNAUTHENTICATED",
       3,
-      "the node wants a key: run this where FENCEPOST_API_KEYS is set as it is for the node, or give --api-key or --profile",
+      "the node requires a key: run this where FENCEPOST_API_KEYS is set as it is for the node, or give --api-key or --profile",
     ],
     ["UNAVAILABLE", 1, "UNAVAILABLE: http://x does not answer"],
     ["QUEUE_FULL", 3, "QUEUE_FULL: http://x does not answer"],

@@ -157,7 +157,7 @@ describe("fencepost send", () => {
     expect(sent).toMatchObject([{ requestId: "cli-made-up" }]);
     expect(code).toBe(4);
     expect(stderr).toBe(
-      "fencepost: http://n does not answer: whether it was taken is not known; repeat it with --request-id cli-made-up, and it is sent once\n",
+      "fencepost: http://n does not answer: it may have been accepted; repeat it with --request-id cli-made-up, and it is sent once\n",
     );
     const refused = new FencepostApiError({ code: "REQUEST_ID_REUSED", status: 409, detail: "another payload" });
     expect(await run([...from, "--to", TO], { failure: refused })).toMatchObject({ code: 3 });
@@ -198,7 +198,7 @@ describe("fencepost send --wait", () => {
     const { code, stderr } = await run([...wait, "--timeout", "5s"], { states: [{ state: "STUCK", subState: null }] });
     expect(code).toBe(6);
     expect(stderr).toContain(
-      `is still STUCK: it goes on; wait again: fencepost tx ${examples.transaction.txId} --wait`,
+      `is still STUCK: it continues; wait again: fencepost tx ${examples.transaction.txId} --wait`,
     );
   });
 });
@@ -207,7 +207,7 @@ describe("fencepost send refuses before a node is asked", () => {
   it.each([
     [["--to", TO], /--signer is missing.*fencepost signers/],
     [from, /--to is missing/],
-    [[...from, "--to", TO, "--value", "1.5"], /say the unit, as in 1.5ether/],
+    [[...from, "--to", TO, "--value", "1.5"], /name the unit, as in 1.5ether/],
     [[...from, "--to", TO, "transfer"], /transfer is no signature/],
     [[...from, "--to", TO, "transfer(address)"], /takes 1 arguments \(address\), and 0 are given/],
     [[...from, "--to", TO, "--data", "0x", "pause()"], /give no signature beside it/],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DevChain, startEmbeddedChain } from "../../../src/main/dev/embedded/start-chain.ts";
-import { PlayKeys } from "../../../src/main/dev/keys.ts";
+import { DevKeys } from "../../../src/main/dev/keys.ts";
 
 let chain: DevChain;
 beforeAll(async () => {
@@ -11,7 +11,7 @@ afterAll(() => chain.stop());
 function playing(own: { readonly chain?: DevChain | null; readonly send?: () => Promise<string> } = {}) {
   const said: string[] = [];
   let restarts = 0;
-  const keys = new PlayKeys({
+  const keys = new DevKeys({
     chain: own.chain === undefined ? chain : own.chain,
     blockTimeMs: 20,
     send: own.send ?? (async () => "sent"),
@@ -24,7 +24,7 @@ function playing(own: { readonly chain?: DevChain | null; readonly send?: () => 
   return { keys, said, restarts: () => restarts };
 }
 
-const KILLED = "kill -9 4711: another node has taken over, and goes on with what the database has";
+const KILLED = "kill -9 4711: another node has taken over, and continues from the database";
 
 const height = async () => Number(await chain.rpc("eth_blockNumber"));
 const hashAt = async (number: number) =>
@@ -63,7 +63,7 @@ describe("keys of dev, on a real chain", () => {
     await keys.press("f");
     await chain.mine();
     expect(await baseFee()).toBe(50n * before);
-    expect(said[0]).toMatch(/^fee spike: the next block asks for \d+ gwei/);
+    expect(said[0]).toMatch(/^fee spike: the next block costs \d+ gwei/);
   });
 
   it("f is a spike also where empty blocks have brought the base fee down to nothing", async () => {
@@ -73,7 +73,7 @@ describe("keys of dev, on a real chain", () => {
     await keys.press("f");
     await chain.mine();
     expect(await baseFee()).toBe(20_000_000_000n);
-    expect(said[0]).toContain("asks for 20 gwei");
+    expect(said[0]).toContain("costs 20 gwei");
   });
 
   it("p pauses mining and goes on", async () => {
@@ -82,9 +82,9 @@ describe("keys of dev, on a real chain", () => {
     await keys.press("p");
     await keys.press("p");
     expect(said).toEqual([
-      "mining is paused: what is sent waits; p goes on",
-      "mining goes on",
-      "mining is paused: what is sent waits; p goes on",
+      "mining is paused: transactions wait; p resumes",
+      "mining is resumed",
+      "mining is paused: transactions wait; p resumes",
     ]);
   });
 

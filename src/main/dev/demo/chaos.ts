@@ -1,6 +1,6 @@
 /**
- * `fencepost chaos`: transfers in waves, and in the middle of each wave a node is killed, or frozen past its lease and woken
- * again. A killed one is started anew. In the end database and chain are compared, as `demo` does.
+ * `fencepost chaos`: transfers in waves. In the middle of each wave a node is killed and restarted, or frozen past
+ * its lease and resumed. Finally database and chain are compared, as in `demo`.
  */
 import type { ChaosReport } from "../../../adapters/cli/diagnose.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
@@ -49,7 +49,7 @@ async function perform(
       show();
       if (blow !== null || accepted.length < from + count / 2) return;
       blow = strike(cluster, wave, { done, progress });
-      // Where it fails that is told behind the wave; an interruption ends both, and nobody waits for it then.
+      // A failure is reported after the wave. An interruption ends both, and nobody awaits this then.
       blow.catch(() => undefined);
     });
     await (blow as Promise<void> | null);
@@ -67,7 +67,7 @@ interface Tally {
   readonly progress: Progress;
 }
 
-/** Of four, three are killed and one is frozen; which node, chance decides. */
+/** Kills a random node in three of four waves, and freezes one in the fourth. */
 async function strike({ nodes, restart }: EmbeddedCluster, wave: number, { done, progress }: Tally): Promise<void> {
   const index = Math.floor(Math.random() * nodes.length);
   const node = nodes[index] as NodeChild;

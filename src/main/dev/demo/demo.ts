@@ -14,8 +14,8 @@ type Stage = EmbeddedCluster & { readonly progress: Progress };
 const NODES = 3;
 
 /**
- * `fencepost demo`: three nodes on one database and one chain, a thousand transfers, and half-way the worst: the busiest
- * node is killed, another is frozen past its lease and woken again. Then database and chain are compared.
+ * `fencepost demo`: three nodes on one database and one chain, and a thousand transfers. Half-way the busiest node is
+ * killed, and another is frozen past its lease and resumed. Finally database and chain are compared.
  */
 export async function demo(transactions: number, output: ProgressOutput): Promise<DemoReport> {
   const progress = createProgress(transactions, output);
@@ -40,7 +40,7 @@ async function perform(transactions: number, stage: Stage): Promise<DemoReport> 
   });
   const struck = await (disaster as Promise<Disaster> | null);
   await untilConfirmed(transactions, confirmed, show);
-  // The last of them may have come between two looks.
+  // The last confirmation may have arrived since the last update.
   show();
   confirmed.stop();
   const survivor = nodes.find((node) => node.alive()) as NodeChild;
@@ -54,7 +54,7 @@ async function perform(transactions: number, stage: Stage): Promise<DemoReport> 
   };
 }
 
-/** Grows by one with every new owner of a lane. */
+/** Increases by one with every new owner of a lane. */
 function sumOfTokens(leases: readonly LaneLease[]): number {
   return leases.reduce((sum, { fencingToken }) => sum + fencingToken, 0);
 }
@@ -62,8 +62,8 @@ function sumOfTokens(leases: readonly LaneLease[]): number {
 type Disaster = Awaited<ReturnType<typeof strike>>;
 
 /**
- * Kills the node that holds most lanes, and freezes another for longer than its lease. Returns the tokens of all lanes
- * together, as they were before, and the signers that the killed node acted for.
+ * Kills the node with the most lanes, and freezes another for longer than its lease. Returns the sum of all fencing
+ * tokens before that, and the signers of the killed node.
  */
 async function strike({ nodes, progress }: Stage) {
   const leases = await (nodes[0] as NodeChild).client.leases();

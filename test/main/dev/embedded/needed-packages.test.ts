@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import manifest from "../../../../package.json" with { type: "json" };
-import { inWords } from "../../../../src/main/dev/embedded/chain/child.ts";
+import { causeOf } from "../../../../src/main/dev/embedded/chain/child.ts";
 import {
   assertInstalled,
   installCommand,
@@ -101,6 +101,6 @@ describe("what a child said last, in one line", () => {
     ],
     ["how it ended, where it said nothing", "", "SIGKILL"],
   ])("is %s", (_, stderr, expected) => {
-    expect(inWords({ how: "SIGKILL", stderr })).toBe(expected);
+    expect(causeOf({ how: "SIGKILL", stderr })).toBe(expected);
   });
 });

@@ -11,10 +11,10 @@ const BLOCK_GAS_LIMIT = 60_000_000n;
 const TRANSACTION_GAS_CAP = 16_777_216n;
 const INITIAL_BASE_FEE_WEI = 1_000_000_000n;
 
-/** EDR wants one context per process, also for several chains. */
+/** EDR requires one context per process, also for several chains. */
 let context: Promise<EdrContext> | null = null;
 
-/** An EVM chain inside this process; what comes back answers JSON-RPC calls. */
+/** Creates an EVM chain in this process; the returned function answers JSON-RPC calls. */
 export async function createEngine(settings: ChainSettings, accounts: readonly DevAccount[]): Promise<Handle> {
   const edr = await loadEdr();
   context ??= createContext(edr);
@@ -27,7 +27,7 @@ export async function createEngine(settings: ChainSettings, accounts: readonly D
   );
   return async (method, params) => {
     const { data } = await provider.handleRequest(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
-    // Long answers come as an object, short ones as text.
+    // EDR returns long answers as an object, short ones as text.
     return toAnswer(typeof data === "string" ? JSON.parse(data) : data);
   };
 }
@@ -50,11 +50,11 @@ function providerConfig(edr: Edr, settings: ChainSettings, accounts: readonly De
   const { automine, balanceEther, blockTimeMs, chainId } = settings;
   const balance = BigInt(balanceEther) * 10n ** 18n;
   return {
-    // Blocks come faster than the seconds that timestamps count; without this, chain time would run ahead.
+    // Blocks are faster than timestamps, which count seconds; otherwise the chain's time would run ahead.
     allowBlocksWithSameTimestamp: true,
     allowUnlimitedContractSize: false,
     bailOnCallFailure: true,
-    // A node takes a transaction that will revert; so does this one.
+    // Real nodes accept a transaction that will revert.
     bailOnTransactionFailure: false,
     chainId: BigInt(chainId),
     networkId: BigInt(chainId),

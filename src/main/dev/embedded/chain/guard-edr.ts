@@ -1,11 +1,10 @@
 import { type Answer, EXECUTION_ERROR, fault, fieldOf, type Handle, INVALID_PARAMS, REVERTED } from "./json-rpc.ts";
 
 /**
- * EDR is native code in this process: where it panics, the process ends, and while it counts, the chain stands still. What is
- * known to make it do so is refused, or said in another way, before it gets there. What code does while it runs cannot be
- * seen from here.
+ * Refuses or rewrites calls that are known to make EDR panic or hang. EDR is native code: a panic ends the process,
+ * and a long computation stops the chain. The behaviour of contracts at run time is not covered.
  */
-export function spareEdr(edr: Handle): Handle {
+export function guardEdr(edr: Handle): Handle {
   return async (method, params) => {
     const given: readonly unknown[] = Array.isArray(params) ? params : [];
     const refusal = (await REFUSALS.get(method)?.(given)) ?? null;
@@ -56,15 +55,15 @@ function refuseCall([call, , overrides]: readonly unknown[]): Answer | null {
 }
 
 /**
- * Calls may spend what the account does not have, and it is not checked that the sum fits: the price of all gas into 128 bits,
- * with the value into 256. No account has half of either; a call has less than 2^28 gas.
+ * EDR lets calls spend more than the account has, without overflow checks: gas cost in 128 bits, plus value in 256.
+ * No account has half of either; a call has less than 2^28 gas.
  */
 function isBeyondWealth(call: unknown): boolean {
   const prices = [fieldOf(call, "gasPrice"), fieldOf(call, "maxFeePerGas"), fieldOf(call, "maxPriorityFeePerGas")];
   return prices.some((price) => toQuantity(price) >> 100n > 0n) || toQuantity(fieldOf(call, "value")) >> 255n > 0n;
 }
 
-/** EDR looks for a library's address behind a PUSH20 that code begins with, and does not expect that the code may end there. */
+/** EDR reads a library's address after a leading PUSH20, and panics if the code ends before. */
 const CUT_PUSH = /^0x73(?:[0-9a-f]{2}){0,19}$/i;
 const CUT_CREATION = fault(
   EXECUTION_ERROR,
@@ -80,7 +79,10 @@ function isCutPush(code: unknown): boolean {
   return typeof code === "string" && CUT_PUSH.test(code);
 }
 
-/** In RLP: no receiver, any value, and up to 20 bytes that begin with PUSH20. May be found by chance, is never missed. */
+/**
+ * In RLP: no receiver, any value, and up to 20 bytes that begin with PUSH20. False positives are possible, false
+ * negatives are not.
+ */
 const MAYBE_CUT_CREATION = /80(?:[0-7].|80|(?:8[1-9a-f]|9.|a0)(?:..){1,32})(?:8[2-9a-f]|9[0-4])?73/i;
 
 async function isCutCreationSigned(bytes: unknown): Promise<boolean> {
@@ -89,17 +91,17 @@ async function isCutCreationSigned(bytes: unknown): Promise<boolean> {
   try {
     return isCutCreation(parseTransaction(bytes as `0x${string}`));
   } catch {
-    // EDR says better what is wrong with it.
+    // EDR's own error is better.
     return false;
   }
 }
 
-/** Base fees have 64 bits, and the next one may be an eighth higher: room for twenty full blocks. */
+/** EDR's base fee has 64 bits and grows by up to an eighth per block: this leaves twenty full blocks. */
 const MOST_BASE_FEE = 2n ** 60n;
 
-/** Seconds are counted in 63 bits, unchecked. These last for 34,000 years. */
+/** EDR counts seconds in 63 bits, unchecked. This limit lasts for 34,000 years. */
 const MOST_SECONDS = 2n ** 40n;
-/** Logs are looked for block by block, those that were mined by number alone included. */
+/** EDR searches logs block by block, including blocks mined in bulk. */
 const MOST_BLOCKS = 2n ** 24n;
 
 function refuseTime(seconds: bigint): Answer | null {
@@ -112,7 +114,7 @@ function refuseMining(blocks: unknown, interval: unknown): Answer | null {
   return refuseTime(count * toQuantity(interval));
 }
 
-/** What begins like a delegation (EIP-7702) has to be one. */
+/** Code that starts like a delegation (EIP-7702) must be one. */
 function refuseCode(code: unknown): Answer | null {
   if (isCutPush(code)) return fault(INVALID_PARAMS, "the embedded chain cannot run code that is cut off in a PUSH20");
   if (typeof code !== "string" || !/^0xef01/i.test(code) || /^0xef0100[0-9a-f]{40}$/i.test(code)) return null;
@@ -121,7 +123,7 @@ function refuseCode(code: unknown): Answer | null {
 
 const RANGED: ReadonlySet<string> = new Set(["eth_getLogs", "eth_newFilter"]);
 
-/** EDR goes through all numbers up to the last one asked for, whether or not there are such blocks. */
+/** EDR iterates to the last requested block, even if it does not exist. */
 async function withinHead(edr: Handle, [filter, ...rest]: readonly unknown[], params: unknown): Promise<unknown> {
   const toBlock = fieldOf(filter, "toBlock");
   if (typeof toBlock !== "string" || !QUANTITY.test(toBlock)) return params;

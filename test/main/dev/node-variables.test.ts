@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import { configFrom } from "../../../src/main/config/load.ts";
-import { given } from "../../../src/main/dev/dev.ts";
+import { nodeVariables } from "../../../src/main/dev/dev.ts";
 
 const DATABASE = "postgres://localhost/dev";
 const chain = { url: "http://127.0.0.1:8545", chainId: 31_337, accounts: [{ privateKey: `0x${"11".repeat(32)}` }] };
 
 const variablesOf = (variables: Record<string, string>) =>
-  given(configFrom({ command: "dev", variables, file: null, flags: {} }, "n").config, DATABASE, chain as never);
+  nodeVariables(configFrom({ command: "dev", variables, file: null, flags: {} }, "n").config, DATABASE, chain as never);
 
 /** On a terminal the node is a process of its own, started by the same command on the chain and accounts of its parent. */
 it("dev on a terminal lets its node run open on the chain that it brought, and with an API key, closed", () => {
