@@ -159,7 +159,7 @@ async function serve({ config, logger, sharesPort = false, isDev = false }: Serv
     ...defined({ within: shown.within }),
     wire: { hosts: hostsOf(config), origins: [config.advertiseUrl ?? [], config.allowedOrigins].flat() },
     rpc: config.rpc,
-    door: doorOf({ config, logger, reception: () => handlers.reception }),
+    admission: admissionOf({ config, logger, reception: () => handlers.reception }),
   });
   const { host, port, admin } = config;
   if (admin === null) {
@@ -187,7 +187,11 @@ function hostsOf({ allowedHosts, apiKeys, host, admin, advertiseUrl }: Config): 
 
 type Receiving = Pick<Reception, "admittance" | "waiting">;
 
-function doorOf({ config, logger, reception }: Pick<ServiceOptions, "config" | "logger"> & { reception(): Receiving }) {
+function admissionOf({
+  config,
+  logger,
+  reception,
+}: Pick<ServiceOptions, "config" | "logger"> & { reception(): Receiving }) {
   return {
     admittance: () => reception().admittance(),
     turnMs: config.lease.durationMs / TURNS_PER_LEASE,

@@ -10,10 +10,10 @@ import type { Mask } from "../../domain/mask.ts";
 import type { Principal, Quotas, Scope } from "../../domain/principal.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
-import type { DoorOptions } from "./door.ts";
+import type { AdmissionOptions } from "./admission-queue.ts";
 import type { WireOptions } from "./host-and-origin.ts";
 import type { LongPolls } from "./long-polls.ts";
-import type { ForeignRaw } from "./rpc/asking.ts";
+import type { ForeignRaw } from "./rpc/rpc-context.ts";
 
 export interface HttpServerOptions {
   readonly api: FencepostApi;
@@ -46,7 +46,7 @@ export interface HttpServerOptions {
   /** Ethereum's JSON-RPC. Without it, as the settings are where they are not given. */
   readonly rpc?: JsonRpcOptions;
   /** Which requests are let in under overload. Without it, all are. */
-  readonly door?: Omit<DoorOptions, "clock" | "arrivals">;
+  readonly admission?: Omit<AdmissionOptions, "clock" | "arrivals">;
 }
 
 export interface JsonRpcOptions {

@@ -108,7 +108,7 @@ describe("the kill switch over HTTP", () => {
       onRefused: () => undefined,
       onWaiting: () => undefined,
     };
-    const { ask, kill } = bench({ door: full });
+    const { ask, kill } = bench({ admission: full });
     expect((await ask("POST", `/signers/${SIGNER}/suspend`, { reason: "x" })).statusCode).toBe(429);
     expect((await ask("POST", "/kill")).statusCode).toBe(200);
     expect(kill).toHaveBeenCalledTimes(1);

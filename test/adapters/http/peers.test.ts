@@ -291,7 +291,7 @@ describe("an order to stop", () => {
       onRefused: () => undefined,
       onWaiting: () => undefined,
     };
-    const { post, kill } = bench(undefined, { door: full });
+    const { post, kill } = bench(undefined, { admission: full });
     expect((await post(sound)).statusCode).toBe(503);
     expect((await post(order, AUTHORIZATION, KILLS)).statusCode).toBe(200);
     expect(kill).toHaveBeenCalledTimes(1);

@@ -51,12 +51,12 @@ function open(post: (text: string) => Promise<Posted> = async () => ({ status: 2
   const clock = createManualClock();
   const socket = new FakeSocket();
   const heard = new Set<HeadListener>();
-  const hearHeads = async (listener: HeadListener) => {
+  const subscribeHeads = async (listener: HeadListener) => {
     heard.add(listener);
     return () => void heard.delete(listener);
   };
   const hold = { received: () => bytes.by("shop"), sent: () => backlog.by("shop") };
-  const opened = new RpcSocket(socket, { clock, post, hearHeads, hold }, () => undefined);
+  const opened = new RpcSocket(socket, { clock, post, subscribeHeads, hold }, () => undefined);
   const tellHead = () => {
     for (const tell of heard) tell({ header: { hash: "0x1", parentHash: "0x0" }, dropped: [] });
   };

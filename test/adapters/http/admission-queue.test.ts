@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { Door, type RefusalReport, type Visitor } from "../../../src/adapters/http/door.ts";
+import { AdmissionQueue, type RefusalReport, type WaitingRequest } from "../../../src/adapters/http/admission-queue.ts";
 import { type Admittance, OPEN } from "../../../src/application/admittance.ts";
 import { PEER_CREATES_PATH, PEER_SCHEME } from "../../../src/contract/peer-wire.ts";
 import { FencepostError, unavailable } from "../../../src/domain/errors.ts";
@@ -12,7 +12,7 @@ const refusal = () => unavailable("not now");
 
 let clock: ManualClock;
 let admittance: Admittance;
-let door: Door;
+let queue: AdmissionQueue;
 let said: string[];
 let reports: RefusalReport[];
 let waiting: number[];
@@ -26,7 +26,7 @@ beforeEach(() => {
   waiting = [];
   arrivals = { keepComing: false };
   const onRefused = (report: RefusalReport) => reports.push(report);
-  door = new Door({
+  queue = new AdmissionQueue({
     clock,
     arrivals,
     admittance: () => admittance,
@@ -37,13 +37,13 @@ beforeEach(() => {
   });
 });
 
-function visitor(name: string, arrivedMs = clock.monotonicMs(), isGone = false): Visitor {
-  const enter: Visitor["enter"] = (error) => said.push(error === undefined ? name : `${name}: ${error.message}`);
+function visitor(name: string, arrivedMs = clock.monotonicMs(), isGone = false): WaitingRequest {
+  const enter: WaitingRequest["enter"] = (error) => said.push(error === undefined ? name : `${name}: ${error.message}`);
   return { arrivedMs, isGone: () => isGone, enter };
 }
 
 function ask(count: number, arrivedMs?: number): void {
-  for (let n = 0; n < count; n++) door.ask(visitor(`v${n}`, arrivedMs));
+  for (let n = 0; n < count; n++) queue.add(visitor(`v${n}`, arrivedMs));
 }
 
 describe("a door", () => {
@@ -53,9 +53,9 @@ describe("a door", () => {
   });
 
   it("lets those who come late in a turn in with the next ones, in order", async () => {
-    door.ask(visitor("early"));
+    queue.add(visitor("early"));
     ask(200, TURN_MS);
-    door.ask(visitor("last", 0));
+    queue.add(visitor("last", 0));
     expect(said).toEqual(["early"]);
     await clock.advance(0);
     expect(said).toEqual(["early", ...Array.from({ length: 200 }, (_, n) => `v${n}`), "last"]);
@@ -74,7 +74,7 @@ describe("a door", () => {
   it("or until half a second has passed, or enough have come: endless callers keep no request out", async () => {
     const turn = { ...clock, soon: (callback: () => void) => void clock.after(10, callback) };
     const crowded = { clock: turn, arrivals: { keepComing: true }, admittance: () => OPEN, turnMs: TURN_MS };
-    door = new Door({ ...crowded, limit: 2_000, onRefused: () => undefined, onWaiting });
+    queue = new AdmissionQueue({ ...crowded, limit: 2_000, onRefused: () => undefined, onWaiting });
     ask(1);
     await clock.advance(490);
     expect(said).toEqual([]);
@@ -87,7 +87,7 @@ describe("a door", () => {
   });
 
   it("says how many wait, until none does", async () => {
-    door.ask(visitor("early"));
+    queue.add(visitor("early"));
     expect(waiting).toEqual([]);
     ask(2, TURN_MS);
     expect(waiting).toEqual([1, 2]);
@@ -98,7 +98,7 @@ describe("a door", () => {
   it("lets fewer in at once where a turn takes too long, and more where it does not", async () => {
     const perTurn: number[] = [];
     const slowly = { ...clock, soon: (callback: () => void) => void clock.after(2 * TURN_MS, callback) };
-    door = new Door({
+    queue = new AdmissionQueue({
       clock: slowly,
       arrivals,
       admittance: () => OPEN,
@@ -107,7 +107,7 @@ describe("a door", () => {
       onRefused: () => undefined,
       onWaiting,
     });
-    door.ask(visitor("early"));
+    queue.add(visitor("early"));
     ask(1_000, TURN_MS);
     for (let turn = 0; turn < 4; turn++) {
       const before = said.length;
@@ -115,7 +115,7 @@ describe("a door", () => {
       perTurn.push(said.length - before);
     }
     expect(perTurn).toEqual([64, 64, 64, 64]);
-    const quick = new Door({
+    const quick = new AdmissionQueue({
       clock,
       arrivals,
       admittance: () => OPEN,
@@ -124,18 +124,18 @@ describe("a door", () => {
       onRefused: () => undefined,
       onWaiting,
     });
-    quick.ask(visitor("early"));
+    quick.add(visitor("early"));
     said = [];
-    for (let n = 0; n < 64 + 128 + 256; n++) quick.ask(visitor(`q${n}`, clock.monotonicMs() + TURN_MS));
+    for (let n = 0; n < 64 + 128 + 256; n++) quick.add(visitor(`q${n}`, clock.monotonicMs() + TURN_MS));
     await clock.advance(0);
     expect(said).toHaveLength(64 + 128 + 256);
   });
 
   it("keeps requests that need the node to act, unread, until it can, and refuses those that waited too long with the reason", async () => {
     admittance = { kind: "soon", refusal };
-    door.ask(visitor("a"));
+    queue.add(visitor("a"));
     await clock.advance(3_000);
-    door.ask(visitor("b"));
+    queue.add(visitor("b"));
     expect(said).toEqual([]);
     await clock.advance(1_020);
     expect(said).toEqual(["a: not now"]);
@@ -146,18 +146,18 @@ describe("a door", () => {
 
   it("refuses at once while the node is closed, also those who have waited", async () => {
     admittance = { kind: "soon", refusal };
-    door.ask(visitor("a"));
+    queue.add(visitor("a"));
     admittance = { kind: "closed", refusal };
     await clock.advance(20);
-    door.ask(visitor("b"));
+    queue.add(visitor("b"));
     expect(said).toEqual(["a: not now", "b: not now"]);
   });
 
   it("holds a bounded number, and does not let in who has hung up", async () => {
     admittance = { kind: "soon", refusal };
-    door.ask(visitor("gone", 0, true));
+    queue.add(visitor("gone", 0, true));
     ask(LIMIT - 1);
-    door.ask(visitor("one too many"));
+    queue.add(visitor("one too many"));
     expect(said).toEqual(["one too many: too many requests wait to be read; nothing was accepted"]);
     admittance = OPEN;
     await clock.advance(40);
@@ -186,7 +186,7 @@ describe("a request", () => {
     limit: 1,
     onWaiting: () => undefined,
   };
-  const options = { door: { ...closed, onRefused: () => undefined } };
+  const options = { admission: { ...closed, onRefused: () => undefined } };
 
   it.each(["/api/v1/tx", "/api/v1/tx/batch"])("to %s is refused before its body is read", async (url) => {
     const headers = { "content-type": "application/json" };
@@ -215,8 +215,8 @@ describe("a request", () => {
       asked.push(...creates);
       return [];
     };
-    const post = (authorization: string, door: typeof full) =>
-      httpApp({}, { door, peer: { admit, create, act, kill: async () => undefined } }).inject({
+    const post = (authorization: string, admission: typeof full) =>
+      httpApp({}, { admission, peer: { admit, create, act, kill: async () => undefined } }).inject({
         method: "POST",
         url: PEER_CREATES_PATH,
         headers: { authorization, "content-type": "application/json" },

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { WaitingRoom } from "../../../../src/adapters/http/rpc/waiting-room.ts";
+import { ReadBudget } from "../../../../src/adapters/http/rpc/read-budget.ts";
 
 const MIB = 1024 * 1024;
-const room = () => new WaitingRoom();
+const room = () => new ReadBudget();
 const large = { reads: 0, bytes: 8 * MIB };
 
 /** How many of so many came in. */
-function enter(into: WaitingRoom, key: string | null, times: number): number {
-  return Array.from({ length: times }, () => into.enter(key, large)).filter((leave) => leave !== null).length;
+function enter(into: ReadBudget, key: string | null, times: number): number {
+  return Array.from({ length: times }, () => into.reserve(key, large)).filter((leave) => leave !== null).length;
 }
 
 describe("room for reads that wait", () => {
@@ -32,13 +32,13 @@ describe("room for reads that wait", () => {
 
   it("is taken up by many small ones as well", () => {
     const full = room();
-    expect(full.enter("busy", { reads: 12_288, bytes: 0 })).not.toBeNull();
-    expect(full.enter("busy", { reads: 1, bytes: 50 })).toBeNull();
+    expect(full.reserve("busy", { reads: 12_288, bytes: 0 })).not.toBeNull();
+    expect(full.reserve("busy", { reads: 1, bytes: 50 })).toBeNull();
   });
 
   it("is free again when they have left", () => {
     const full = room();
-    const leaving = Array.from({ length: 12 }, () => full.enter("busy", large));
+    const leaving = Array.from({ length: 12 }, () => full.reserve("busy", large));
     expect(enter(full, "busy", 1)).toBe(0);
     leaving[0]?.();
     expect(enter(full, "busy", 2)).toBe(1);

@@ -4,47 +4,47 @@ import type { FencepostError } from "../../../domain/errors.ts";
 import type { Mask } from "../../../domain/mask.ts";
 import { forbidden, type Principal, type Scope } from "../../../domain/principal.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import type { ChainQuestions } from "./chain-questions.ts";
+import type { ChainReads } from "./chain-reads.ts";
 
-/** What is to become of transactions that strangers signed. */
+/** Treatment of raw transactions of unknown signers. */
 export type ForeignRaw = "pass" | "refuse";
 
-/** A packet and who asks: what its calls are answered with. */
-export interface Asking {
+/** Context of a packet's calls: its caller, its chain, and its limits. */
+export interface RpcContext {
   readonly api: FencepostApi;
   readonly principal: Principal;
   readonly chainId: number;
-  /** Whether this node has endpoints of that chain. */
+  /** True if this node has endpoints of that chain. */
   readonly servesChain: boolean;
-  /** To the chains: of all packets on this node. */
-  readonly questions: ChainQuestions;
-  /** Of the packet, as it arrived. */
+  /** Reads of all packets on this node. */
+  readonly chainReads: ChainReads;
+  /** Size of the received packet. */
   readonly bytes: number;
   readonly clock: Clock;
   readonly mask: Mask;
   readonly checksum: Checksum;
   readonly foreignRaw: ForeignRaw;
-  /** Reads that are passed on beside the usual ones. */
+  /** Additional read methods to forward. */
   readonly methods: readonly string[];
-  /** Blocks that one filter of logs may reach over. */
+  /** Limit of blocks in one filter of logs. */
   readonly logsRange: number;
-  /** Of a header: names the packet's sends, with their places where there are several. */
+  /** Request id of a header, for the packet's sends; several sends get an index. */
   readonly requestId: string | null;
   readonly ignoresNonce: boolean;
   readonly allowsNoCode: boolean;
-  /** Sends without a name of their own that are alike, a moment apart, are one. */
+  /** Merges equal sends without a request id that are less than a minute apart. */
   readonly mergesRepeats: boolean;
-  /** Monotonic: by then every call is answered, one way or another. */
+  /** Monotonic time by which every call is answered. */
   readonly deadlineMs: number;
-  /** Aborted when nobody waits for the answer any more, or the node leaves. */
+  /** Aborted when the caller disconnects, or the node drains. */
   readonly signal: AbortSignal;
-  /** Of what a key was not allowed. */
+  /** Records a refusal for the audit. */
   readonly onRefused: (error: FencepostError) => void;
-  /** A transaction as the API shows it, and nothing that its schema does not name. */
+  /** Serialises a transaction by the API's schema. */
   readonly writeTransaction: (view: object) => string;
 }
 
-export function leftMs({ clock, deadlineMs }: Pick<Asking, "clock" | "deadlineMs">): number {
+export function leftMs({ clock, deadlineMs }: Pick<RpcContext, "clock" | "deadlineMs">): number {
   return deadlineMs - clock.monotonicMs();
 }
 
