@@ -1,7 +1,7 @@
 import type { Problem } from "../contract/problem.ts";
 import { type CallOptions, type Deadline, pause, underDeadline } from "./deadline.ts";
 import { fromProblem, TimeoutError, unexpectedAnswer, unreachable } from "./error-classes.ts";
-import { type Errand, Journey, Ring } from "./failover.ts";
+import { Attempts, Ring, type Routing } from "./failover.ts";
 
 export interface ClientOptions {
   /**
@@ -21,7 +21,7 @@ export interface ClientOptions {
 type QueryValue = string | number | undefined;
 
 /** One call: path under /api/v1, and what goes with it. */
-export interface Call extends CallOptions, Errand {
+export interface Call extends CallOptions, Routing {
   readonly path: string;
   readonly query?: { readonly [name: string]: QueryValue };
   readonly body?: unknown;
@@ -60,25 +60,25 @@ export function createTransport(options: ClientOptions): Transport {
     return underDeadline(`no answer to ${call.path}`, { timeoutMs, ...(signal && { signal }) }, (deadline) =>
       options.repeat === false
         ? ask(ring.bases[0] as string, deadline)
-        : persist(new Journey(ring, call), (base) => ask(base, deadline), deadline),
+        : persist(new Attempts(ring, call), (base) => ask(base, deadline), deadline),
     );
   };
 }
 
-/** Asks until there is an answer that counts, or no time for another try. */
+/** Repeats the call until an answer counts, or no time is left. */
 async function persist<T>(
-  journey: Journey,
+  attempts: Attempts,
   ask: (base: string) => Promise<T>,
   { signal, leftMs }: Deadline,
 ): Promise<T> {
   for (;;) {
     try {
-      const answer = await ask(journey.base);
-      journey.arrived();
+      const answer = await ask(attempts.base);
+      attempts.succeeded();
       return answer;
     } catch (error) {
       signal.throwIfAborted();
-      const waitMs = journey.onward(error);
+      const waitMs = attempts.afterFailure(error);
       if (waitMs >= leftMs()) throw error;
       await pause(waitMs, signal);
     }
