@@ -31,10 +31,10 @@ describe.skipIf(browserPath === undefined)("an approval on the dashboard", () =>
     await open("#/");
     await showsAll(page, ".trouble[data-code=AWAITING_APPROVAL] .judged", WHOLE);
     await page.locator(".trouble[data-code=AWAITING_APPROVAL] button", { hasText: "Approve" }).click();
-    await showsAll(page, "#order-dialog .judged", WHOLE);
-    await page.locator("#order-dialog textarea").fill("checked with the treasury");
-    await page.locator("#order-dialog button[type=submit]").click();
-    await shows(page, "#toast", "the node has taken the order");
+    await showsAll(page, "#action-dialog .judged", WHOLE);
+    await page.locator("#action-dialog textarea").fill("checked with the treasury");
+    await page.locator("#action-dialog button[type=submit]").click();
+    await shows(page, "#toast", "the node has accepted it");
     expect(node.asked.filter(({ method }) => method !== "GET")).toMatchObject([{ path: `/tx/${AWAITING_TX}/approve` }]);
     expect(complaints).toEqual([]);
   });
@@ -46,7 +46,7 @@ describe.skipIf(browserPath === undefined)("an approval on the dashboard", () =>
     await open(`#/tx/${AWAITING_TX}`);
     await page.locator(".others summary").click();
     await page.locator(".others button", { hasText: "Approve" }).click();
-    await showsAll(page, "#order-dialog .judged", WHOLE);
+    await showsAll(page, "#action-dialog .judged", WHOLE);
   });
 
   it("is not sent where what it is about cannot be read", async () => {
@@ -58,7 +58,7 @@ describe.skipIf(browserPath === undefined)("an approval on the dashboard", () =>
     });
     await open("#/");
     await page.locator(".trouble[data-code=AWAITING_APPROVAL] button", { hasText: "Approve" }).click();
-    await shows(page, "#order-dialog .notice", "cannot be decided from here");
-    expect(await page.locator("#order-dialog button[type=submit]").isDisabled()).toBe(true);
+    await shows(page, "#action-dialog .notice", "cannot be decided from here");
+    expect(await page.locator("#action-dialog button[type=submit]").isDisabled()).toBe(true);
   });
 });

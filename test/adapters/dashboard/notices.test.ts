@@ -29,10 +29,10 @@ describe.skipIf(browserPath === undefined)("a foreign use of a key on the dashbo
       "Stop this signer",
     ]);
     await trouble.getByRole("button", { name: "Acknowledge" }).click();
-    await shows(page, "#order-dialog", "the same again is a new notice");
-    await page.locator("#order-dialog textarea").fill("the finance team's own wallet");
-    await page.locator("#order-dialog button[type=submit]").click();
-    await shows(page, "#toast", "the node has taken the order");
+    await shows(page, "#action-dialog", "the same again is a new notice");
+    await page.locator("#action-dialog textarea").fill("the finance team's own wallet");
+    await page.locator("#action-dialog button[type=submit]").click();
+    await shows(page, "#toast", "the node has accepted it");
     const [order, ...more] = node.asked.filter(({ method }) => method !== "GET");
     expect(more).toEqual([]);
     expect(order).toMatchObject({
@@ -56,6 +56,6 @@ describe.skipIf(browserPath === undefined)("a foreign use of a key on the dashbo
     ]);
     await shows(page, "section", "acknowledged by operator:ada");
     await notice.getByRole("button", { name: "Stop this signer" }).click();
-    await shows(page, "#order-dialog", "Nothing is sent from this signer");
+    await shows(page, "#action-dialog", "Nothing is sent from this signer");
   });
 });

@@ -1,4 +1,4 @@
-/** Between a button and an order to the node: what it does, why, what is sent, and a second look. */
+/** Confirmation dialog of an action: its effect, the reason, the request, and a second confirmation. */
 import { callApi, randomId } from "../api.js";
 import { byId, draw, h } from "../dom.js";
 import { GWEI_DIGITS, weiOf } from "../formats.js";
@@ -9,21 +9,21 @@ import { approvalFacts } from "./approval.js";
 const AMOUNT = "[0-9]+([.][0-9]{1,18})?";
 const GWEI = "[0-9]+([.][0-9]{1,9})?";
 
-/** What is being decided; one at a time. */
+/** The open dialog; one at a time. */
 let open = null;
 
-/** `about`: the transaction and the market, for the preview. `onDone`: look again. */
-export function openOrder(order, about, onDone) {
-  // One key for one decision: a second click, or a repeat after a lost answer, is the same order.
-  open = { order, about, onDone, key: `dashboard-${randomId()}`, said: {}, problem: null, isBusy: false };
+/** `about`: the transaction and the market, for the preview. `onDone`: reloads the page. */
+export function openAction(action, about, onDone) {
+  // One idempotency key per dialog: a second click, or a repeat after a lost answer, is the same action.
+  open = { action, about, onDone, key: `dashboard-${randomId()}`, said: {}, problem: null, isBusy: false };
   show();
-  byId("order-dialog").showModal();
+  byId("action-dialog").showModal();
   if (about.transaction === undefined) void readUp(open);
 }
 
-/** Of a transaction that is not on the page: what stands at its nonce, so that what goes to the chain can be told before. */
+/** Loads a transaction that is not on the page, so that the preview can show the action's effect on the chain. */
 async function readUp(mine) {
-  const [, txId] = /^\/api\/v1\/tx\/([^/]+)\//.exec(mine.order.path) ?? [];
+  const [, txId] = /^\/api\/v1\/tx\/([^/]+)\//.exec(mine.action.path) ?? [];
   if (txId === undefined) return;
   const transaction = await callApi(`/tx/${txId}`).catch(() => null);
   if (open !== mine) return;
@@ -36,13 +36,13 @@ async function readUp(mine) {
   show();
 }
 
-export function orderButton(order, about, onDone) {
-  const { danger } = meaningOf(order);
-  const onclick = () => openOrder(order, about, onDone);
-  return h("button", { type: "button", class: danger === true ? "danger" : null, onclick }, order.label);
+export function actionButton(action, about, onDone) {
+  const { danger } = meaningOf(action);
+  const onclick = () => openAction(action, about, onDone);
+  return h("button", { type: "button", class: danger === true ? "danger" : null, onclick }, action.label);
 }
 
-/** Decided by somebody who has to see what it is about: not sent before that is on the page. */
+/** The action cannot be sent before its subject is loaded. */
 const FOUR_EYES = new Set(["approve", "reject"]);
 
 function judged({ transaction, isUnread }) {
@@ -57,17 +57,17 @@ function judged({ transaction, isUnread }) {
 }
 
 function show() {
-  const { order, about, said, problem, isBusy } = open;
-  const { what, fields = [], danger } = meaningOf(order);
-  const preview = previewOf(order, about);
-  const decides = FOUR_EYES.has(wordOf(order));
+  const { action, about, said, problem, isBusy } = open;
+  const { what, fields = [], danger } = meaningOf(action);
+  const preview = previewOf(action, about);
+  const decides = FOUR_EYES.has(wordOf(action));
   const isBlind = decides && about.transaction === undefined;
   draw(
-    byId("order-dialog"),
+    byId("action-dialog"),
     h(
       "form",
       { key: open.key, onsubmit: submit, oninput: note, method: "dialog" },
-      h("h2", { id: "order-title" }, order.label),
+      h("h2", { id: "action-title" }, action.label),
       h("p", {}, what),
       decides ? judged(about) : null,
       preview === null ? null : h("p", { class: "preview" }, h("b", {}, "On the chain: "), preview),
@@ -94,11 +94,11 @@ function show() {
       h(
         "div",
         { class: "buttons" },
-        h("button", { type: "button", class: "plain", onclick: () => byId("order-dialog").close() }, "Back"),
+        h("button", { type: "button", class: "plain", onclick: () => byId("action-dialog").close() }, "Back"),
         h(
           "button",
           { type: "submit", class: danger === true ? "danger solid" : "solid", disabled: isBusy || isBlind },
-          isBusy ? "Sending…" : order.label,
+          isBusy ? "Sending…" : action.label,
         ),
       ),
     ),
@@ -108,7 +108,7 @@ function show() {
 const input = (name, label, attributes) =>
   h("label", { key: name }, `${label} `, h("input", { name, spellcheck: "false", autocomplete: "off", ...attributes }));
 
-/** Each field, and what it adds to the body. What is left empty is left to the node. */
+/** The input fields, each with its member of the body. The node decides about empty ones. */
 const FIELDS = {
   fees: () =>
     h(
@@ -131,10 +131,10 @@ function note(event) {
   show();
 }
 
-function bodyOf({ order, said }) {
+function bodyOf({ action, said }) {
   const { maxFee, tip, to, ether, data, nonce, reason = "" } = said;
   return {
-    ...order.body,
+    ...action.body,
     ...(filled(maxFee, GWEI) ? { maxFeePerGas: weiOf(maxFee, GWEI_DIGITS) } : {}),
     ...(filled(tip, GWEI) ? { maxPriorityFeePerGas: weiOf(tip, GWEI_DIGITS) } : {}),
     ...(to === undefined ? {} : { payload: payloadOf(to, ether, data) }),
@@ -156,7 +156,7 @@ function payloadOf(to, ether, data) {
 }
 
 function requestText() {
-  const { method, path } = open.order;
+  const { method, path } = open.action;
   return `${method} ${path}\nIdempotency-Key: ${open.key}\n\n${JSON.stringify(bodyOf(open), null, 2)}`;
 }
 
@@ -167,18 +167,18 @@ async function submit(event) {
   mine.problem = null;
   show();
   try {
-    const { method, path } = mine.order;
+    const { method, path } = mine.action;
     await callApi(path.replace(/^\/api\/v1/, ""), {
       method,
       body: bodyOf(mine),
       headers: { "idempotency-key": mine.key },
     });
-    byId("order-dialog").close();
-    say(`${mine.order.label}: the node has taken the order.`);
+    byId("action-dialog").close();
+    say(`${mine.action.label}: the node has accepted it.`);
     mine.onDone();
   } catch (error) {
     mine.problem =
-      error.status === undefined ? "The node did not answer. Try again: the order is carried out once." : error.message;
+      error.status === undefined ? "The node did not answer. Try again: the action is performed once." : error.message;
   } finally {
     mine.isBusy = false;
     if (open === mine) show();
@@ -188,7 +188,7 @@ async function submit(event) {
 const SHOWN_MS = 6_000;
 let forgetting;
 
-/** One sentence at the bottom of the page, gone after a while. */
+/** Shows a sentence at the bottom of the page for a while. */
 export function say(text) {
   const toast = byId("toast");
   toast.textContent = text;
