@@ -44,13 +44,13 @@ describe("withNonce", () => {
     ]);
   });
 
-  it("gives the nonce back where nothing was sent", async () => {
+  it("releases the nonce if nothing was sent", async () => {
     const { client, asked } = served();
     expect(await client.withNonce(lane, async () => neverSent())).toBeNull();
     expect(asked.at(-1)).toEqual({ path: "/api/v1/nonces/r-1/release", body: {} });
   });
 
-  it("gives nothing back where the callback throws: it may have signed", async () => {
+  it("keeps the nonce reserved if the callback throws, because it may have signed", async () => {
     const { client, asked } = served();
     const failing = client.withNonce(lane, () => Promise.reject(new Error("half-way")));
     await expect(failing).rejects.toThrow("half-way");

@@ -16,7 +16,7 @@ function advised(oracle: string): Chain {
   return advisedChain(chain, { oracle: config.chains[0]?.oracle ?? null, hookNetworks: [], telemetry });
 }
 
-it("a chain without an oracle is that chain", () => {
+it("a chain without a gas oracle is returned unchanged", () => {
   expect(advisedChain(chain, { oracle: null, hookNetworks: [], telemetry: recordTelemetry() })).toBe(chain);
 });
 
@@ -27,7 +27,7 @@ it.each([
   expect(await advised(said).feeMarket()).toEqual({ ...NO_MARKET, offer });
 });
 
-it("one's own repricing that fails is told, and the market reprices", () => {
+it("a custom repricing strategy that fails raises an alert, and the market decides", () => {
   const telemetry = recordTelemetry();
   const propose = (): never => {
     throw new Error("out of ideas");

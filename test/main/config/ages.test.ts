@@ -25,12 +25,12 @@ describe("ages", () => {
     },
   );
 
-  it("refuses what is too short to be meant", () => {
+  it("refuse an age that is too short", () => {
     for (const said of ["59m", "10s", "0"])
       expect(parse(said)).toEqual({ mistake: "is too short (at least 1h, or off)" });
   });
 
-  it("is without an end unless it is set, and reads back what it shows", () => {
+  it("are unlimited by default, and parse what they show", () => {
     expect([fallback, unset]).toEqual([null, "off"]);
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 24 * 365 }), (hours) => {

@@ -49,7 +49,7 @@ describe("keys of dev, on a real chain", () => {
     }
   });
 
-  it("r says so where there is nothing to go back to", async () => {
+  it("r reports that there are too few blocks", async () => {
     const { keys, said } = playing();
     await keys.press("r");
     expect(said).toEqual(["reorg: there are too few blocks yet"]);
@@ -66,7 +66,7 @@ describe("keys of dev, on a real chain", () => {
     expect(said[0]).toMatch(/^fee spike: the next block costs \d+ gwei/);
   });
 
-  it("f is a spike also where empty blocks have brought the base fee down to nothing", async () => {
+  it("f is a spike even if empty blocks have lowered the base fee to almost zero", async () => {
     const { keys, said } = playing();
     await chain.rpc("hardhat_setNextBlockBaseFeePerGas", ["0x7"]);
     await chain.mine();
@@ -76,7 +76,7 @@ describe("keys of dev, on a real chain", () => {
     expect(said[0]).toContain("costs 20 gwei");
   });
 
-  it("p pauses mining and goes on", async () => {
+  it("p pauses and resumes mining", async () => {
     const { keys, said } = playing();
     await keys.press("p");
     await keys.press("p");
@@ -88,7 +88,7 @@ describe("keys of dev, on a real chain", () => {
     ]);
   });
 
-  it("k and s do what they say, and any other shows them all", async () => {
+  it("k and s perform their actions, and any other key prints the help", async () => {
     const { keys, said, restarts } = playing();
     await keys.press("k");
     await keys.press("s");
@@ -98,14 +98,14 @@ describe("keys of dev, on a real chain", () => {
     expect(said[2]).toMatch(/^Keys: s .*, r .*, f .*, p .*, k .*, q quit$/);
   });
 
-  it("that fail are told in one line, and the next is heard", async () => {
+  it("that fail are reported in one line, and the next key works", async () => {
     const { keys, said } = playing({ send: () => Promise.reject(new Error("the node is away")) });
     await keys.press("s");
     await keys.press("k");
     expect(said).toEqual(["send a transfer: the node is away", KILLED]);
   });
 
-  it("leave a chain of the user's own alone", async () => {
+  it("do not touch a chain of the user's own", async () => {
     const { keys, said } = playing({ chain: null });
     await keys.press("r");
     await keys.remember();

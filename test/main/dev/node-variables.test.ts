@@ -9,7 +9,7 @@ const variablesOf = (variables: Record<string, string>) =>
   nodeVariables(configFrom({ command: "dev", variables, file: null, flags: {} }, "n").config, DATABASE, chain as never);
 
 /** On a terminal the node is a process of its own, started by the same command on the chain and accounts of its parent. */
-it("dev on a terminal lets its node run open on the chain that it brought, and with an API key, closed", () => {
+it("dev on a terminal starts its node without authentication on its own chain, unless an API key is set", () => {
   const open = variablesOf({});
   expect(open).toMatchObject({ FENCEPOST_AUTH: "none", FENCEPOST_RPC_URL: chain.url, FENCEPOST_CHAIN_ID: "31337" });
   expect(() => configFrom({ command: "dev", variables: open, file: null, flags: {} }, "n")).not.toThrow();

@@ -40,12 +40,12 @@ describe("the embedded chain outlives", () => {
     }
   });
 
-  test("a price that is only high", async () => {
+  test("a call with a high gas price", async () => {
     const call = { from, to, gasPrice: quantity(2n ** 99n) };
     expect(await chain.rpc("eth_call", [call, "latest"])).toBe("0x");
   });
 
-  test.each(CUT_PUSHES)("code that is cut off in a push: %s", async (data) => {
+  test.each(CUT_PUSHES)("code that ends within a PUSH20: %s", async (data) => {
     for (const method of CALLS) {
       for (const call of [
         { from, data },
@@ -68,7 +68,7 @@ describe("the embedded chain outlives", () => {
     await expect(call).rejects.toMatchObject({ code: -32602 });
   });
 
-  test("code whose push is whole, and data that only looks like such code", async () => {
+  test("code with a complete PUSH20, and data that only looks like such code", async () => {
     const whole = await sign({ data: `0x73${"ab".repeat(20)}` });
     const transfer = await sign({ data: "0x73", to: to as `0x${string}`, nonce: 1 });
     for (const signed of [whole, transfer]) {
@@ -100,7 +100,7 @@ describe("the embedded chain outlives", () => {
     },
   );
 
-  test("a base fee that the next one could not be higher than", async () => {
+  test("a base fee at the limit of 64 bits", async () => {
     const set = (wei: bigint) => chain.rpc("hardhat_setNextBlockBaseFeePerGas", [quantity(wei)]);
     for (const wei of [2n ** 128n - 1n, 2n ** 99n, 2n ** 64n - 1n, 2n ** 60n]) {
       await expect(set(wei)).rejects.toMatchObject({ code: -32602 });
@@ -111,7 +111,7 @@ describe("the embedded chain outlives", () => {
     await chain.mine(3);
   });
 
-  test("logs up to a block that will never be", async () => {
+  test("a log filter up to a block that does not exist", async () => {
     for (const toBlock of ["0xffffffffff", quantity(2n ** 64n - 1n)]) {
       expect(await chain.rpc("eth_getLogs", [{ fromBlock: "0x0", toBlock }])).toEqual([]);
       expect(await chain.rpc("eth_newFilter", [{ fromBlock: "0x0", toBlock }])).toMatch(/^0x/);
