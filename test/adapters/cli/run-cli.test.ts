@@ -35,12 +35,12 @@ describe("serving", () => {
     expect(JSON.parse((await run(["--json", "dev"], { dev })).stdout)).toEqual({ ready: true, ...node });
   });
 
-  it("dev leaves a place for the key where one is needed", async () => {
+  it("dev prints a placeholder for a required key", async () => {
     const dev: CliActions["dev"] = async (_, ready) => ready({ ...devNode, needsKey: true });
     expect((await run(["dev"], { dev })).stdout).toContain("-H 'authorization: Bearer YOUR_API_KEY'");
   });
 
-  it("demo prints its table, and fails where anything was lost, repeated or left out", async () => {
+  it("demo prints its table, and fails if a transaction was lost, repeated or a nonce left out", async () => {
     const report = {
       accepted: 10,
       confirmed: 10,
@@ -65,7 +65,7 @@ describe("serving", () => {
     expect((await run(["demo", "--transactions", "none"], { demo: async () => report })).code).toBe(2);
   });
 
-  it("start takes a number of workers, and nothing else there", async () => {
+  it("start accepts only a positive number of workers", async () => {
     let asked: number | undefined;
     const start: CliActions["start"] = async ({ workers }) => {
       asked = workers;
@@ -75,7 +75,7 @@ describe("serving", () => {
     expect((await run(["start", "--workers", "0"], { start })).code).toBe(2);
   });
 
-  it("hands options over, wherever they stand", async () => {
+  it("passes options on, before or after the command", async () => {
     const seen: unknown[] = [];
     const dev: CliActions["dev"] = async (options) => void seen.push(options);
     await run(["dev"], { dev });
@@ -106,7 +106,7 @@ describe("results", () => {
     );
   });
 
-  it("of config: aligned, with the variable's name where it came from one", async () => {
+  it("of config are aligned, with the variable's name if it set the value", async () => {
     const rows = [
       { key: "port", variable: "FENCEPOST_PORT", value: "4000", origin: "environment" },
       { key: "leaseDuration", variable: "FENCEPOST_LEASE_DURATION", value: "10s", origin: "default" },
@@ -142,7 +142,7 @@ describe("usage", () => {
     expect(stderr.match(/\n/g)).toHaveLength(1);
   });
 
-  it("shows the help where no command is given", async () => {
+  it("prints the help if no command is given", async () => {
     const { code, stderr } = await run([]);
     expect(code).toBe(EXIT_CODES.misused);
     expect(stderr).toContain("Usage: fencepost");
@@ -170,7 +170,7 @@ describe("failures", () => {
     }
   });
 
-  it("say what to do where it is known", async () => {
+  it("include advice if the error is known", async () => {
     const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:5432"), { code: "ECONNREFUSED" });
     expect((await run(["migrate"], throwing(refused))).stderr).toBe(
       "fencepost: connect ECONNREFUSED 127.0.0.1:5432 (nothing listens there: is it running, and is the URL right?)\n",
@@ -185,13 +185,13 @@ describe("failures", () => {
     );
   });
 
-  it("look into what failed on several addresses at once", async () => {
+  it("show the first cause of an AggregateError", async () => {
     const one = Object.assign(new Error("connect ECONNREFUSED ::1:5432"), { code: "ECONNREFUSED" });
     const { stderr } = await run(["migrate"], throwing(new AggregateError([one, new Error("other")])));
     expect(stderr).toContain("connect ECONNREFUSED ::1:5432 (nothing listens there");
   });
 
-  it("show the stack and the causes with --verbose alone", async () => {
+  it("show the stack and the causes only with --verbose", async () => {
     const error = new Error("outer", { cause: new Error("inner") });
     const quiet = await run(["migrate"], throwing(error));
     expect(quiet.stderr).toBe("fencepost: outer\n");
@@ -199,7 +199,7 @@ describe("failures", () => {
     expect(verbose.stderr).toMatch(/outer[\s\S]+ {4}at [\s\S]+inner/);
   });
 
-  it("that are already in words keep their lines and their code", async () => {
+  it("of a CommandFailed keep their lines and their exit code", async () => {
     const error = new CommandFailed(["A: wrong", "B: wrong"], EXIT_CODES.misused, { cause: new Error("inner") });
     expect(await run(["migrate"], throwing(error))).toEqual({
       code: 2,
@@ -211,7 +211,7 @@ describe("failures", () => {
   });
 });
 
-describe("asking a running node", () => {
+describe("a command to a running node", () => {
   const lease = {
     chainId: 1,
     signer: "0xAaaa",
@@ -249,7 +249,7 @@ describe("asking a running node", () => {
     );
   });
 
-  it("stops a signer or everything, and says who holds to it and whether it will last", async () => {
+  it("stops a signer or everything, and lists the nodes that confirmed it and whether it is durable", async () => {
     const orders: unknown[] = [];
     const state = {
       durable: false,
@@ -274,7 +274,7 @@ describe("asking a running node", () => {
     expect((await run(["unkill"], answering({ endKill }))).stdout).toBe("nothing is stopped\n");
   });
 
-  it("makes an API key with a rate and a share, and lists them", async () => {
+  it("creates an API key with a rate and a share, and lists the keys", async () => {
     const asked: unknown[] = [];
     const quotas = { createsPerSecond: 20, readsPerSecond: 200, queueShare: 0.1 };
     const terms = { name: "airdrop", scopes: ["submit" as const], signers: null, chains: null };
@@ -308,7 +308,7 @@ describe("asking a running node", () => {
     ]);
   });
 
-  it("prints what the API answered with --json, and says where there is nothing", async () => {
+  it("prints the API's answer with --json, and a sentence if a list is empty", async () => {
     const both = answering({ nodes: async () => [member], leases: async () => [] });
     expect(JSON.parse((await run(["nodes", "--json"], both)).stdout)).toEqual({ items: [member] });
     expect(JSON.parse((await run(["--json", "leases"], both)).stdout)).toEqual({ items: [] });
@@ -334,7 +334,7 @@ describe("asking a running node", () => {
     });
   });
 
-  it("is asked of whom --url names", async () => {
+  it("calls the node that --url names", async () => {
     const asked: unknown[] = [];
     const connect: CliActions["connect"] = async (options) => {
       asked.push(options.url);

@@ -26,7 +26,7 @@ describe.skipIf(browserPath === undefined)("an approval on the dashboard", () =>
 
   afterAll(() => browser?.close());
 
-  it("shows receiver, amount, call, rule and worst cost in the row of what needs attention, and in the dialog", async () => {
+  it("shows receiver, amount, call, rule and highest cost in the list of problems and in the dialog", async () => {
     const { page, node, open, complaints } = await visit(browser);
     await open("#/");
     await showsAll(page, ".trouble[data-code=AWAITING_APPROVAL] .judged", WHOLE);
@@ -49,7 +49,7 @@ describe.skipIf(browserPath === undefined)("an approval on the dashboard", () =>
     await showsAll(page, "#action-dialog .judged", WHOLE);
   });
 
-  it("is not sent where what it is about cannot be read", async () => {
+  it("is not sent if its transaction cannot be loaded", async () => {
     const { page, open } = await visit(browser, {
       scene: ({ path }) => {
         if (path === `/tx/${AWAITING_TX}`) throw new Refusal(503, "UNAVAILABLE", "the database does not answer");

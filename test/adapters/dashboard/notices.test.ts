@@ -17,7 +17,7 @@ describe.skipIf(browserPath === undefined)("a foreign use of a key on the dashbo
 
   afterAll(() => browser?.close());
 
-  it("stands first and red, with Acknowledge, Suspend and Stop beside it, and takes a reason", async () => {
+  it("is listed first in red, with Acknowledge, Suspend and Stop, and asks for a reason", async () => {
     const { page, node, open, complaints } = await visit(browser);
     await open("#/");
     const trouble = page.locator(".trouble[data-code=EXTERNAL_KEY_USE]");
@@ -44,7 +44,7 @@ describe.skipIf(browserPath === undefined)("a foreign use of a key on the dashbo
     expect(complaints).toEqual([]);
   });
 
-  it("is a notice on the page of its lane, with the same buttons and what was acknowledged before", async () => {
+  it("is a notice on its lane's page, with the same buttons and earlier acknowledgements", async () => {
     const { page, open } = await visit(browser);
     await open(`#/lanes/8453/${SHARED}`);
     const notice = page.locator(".foreign-use");

@@ -46,13 +46,13 @@ function ask(count: number, arrivedMs?: number): void {
   for (let n = 0; n < count; n++) queue.add(visitor(`v${n}`, arrivedMs));
 }
 
-describe("a door", () => {
-  it("lets every request in at once while the turn of the event loop is young", () => {
+describe("an admission queue", () => {
+  it("admits every request at once early in a turn of the event loop", () => {
     ask(3);
     expect(said).toEqual(["v0", "v1", "v2"]);
   });
 
-  it("lets those who come late in a turn in with the next ones, in order", async () => {
+  it("admits requests late in a turn with the next ones, in order", async () => {
     queue.add(visitor("early"));
     ask(200, TURN_MS);
     queue.add(visitor("last", 0));
@@ -61,7 +61,7 @@ describe("a door", () => {
     expect(said).toEqual(["early", ...Array.from({ length: 200 }, (_, n) => `v${n}`), "last"]);
   });
 
-  it("while others are still connecting, keeps those who have come until all are there", async () => {
+  it("delays requests while more connections arrive", async () => {
     arrivals.keepComing = true;
     ask(3);
     const gathering = clock.advance(100);
@@ -71,7 +71,7 @@ describe("a door", () => {
     expect(said).toEqual(["v0", "v1", "v2"]);
   });
 
-  it("or until half a second has passed, or enough have come: endless callers keep no request out", async () => {
+  it("delays them for at most half a second, or until enough wait", async () => {
     const turn = { ...clock, soon: (callback: () => void) => void clock.after(10, callback) };
     const crowded = { clock: turn, arrivals: { keepComing: true }, admittance: () => OPEN, turnMs: TURN_MS };
     queue = new AdmissionQueue({ ...crowded, limit: 2_000, onRefused: () => undefined, onWaiting });
@@ -86,7 +86,7 @@ describe("a door", () => {
     expect(said).toHaveLength(64);
   });
 
-  it("says how many wait, until none does", async () => {
+  it("reports the number of waiting requests until it is zero", async () => {
     queue.add(visitor("early"));
     expect(waiting).toEqual([]);
     ask(2, TURN_MS);
@@ -95,7 +95,7 @@ describe("a door", () => {
     expect(waiting.at(-1)).toBe(0);
   });
 
-  it("lets fewer in at once where a turn takes too long, and more where it does not", async () => {
+  it("admits fewer at once if a turn takes too long, and more otherwise", async () => {
     const perTurn: number[] = [];
     const slowly = { ...clock, soon: (callback: () => void) => void clock.after(2 * TURN_MS, callback) };
     queue = new AdmissionQueue({
@@ -131,7 +131,7 @@ describe("a door", () => {
     expect(said).toHaveLength(64 + 128 + 256);
   });
 
-  it("keeps requests that need the node to act, unread, until it can, and refuses those that waited too long with the reason", async () => {
+  it("keeps requests unread while the node cannot act, and refuses overdue ones with the reason", async () => {
     admittance = { kind: "soon", refusal };
     queue.add(visitor("a"));
     await clock.advance(3_000);
@@ -144,7 +144,7 @@ describe("a door", () => {
     expect(said).toEqual(["a: not now", "b"]);
   });
 
-  it("refuses at once while the node is closed, also those who have waited", async () => {
+  it("refuses at once while the node is closed, also waiting requests", async () => {
     admittance = { kind: "soon", refusal };
     queue.add(visitor("a"));
     admittance = { kind: "closed", refusal };
@@ -153,7 +153,7 @@ describe("a door", () => {
     expect(said).toEqual(["a: not now", "b: not now"]);
   });
 
-  it("holds a bounded number, and does not let in who has hung up", async () => {
+  it("holds a bounded number, and does not admit requests of disconnected callers", async () => {
     admittance = { kind: "soon", refusal };
     queue.add(visitor("gone", 0, true));
     ask(LIMIT - 1);
@@ -165,7 +165,7 @@ describe("a door", () => {
     expect(said).not.toContain("gone");
   });
 
-  it("counts refusals instead of telling each", async () => {
+  it("reports refusals as a count", async () => {
     admittance = { kind: "closed", refusal };
     ask(14_500);
     expect(reports).toEqual([]);
@@ -196,7 +196,7 @@ describe("a request", () => {
     expect(answer.json()).toMatchObject({ code: "UNAVAILABLE", detail: "not now" });
   });
 
-  it("without its key is told so first", async () => {
+  it("without an API key is refused before it waits", async () => {
     const secured = { ...options, apiKeys: [{ name: "a", secret: "s".repeat(22) }] };
     const answer = await httpApp({}, secured).inject({ method: "POST", url: "/api/v1/tx", payload: {} });
     expect(answer.statusCode).toBe(401);
@@ -223,7 +223,7 @@ describe("a request", () => {
         payload: { creates: [], repeat: false },
       });
 
-    it("waits like any other, and where there is no room is answered that nothing was done", async () => {
+    it("waits like any other, and is refused as not done if the queue is full", async () => {
       const answer = await post(SIGNED, full);
       expect(answer.statusCode).toBe(503);
       expect(answer.json()).toMatchObject({ code: "UNAVAILABLE" });
@@ -231,12 +231,12 @@ describe("a request", () => {
       expect((await post(SIGNED, { ...full, turnMs: TURN_MS })).statusCode).toBe(200);
     });
 
-    it("takes no place at the door where it is not one", async () => {
+    it("is not queued if its signature is invalid", async () => {
       expect((await post("Bearer stranger", full)).statusCode).toBe(401);
     });
   });
 
-  it("that creates nothing is answered all the same, and so are health checks", async () => {
+  it("that creates nothing is answered while creates wait, and so are health checks", async () => {
     const app = httpApp({ nodes: async () => [] }, options);
     expect((await app.inject("/api/v1/nodes")).statusCode).toBe(200);
     expect((await app.inject("/healthz")).statusCode).toBe(200);

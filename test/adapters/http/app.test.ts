@@ -13,7 +13,7 @@ describe("a route", () => {
     },
   );
 
-  it("has its answer written by the schema", async () => {
+  it("serialises its answer by its schema", async () => {
     const app = httpApp();
     const open = { config: { open: true }, schema: { response: { 200: schema } } } as const;
     app.get("/answer", open, async () => ({ note: "said", aside: "unsaid" }));

@@ -6,7 +6,7 @@ import { OPEN } from "../../../src/application/admittance.ts";
 import { httpOptions } from "../../support/http-app.ts";
 
 describe("connections", () => {
-  it("keep coming from the second turn in a row that brought one, until a turn brings none", () => {
+  it("count as a burst from the second turn in a row with one, until a turn without", () => {
     let turnEnded: () => void = () => undefined;
     const arrivals = new Arrivals({ soon: (callback) => (turnEnded = callback) });
     const turn = (brings: number) => {
@@ -27,7 +27,7 @@ describe("connections", () => {
     ]);
   });
 
-  it("that are opened at once are served together, although a turn of the event loop accepts one of them", async () => {
+  it("opened at once are served together, although a turn of the event loop accepts only one", async () => {
     const waiting: number[] = [];
     const queue = {
       admittance: () => OPEN,

@@ -20,7 +20,7 @@ async function statusOf(wire: WireOptions, headers: Readonly<Record<string, stri
 
 const OPEN_NODE: WireOptions = { hosts: { own: ["10.0.0.7", "relay.example"] }, origins: [] };
 
-describe("the name that a request is for", () => {
+describe("the Host header", () => {
   it.each([
     ["localhost:3000", 200],
     ["LocalHost", 200],
@@ -66,7 +66,7 @@ describe("the name that a request is for", () => {
     ).toBe(status);
   });
 
-  it("is not looked at where keys are asked for and none is configured", async () => {
+  it("is not checked if API keys are required and no hosts are configured", async () => {
     expect(await statusOf({ hosts: "any", origins: [] }, { host: "anything.example" })).toBe(200);
   });
 
@@ -74,7 +74,7 @@ describe("the name that a request is for", () => {
     expect(await statusOf(OPEN_NODE, { host: "10-1-2-3.pod.example" }, url)).toBe(200);
   });
 
-  it("matters to every other route, also to the dashboard and to methods that no route takes", async () => {
+  it("is checked on every other route, also for the dashboard and unknown methods", async () => {
     const host = "attacker.example";
     expect(await statusOf(OPEN_NODE, { host }, "/")).toBe(403);
     const app = httpApp(script, { wire: OPEN_NODE, files });
@@ -114,13 +114,13 @@ describe("a web page", () => {
     expect([response.statusCode, created]).toEqual([403, 0]);
   });
 
-  it("of another site may see what needs no key", async () => {
+  it("of another site may read routes that need no key", async () => {
     const headers = { host: "localhost:3000", origin: "https://attacker.example" };
     expect(await statusOf(wire, headers, "/openapi.json")).toBe(200);
     expect((await ask(wire, headers, "/openapi.json")).headers["access-control-allow-origin"]).toBeUndefined();
   });
 
-  it("of a listed site is told that it may read the answer, and asks before it sends", async () => {
+  it("of a listed site gets CORS headers and preflight answers", async () => {
     const headers = { host: "localhost:3000", origin: "https://wallet.example" };
     const answer = await ask(wire, headers);
     expect(answer.headers).toMatchObject({

@@ -10,12 +10,12 @@ function enter(into: ReadBudget, key: string | null, times: number): number {
   return Array.from({ length: times }, () => into.reserve(key, large)).filter((leave) => leave !== null).length;
 }
 
-describe("room for reads that wait", () => {
-  it("is all for one key where no other wants any", () => {
+describe("the memory budget of waiting reads", () => {
+  it("is available to one key completely if no other needs it", () => {
     expect(enter(room(), "busy", 20)).toBe(12);
   });
 
-  it("is had by a key that comes to a full one, up to an equal share", () => {
+  it("grants a new key an equal share even if it is used up", () => {
     const full = room();
     enter(full, "busy", 20);
     expect(enter(full, "calm", 20)).toBe(6);
@@ -23,20 +23,20 @@ describe("room for reads that wait", () => {
     expect(enter(full, "busy", 1)).toBe(0);
   });
 
-  it("is had at most twice over, however many keys come", () => {
+  it("is exceeded at most twofold, for any number of keys", () => {
     const full = room();
     enter(full, "busy", 12);
     const others = Array.from({ length: 12 }, (_, at) => enter(full, `key-${at}`, 12));
     expect(others.reduce((sum, each) => sum + each, 12)).toBe(24);
   });
 
-  it("is taken up by many small ones as well", () => {
+  it("is also used up by many small reads", () => {
     const full = room();
     expect(full.reserve("busy", { reads: 12_288, bytes: 0 })).not.toBeNull();
     expect(full.reserve("busy", { reads: 1, bytes: 50 })).toBeNull();
   });
 
-  it("is free again when they have left", () => {
+  it("is released when the reads are answered", () => {
     const full = room();
     const leaving = Array.from({ length: 12 }, () => full.reserve("busy", large));
     expect(enter(full, "busy", 1)).toBe(0);
