@@ -288,7 +288,7 @@ describe("the client, called wrongly or without a node", () => {
     [200, ""],
     [500, '{"error":"x"}'],
     [404, "null"],
-  ])("a proxy that answers %i %s", async (status, body) => {
+  ])("reports a proxy's answer: %i %s", async (status, body) => {
     const proxy = createServer((_, response) => response.writeHead(status).end(body));
     await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
     const { port } = proxy.address() as AddressInfo;

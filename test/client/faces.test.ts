@@ -323,7 +323,7 @@ describe("the library and the SDK", () => {
     ["a search for nothing", (face: FencepostFace) => face.search({ q: "" }), "q"],
     ["a hold that is too long", (face: FencepostFace) => face.attention({ revision: "r", wait: 99 }), "wait"],
     ["a page that is too long", (face: FencepostFace) => face.signersPage({ limit: 9_999 }), "limit"],
-  ])("refuse alike what the compiler did not see: %s", async (_, call, path) => {
+  ])("refuse the same invalid input: %s", async (_, call, path) => {
     Object.assign(script, everything);
     for (const face of [embedded, sdk]) {
       await expect(call(face)).rejects.toMatchObject({ name: "InvalidRequestError", path });

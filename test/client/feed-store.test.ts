@@ -84,7 +84,7 @@ describe("completions with a store", () => {
   it.each([
     ["UNAUTHENTICATED", 401],
     ["FEED_TRUNCATED", 410],
-  ])("end with what asking again does not help: %s", async (code, status) => {
+  ])("end with errors that a repeat does not help: %s", async (code, status) => {
     const store = new MemoryFeedStore();
     const failed = read(() => problem(code, status, { resumeAfter: 9 }), store, 1).catch((error: unknown) => error);
     expect((await failed) as FencepostError).toMatchObject({ code });

@@ -238,7 +238,7 @@ describe("an operator's action", () => {
     ["revokeKey", (client: ReturnType<typeof createClient>) => client.revokeKey("k")],
     ["submitReserved", (client: ReturnType<typeof createClient>) => client.submitReserved("r", "0x02")],
     ["releaseNonce", (client: ReturnType<typeof createClient>) => client.releaseNonce("r")],
-  ])("that would be two things if it were done twice is repeated only where nothing was done: %s", async (_, call) => {
+  ])("that is not idempotent is repeated only if nothing was done: %s", async (_, call) => {
     const silent = clientOf(lost);
     expect(await failureOf(call(silent.client))).toBeInstanceOf(UnreachableError);
     expect(silent.asked).toHaveLength(1);
@@ -303,7 +303,7 @@ describe("an answer that is not a node's", () => {
   const saying = (body: unknown) => clientOf(() => Response.json(body)).client;
 
   it.each([[{}], [[]], ["ok"], [null], [{ ok: true }]])(
-    "is not taken for a transaction, although its status is 200: %j",
+    "is refused as a transaction although its status is 200: %j",
     async (body) => {
       const error = await failureOf(saying(body).send({ ...intent, requestId: "order-7" }));
       expect(error).toBeInstanceOf(UnexpectedAnswerError);

@@ -31,7 +31,7 @@ describe("withNonce", () => {
   it.each([
     ["submit", { rawTransaction: "0x02" }],
     ["used", { txHash: `0x${"a".repeat(64)}` }],
-  ])("reports what was done: %s", async (path, use) => {
+  ])("reports the use of the nonce: %s", async (path, use) => {
     const { client, asked } = served();
     const made = await client.withNonce(lane, async ({ nonce }) => {
       expect(nonce).toBe(7);

@@ -53,7 +53,7 @@ describe("the extensions of an installation", () => {
     ["throws while it loads", "throw new Error('no database');"],
     ["decides nothing", "export default { reason: 'none' };"],
     ["exports nothing", "const a = 1;"],
-  ])("a module that %s is a mistake of the configuration, in one line", async (_, text) => {
+  ])("refuse a hook module that %s in one line", async (_, text) => {
     await expect(fromModule(text)).rejects.toMatchObject({
       name: "ConfigurationError",
       mistakes: [expect.stringMatching(/^FENCEPOST_STUCK_HOOK: .*hook\.ts [^\n]*$/)],

@@ -129,7 +129,7 @@ describe("the launcher as a program", () => {
   });
 
   it.each(["--max-semi-space-size=32", "--max_semi_space_size=32"])(
-    "leaves that to NODE_OPTIONS=%s",
+    "keeps the young generation of NODE_OPTIONS=%s",
     async (options) => {
       const { stdout } = await runProgram(program, [], { NODE_OPTIONS: options });
       expect(JSON.parse(stdout)[0]).toEqual([]);
@@ -188,7 +188,7 @@ describe("the command line as a process", () => {
   });
 
   it.each(["bin/fencepost.js", "src/main/signing-main.ts"])(
-    "takes SIGUSR1 from Node's inspector before anything is loaded: %s",
+    "disables Node's inspector on SIGUSR1 before anything is loaded: %s",
     (path) => {
       const lines = readFileSync(path, "utf8").split("\n");
       const statements = lines.filter((line) => line !== "" && !/^(?:\/\/|#!|":")/.test(line));

@@ -52,7 +52,7 @@ describe("the file of profiles", () => {
   });
 
   it.each(["", "{", "null", "7", '{"profiles":{"p":{}}}', '{"profiles":{"p":{"url":1}}}', '{"current":3}'])(
-    "that says %j is refused, without its text",
+    "with the content %j is refused without quoting it",
     async (text) => {
       written(`${text}`);
       await expect(profilesIn(file).readProfiles()).rejects.toThrow(/is not a file of profiles; remove it/);

@@ -21,7 +21,7 @@ describe("a transaction of a wallet library", () => {
       { from, to: RECIPIENT, gasPrice: "0x2", type: "0x0" },
       { to: RECIPIENT, gasPrice: "0x2", type: "legacy" },
     ],
-  ])("is an intent of Fencepost: %s", (_, asked, payload) => {
+  ])("is converted to a create request: %s", (_, asked, payload) => {
     const chain = "chainId" in asked ? { chainId: 31337 } : {};
     expect(intentOf(asked, "order-1")).toEqual({ signer: SIGNER, requestId: "order-1", payload, ...chain });
   });
@@ -50,7 +50,7 @@ describe("a transaction of a wallet library", () => {
     ["two payloads", { from, to: RECIPIENT, data: "0x01", input: "0x02" }, /data and input differ/],
     ["nobody's", { to: RECIPIENT }, /needs the account that it is from/],
     ["nothing", { from }, /needs a receiver, or the code of a contract/],
-  ])("is refused, never changed in silence: %s", (_, asked, message) => {
+  ])("is refused, never changed silently: %s", (_, asked, message) => {
     expect(() => intentOf(asked, "order-1")).toThrow(message);
   });
 });

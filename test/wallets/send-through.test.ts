@@ -102,7 +102,7 @@ describe("a send", () => {
       }),
       { code: 3, data: "0x08", details: "execution reverted: no lunch" },
     ],
-  ])("that was decided is not repeated, and told in the words of JSON-RPC: %s", async (_, refusal, told) => {
+  ])("with a known outcome is not repeated, and fails with a JSON-RPC code: %s", async (_, refusal, told) => {
     const { source, asked } = scripted([refusal, "tx-1"]);
     const error = await sendThrough(source, INTENT, 30_000).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ ...told, cause: refusal, requestId: "order-1" });

@@ -102,7 +102,7 @@ describe("every route of the API", () => {
   });
 
   it.each(REACHED.map(({ operationId }) => operationId))(
-    "%s is not sent the options that name a node and its key, where proxies log a URL",
+    "%s does not receive the options --url and --api-key in its query",
     async (operationId) => {
       const named = ["--url", "http://node.example", "--api-key", "s3cret-of-an-operator", "--profile", "production"];
       const { asked, stderr } = await ask([...(COMMANDS[operationId] ?? []), ...named]);

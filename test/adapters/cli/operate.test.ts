@@ -94,7 +94,7 @@ describe("operator commands", () => {
     [["replace", txId, "--reason", "r", "--payload", "{"]],
     [["reprice", txId, "--reason", "r", "--gas-price", "1.5"]],
     [["resubmit", txId, "--reason", "r", "--gas-price", "1"]],
-  ])("refuses %j before a node is asked", async (argv) => {
+  ])("refuse %j before a node is called", async (argv) => {
     const { code, calls } = await run(argv);
     expect(code).toBe(2);
     expect(calls).toEqual([]);

@@ -99,7 +99,7 @@ describe("fencepost send", () => {
   it.each([
     ["in JSON", [{ type: "function", name: "pay", inputs: [{ type: "string" }, { type: "uint256" }] }]],
     ["in Solidity's words", ["error Poor()", "function pay(string memo, uint256 amount)"]],
-  ])("reads arguments as an ABI %s says", async (_, abi) => {
+  ])("parses arguments by the ABI %s", async (_, abi) => {
     const files = { "abi.json": JSON.stringify(abi) };
     expect(await payloadOf(["--to", TO, "--abi", "abi.json", "pay", "[rent]", "2gwei"], files)).toMatchObject({
       args: ["[rent]", "2000000000"],

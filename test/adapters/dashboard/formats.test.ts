@@ -70,7 +70,7 @@ describe("texts", () => {
     [59_999, "59 s"],
     [3_600_000, "1 h"],
     [5_400_000, "1 h 30 min"],
-  ])("say that %d ms are %s", (ms, text) => {
+  ])("of durations: %d ms is %s", (ms, text) => {
     expect(durationOf(ms)).toBe(text);
   });
 
@@ -192,7 +192,7 @@ describe("calls", () => {
     [`0xa9059cbb${"f".repeat(64)}${word("fa")}`],
     [`0xa22cb465${word(to)}${word("2")}`],
     [`0x12345678${word(to)}`],
-  ])("are left as bytes where they are anything else: %s", (data) => {
+  ])("are left as bytes otherwise: %s", (data) => {
     expect(decodedCall(data)).toBeNull();
   });
 });

@@ -18,7 +18,7 @@ function post(app: ReturnType<typeof httpApp>, url: string, payload: unknown, se
 
 describe("operator actions", () => {
   it.each(["resubmit", "reprice", "cancel", "replace", "resolve", "suspend", "resume"] as const)(
-    "%s: the body as it came, who asked, and 202 with the transaction",
+    "%s: forwards body and caller, and answers 202 with the transaction",
     async (action) => {
       const orders: TransactionOrder[] = [];
       const act = async (order: TransactionOrder) => {

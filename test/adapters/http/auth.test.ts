@@ -68,7 +68,7 @@ describe("API keys", () => {
     ["/api/v1/nodes"],
     ["/api/v1/leases"],
     ["/metrics"],
-  ])("%s is closed", async (url) => {
+  ])("are required by %s", async (url) => {
     expect((await get(url)).statusCode).toBe(401);
     expect((await guarded.inject({ method: "HEAD", url })).statusCode).toBe(401);
   });

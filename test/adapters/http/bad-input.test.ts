@@ -65,7 +65,7 @@ describe("content encoding", () => {
 
 describe("query strings", () => {
   it.each(["requestId=%ff", "requestId=%", "requestId=a%2", "requestId=%zz", "%ff=1"])(
-    "%s is refused: it would be read as other text than was meant",
+    "%s is refused, because it would be decoded as another text",
     async (query) => {
       const list = vi.fn(() => Promise.resolve({ items: [], next: null }));
       const response = await httpApp({ transactions: list }).inject({ method: "GET", url: `/api/v1/tx?${query}` });
@@ -143,7 +143,7 @@ describe("JSON", () => {
   it.each([
     ["arrays", "[".repeat(100_000) + "]".repeat(100_000)],
     ["objects", `${'{"a":'.repeat(40_000)}1${"}".repeat(40_000)}`],
-  ])("refuses %s nested without end, instead of running out of stack", async (_, deep) => {
+  ])("with endlessly nested %s is refused without a stack overflow", async (_, deep) => {
     const { response, reached } = await post(`{"metadata":${deep}}`);
     expect(response.statusCode).toBe(400);
     expect(response.json().detail).toContain("nested deeper than 64 levels");
@@ -301,7 +301,7 @@ describe("query parameters", () => {
     ["/api/v1/tx?hash=0x1", "hash", "did you mean `txHash`?"],
     ["/api/v1/tx/completions?cursor=1", "cursor", "did you mean `after`?"],
     ["/api/v1/tx/by-request?request_id=1", "request_id", "did you mean `requestId`?"],
-  ])("%s is refused with the name that is meant", async (url, path, hint) => {
+  ])("%s is refused with the right name", async (url, path, hint) => {
     const response = await httpApp({}).inject(url);
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path, hint });
   });

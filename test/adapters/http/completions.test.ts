@@ -48,7 +48,7 @@ describe("GET /api/v1/tx/completions", () => {
   it.each([
     ["30", 30_000],
     ["0.25", 250],
-  ])("waits %s seconds under a signal", async (wait, waitMs) => {
+  ])("waits %s seconds with an abort signal", async (wait, waitMs) => {
     const completions = feed();
     await httpApp({ completions }).inject(`/api/v1/tx/completions?wait=${wait}`);
     expect(completions).toHaveBeenCalledExactlyOnceWith({ after: 0, waitMs, signal: expect.any(AbortSignal) });

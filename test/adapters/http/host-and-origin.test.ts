@@ -34,7 +34,7 @@ describe("the Host header", () => {
     ["localhost@attacker.example", 403],
     ["127.0.0.1.attacker.example", 403],
     ["10.0.0.8", 403],
-  ])("of an open node: %s is answered %i", async (host, status) => {
+  ])("of a node without API keys: %s is answered with %i", async (host, status) => {
     const response = await ask(OPEN_NODE, { host });
     expect(response.statusCode).toBe(status);
     if (status === 403) expect(response.json()).toMatchObject({ code: "FORBIDDEN", rule: "host" });
@@ -44,7 +44,7 @@ describe("the Host header", () => {
     ["10.9.9.9:3000", 200],
     ["[fd00::1]:3000", 200],
     ["attacker.example", 403],
-  ])("of an open node that listens everywhere: %s is answered %i", async (host, status) => {
+  ])("of a node without API keys on a wildcard address: %s is answered with %i", async (host, status) => {
     expect(await statusOf({ hosts: { own: ["0.0.0.0"] }, origins: [] }, { host })).toBe(status);
   });
 
@@ -57,7 +57,7 @@ describe("the Host header", () => {
     ["plain.example", 200],
     ["plain.example:80", 200],
     ["[::1]:3000", 200],
-  ])("is one of those that are configured: %s is answered %i", async (host, status) => {
+  ])("must be a configured one: %s is answered with %i", async (host, status) => {
     expect(
       await statusOf(
         { hosts: ["Relay.example", "inner.example:3000", "plain.example:80", "[0:0:0:0:0:0:0:1]"], origins: [] },
@@ -96,7 +96,7 @@ describe("a web page", () => {
     ["a sandboxed frame or a file", { host: "localhost:3000", origin: "null" }, 403],
     ["a listed site", { host: "localhost:3000", origin: "https://wallet.example" }, 200],
     ["a listed name under another scheme", { host: "localhost:3000", origin: "http://wallet.example" }, 403],
-  ])("%s is answered by its origin", async (_, headers, status) => {
+  ])("%s is answered according to its origin", async (_, headers, status) => {
     const response = await ask(wire, headers);
     expect(response.statusCode).toBe(status);
     if (status === 403) expect(response.json()).toMatchObject({ code: "FORBIDDEN", rule: "origin" });

@@ -34,7 +34,7 @@ describe("/readyz", () => {
     ["the database", { ...ready, ready: false, database: false }],
     ["a chain", { ...ready, ready: false, chains: [{ chainId: 31337, reachable: false, head: null, signersAway: 0 }] }],
     ["a node that leaves", { ...ready, ready: false, draining: true }],
-  ])("is 503 and says which part is missing: %s", async (_, readiness) => {
+  ])("is 503 and names the missing part: %s", async (_, readiness) => {
     const response = await httpApp({ readiness: () => Promise.resolve(readiness) }).inject("/readyz");
     expect(response.statusCode).toBe(503);
     expect(response.json()).toEqual(readiness);
@@ -160,7 +160,7 @@ describe("static files", () => {
   });
 
   it.each([["/dashboard"], ["/dashboard/"], ["/dashboard/%2e%2e/package.json"], ["/dashboard/nothing.js"]])(
-    "are only those named: %s",
+    "are served only from the list: %s",
     async (url) => {
       expect((await httpApp({}, { files }).inject(url)).statusCode).toBe(404);
     },

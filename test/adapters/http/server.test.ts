@@ -214,7 +214,7 @@ describe("HTTP on the wire", () => {
     ["not HTTP at all", "HELLO THERE\r\n\r\n"],
     ["a header without end", `GET /healthz HTTP/1.1\r\nhost: x\r\nx: ${"y".repeat(20_000)}\r\n\r\n`],
     ["two lengths", "POST /api/v1/tx HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n{}"],
-  ])("%s gets a problem document, on a port of its own as on a shared one", async (_, bytes) => {
+  ])("with %s is answered with a problem document, on exclusive and shared ports", async (_, bytes) => {
     const { url, server } = await serve();
     for (const port of [url, (await server.listenShared("127.0.0.1", 0)).url]) {
       const answer = await raw(port, bytes);
@@ -268,27 +268,24 @@ describe("HTTP on the wire", () => {
   it.each([
     ["is announced", "content-length: 900000", "x".repeat(500_000), "x".repeat(400_000)],
     ["is not", "transfer-encoding: chunked", `7a120\r\n${"x".repeat(500_000)}\r\n`, "3\r\nxxx\r\n0\r\n\r\n"],
-  ])(
-    "who is still writing when a body is too large hears it, and is not cut off, where its length %s",
-    async (...how) => {
-      const [, length, begin, rest] = how;
-      const { url } = await serve();
-      const socket = connect(Number(new URL(url).port), "127.0.0.1");
-      let answer = "";
-      socket.setEncoding("utf8").on("data", (chunk) => {
-        answer += chunk;
-      });
-      const heard = async (status: string) => {
-        while (!answer.includes(status)) await once(socket, "data");
-      };
-      const head = `POST /api/v1/tx HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${length}\r\n\r\n`;
-      socket.write(head + begin);
-      await heard("HTTP/1.1 413 ");
-      socket.write(`${rest}GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n`);
-      await heard("HTTP/1.1 200 ");
-      socket.destroy();
-    },
-  );
+  ])("with a body that is too large is answered while the client still sends, if its length %s", async (...how) => {
+    const [, length, begin, rest] = how;
+    const { url } = await serve();
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    let answer = "";
+    socket.setEncoding("utf8").on("data", (chunk) => {
+      answer += chunk;
+    });
+    const heard = async (status: string) => {
+      while (!answer.includes(status)) await once(socket, "data");
+    };
+    const head = `POST /api/v1/tx HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${length}\r\n\r\n`;
+    socket.write(head + begin);
+    await heard("HTTP/1.1 413 ");
+    socket.write(`${rest}GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n`);
+    await heard("HTTP/1.1 200 ");
+    socket.destroy();
+  });
 
   it("with 100 parallel requests over 8 connections gives each its own answer", async () => {
     const { url } = await serve({

@@ -184,7 +184,7 @@ describe("GET /api/v1/tx/{txId}", () => {
         subState: "REJECTED",
       }),
     ],
-  ])("fits its own schema: %s", async (_, view) => {
+  ])("matches its schema: %s", async (_, view) => {
     const response = await httpApp({ transaction: answering(view) }).inject(`/api/v1/tx/${sampleTxId(1)}`);
     expect([...Compile(Transaction).Errors(response.json())]).toEqual([]);
   });
@@ -210,7 +210,7 @@ describe("GET /api/v1/tx/{txId}", () => {
     [`${sampleTxId(1)}0`],
     ["019a4b7e000070008000000000000001"],
     ["'%20OR%201=1--"],
-  ])("does not ask the database what %s is", async (id) => {
+  ])("does not query the database for %s", async (id) => {
     const transaction = answering(sampleTransaction());
     const response = await httpApp({ transaction }).inject(`/api/v1/tx/${id}`);
     expect(response.statusCode).toBe(404);

@@ -14,12 +14,12 @@ describe("ages", () => {
     ["36h", 36 * HOUR_MS],
     ["60m", HOUR_MS],
     ["off", null],
-  ])("reads %s", (said, value) => {
+  ])("parse %s", (said, value) => {
     expect(parse(said)).toEqual({ value });
   });
 
   it.each(["", "90", "d", "1.5d", "-1d", "0d", "90 d", "90D", "99999d", "forever", "on", 90, null, true])(
-    "refuses %j, and says what to write",
+    "refuse %j with an example",
     (said) => {
       expect(parse(said)).toEqual({ mistake: "is not an age (use 90d, 36h, or off)" });
     },

@@ -521,7 +521,7 @@ describe("one clear line for", () => {
     ["a private key", KEY, [KEY.slice(0, 8), KEY.slice(-8)]],
     ["half of one", KEY.slice(0, 16), [KEY.slice(0, 8)]],
     ["a mnemonic", "test test test test test test test test test test test junk", ["test test"]],
-  ])("a setting that was given %s by mistake, without a part of it", (_, secret, parts) => {
+  ])("a setting that contains %s by mistake, without quoting it", (_, secret, parts) => {
     for (const key of SETTING_KEYS) {
       const lines = mistakes({ env: { [SETTINGS[key].variable]: secret } }).join("\n");
       for (const part of parts) expect(lines).not.toContain(part);

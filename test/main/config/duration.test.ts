@@ -14,7 +14,7 @@ describe("durations", () => {
     ["0", 0],
     ["0s", 0],
     ["8760h", 31_536_000_000],
-  ])("reads %s", (text, ms) => {
+  ])("parse %s", (text, ms) => {
     expect(parseDuration(text)).toBe(ms);
   });
 
@@ -36,7 +36,7 @@ describe("durations", () => {
     "8761h",
     "∞",
     "٣s",
-  ])("refuses %j", (text) => {
+  ])("refuse %j", (text) => {
     expect(parseDuration(text)).toBeNull();
   });
 

@@ -25,7 +25,7 @@ describe("secrets that cannot be masked", () => {
     ["the product's name", "fencepost"],
     ["a part of a setting's name", "api_keys"],
     ["five characters", "abc12"],
-  ])("are said once at start, by the setting and not by the value: %s", (_, password) => {
+  ])("are warned of once at start, by the setting's name and not the value: %s", (_, password) => {
     const variables = { FENCEPOST_DATABASE_URL: `postgres://app:${password}@db/app` };
     const { resolution } = configFrom({ command: "dev", variables, file: null, flags: {} }, "n");
     expect(unmaskedSecrets(resolution)).toEqual([

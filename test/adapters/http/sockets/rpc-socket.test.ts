@@ -86,7 +86,7 @@ describe("a connection", () => {
   it.each([
     ["many messages", 1_000, "{}"],
     ["large ones", 2, "0".repeat(5 * MIB)],
-  ])("is not read on while %s of it wait for their answers", async (_, count, text) => {
+  ])("is paused while %s wait for their answers", async (_, count, text) => {
     const waiting: ((posted: Posted) => void)[] = [];
     const { clock, socket } = open(() => new Promise((resolve) => void waiting.push(resolve)));
     for (let n = 1; n < count; n++) socket.say(text);

@@ -217,7 +217,7 @@ describe("a WebSocket at /rpc", () => {
     "/rpc/key/..\\..\\api\\v1\\tx",
     "/rpc//api/v1/tx",
     "/rpc/1/2",
-  ])("is at /rpc and /rpc/{chainId} alone: %s is refused, and nothing is asked in its name", async (path) => {
+  ])("is served only at /rpc and /rpc/{chainId}: %s is refused without a call", async (path) => {
     const create = vi.fn(async () => Promise.reject(new Error("it was dispatched")));
     const { url } = await serve(
       { create },

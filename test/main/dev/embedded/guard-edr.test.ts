@@ -30,7 +30,7 @@ describe("the embedded chain outlives", () => {
     { maxPriorityFeePerGas: 2n ** 127n },
     { maxFeePerGas: 2n ** 127n, maxPriorityFeePerGas: 2n ** 104n },
     { gasPrice: 2n ** 103n, value: MOST },
-  ])("a call for more than there can be: %o", async (amounts: Record<string, bigint>) => {
+  ])("a call for more than any account can have: %o", async (amounts: Record<string, bigint>) => {
     const call = Object.fromEntries(Object.entries(amounts).map(([name, value]) => [name, quantity(value)]));
     for (const method of CALLS) {
       await expect(chain.rpc(method, [{ from, to, ...call }, "latest"])).rejects.toMatchObject({
@@ -92,7 +92,7 @@ describe("the embedded chain outlives", () => {
   });
 
   test.each(["0xef01", "0xef0100", "0xef010000", `0xef0101${"00".repeat(20)}`])(
-    "code that is almost a delegation: %s",
+    "code that starts like a delegation (EIP-7702) and is none: %s",
     async (code) => {
       await expect(chain.rpc("hardhat_setCode", [to, code])).rejects.toMatchObject({ code: -32602 });
       const call = chain.rpc("eth_call", [{ from, to }, "latest", { [to]: { code } }]);

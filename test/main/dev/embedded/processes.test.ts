@@ -61,7 +61,7 @@ describe("a process", () => {
     ],
     ["Z    Sun Nov 15 04:23:48 2026     <defunct>", null],
     ["", null],
-  ])("is read from ps where there is no /proc: %j", (line, expected) => {
+  ])("is read from ps without /proc: %j", (line, expected) => {
     expect(parsePsLine(line)).toEqual(expected);
   });
 });
