@@ -4,7 +4,7 @@ import { answerWith, type CommandOptions } from "./answer.ts";
 import { CommandFailed } from "./failure.ts";
 import type { DemoReport } from "./present.ts";
 import { addressed, positive, type RemoteOptions } from "./remote.ts";
-import { inert } from "./table.ts";
+import { figures, inert } from "./table.ts";
 import type { CliIo, Paint } from "./terminal.ts";
 
 /** Result of one check. */
@@ -137,8 +137,4 @@ function chaosTable(report: ChaosReport): string {
   const { seconds, ...counts } = report;
   const rows = Object.entries(counts).map(([name, value]): [string, string] => [name, String(value)]);
   return figures([...rows, ["time", `${seconds.toFixed(1)} s`]]);
-}
-
-function figures(rows: readonly (readonly [string, string])[]): string {
-  return `\n${rows.map(([name, value]) => `  ${name.padEnd(22)}${value.padStart(10)}\n`).join("")}\n`;
 }

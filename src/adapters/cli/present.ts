@@ -1,5 +1,5 @@
 /** Output of the commands that run nodes or read this machine's configuration. */
-import { table } from "./table.ts";
+import { figures, table } from "./table.ts";
 
 export interface ReadyNode {
   /** URL for operators; null: the same as `url`. */
@@ -64,7 +64,7 @@ export interface DemoReport {
 
 export function demoTable(report: DemoReport): string {
   const seconds = (value: number | null) => (value === null ? "-" : `${value.toFixed(1)} s`);
-  const rows = [
+  return figures([
     ["accepted", String(report.accepted)],
     ["confirmed", String(report.confirmed)],
     ["lost", String(report.lost)],
@@ -74,8 +74,7 @@ export function demoTable(report: DemoReport): string {
     ["fenced writes", String(report.fencedWrites)],
     ["time to take over", seconds(report.takeOverSeconds)],
     ["time in all", seconds(report.seconds)],
-  ] as const;
-  return `\n${rows.map(([name, value]) => `  ${name.padEnd(20)}${value.padStart(8)}\n`).join("")}\n`;
+  ]);
 }
 
 export interface MigrationReport {

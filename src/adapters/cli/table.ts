@@ -40,6 +40,11 @@ export function factsTable(
   return table(rows, paint, (cell, column) => (column === 0 ? "grey" : colourOf(cell)));
 }
 
+/** Names and right-aligned figures. */
+export function figures(rows: readonly (readonly [string, string])[]): string {
+  return `\n${rows.map(([name, value]) => `  ${name.padEnd(22)}${value.padStart(10)}\n`).join("")}\n`;
+}
+
 /** Removes control characters, which could move the terminal's cursor or overwrite its text. */
 export function inert(text: string): string {
   return text.replace(/\p{Cc}+/gu, " ");

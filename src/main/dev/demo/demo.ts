@@ -1,9 +1,8 @@
 import type { DemoReport } from "../../../adapters/cli/present.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
 import type { LaneLease } from "../../../client/index.ts";
-import { audit } from "./audit.ts";
-import { type Accepted, sendAll } from "./callers.ts";
-import { followConfirmed, untilConfirmed } from "./confirmed.ts";
+import { auditedLoad } from "./audited-load.ts";
+import type { Accepted } from "./callers.ts";
 import { type EmbeddedCluster, LEASE_MS, startCluster } from "./embedded-cluster.ts";
 import { inTemporaryDirectory } from "./in-temporary-directory.ts";
 import type { NodeChild } from "./node-child.ts";
@@ -26,31 +25,20 @@ export async function demo(transactions: number, output: ProgressOutput): Promis
 }
 
 async function perform(transactions: number, stage: Stage): Promise<DemoReport> {
-  const { chain, nodes, signers, progress } = stage;
-  const startedMs = systemClock.monotonicMs();
-  const accepted: Accepted[] = [];
-  const confirmed = followConfirmed(nodes);
-  const recipient = (chain.accounts.at(-1) as { address: string }).address;
-  const show = () => progress.update(accepted.length, confirmed.count());
-  let disaster: Promise<Disaster> | null = null;
-  await sendAll({ transactions, signers, recipient, nodes }, (one) => {
-    accepted.push(one);
-    show();
-    if (disaster === null && accepted.length >= transactions / 2) disaster = strike(stage);
+  const load = await auditedLoad(stage, { transactions, progress: stage.progress }, async (send) => {
+    let disaster: Promise<Disaster> | null = null;
+    await send(transactions, 0, (accepted) => {
+      if (disaster === null && accepted >= transactions / 2) disaster = strike(stage);
+    });
+    return disaster as Promise<Disaster> | null;
   });
-  const struck = await (disaster as Promise<Disaster> | null);
-  await untilConfirmed(transactions, confirmed, show);
-  // The last confirmation may have arrived since the last update.
-  show();
-  confirmed.stop();
-  const survivor = nodes.find((node) => node.alive()) as NodeChild;
+  const { done: struck, accepted, survivor, report } = load;
   const leases = await survivor.client.leases();
   return {
-    ...(await audit(survivor.client, chain, accepted)),
+    ...report,
     takeovers: sumOfTokens(leases) - (struck?.tokens ?? sumOfTokens(leases)),
-    fencedWrites: await fencedWrites(nodes),
+    fencedWrites: await fencedWrites(stage.nodes),
     takeOverSeconds: takeOverSeconds(struck, accepted),
-    seconds: (systemClock.monotonicMs() - startedMs) / 1_000,
   };
 }
 
