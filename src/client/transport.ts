@@ -5,16 +5,16 @@ import { Attempts, Ring, type Routing } from "./failover.ts";
 
 export interface ClientOptions {
   /**
-   * Where nodes listen, with or without a path in front: `http://127.0.0.1:3000`. Of several, another one is asked where one
-   * does not answer. The API key is sent to these and to no other address, whatever an answer says.
+   * URLs of nodes, with or without a path: `http://127.0.0.1:3000`. If one does not answer, another one is called.
+   * The API key is sent to these addresses only, whatever an answer says.
    */
   readonly url: string | readonly string[];
   readonly apiKey?: string;
   /** Another `fetch`, for proxies or tests. */
   readonly fetch?: typeof globalThis.fetch;
-  /** Of each call as a whole, repeats and pauses included; 30,000 unless a call says otherwise. */
+  /** Time limit of each call, repeats and pauses included; default 30,000. */
   readonly timeoutMs?: number;
-  /** False: every call is one request, to the first address. For those who repeat what failed themselves. */
+  /** False: every call is one request to the first address, for callers that repeat by themselves. */
   readonly repeat?: boolean;
 }
 
@@ -25,20 +25,20 @@ export interface Call extends CallOptions, Routing {
   readonly path: string;
   readonly query?: { readonly [name: string]: QueryValue };
   readonly body?: unknown;
-  /** Instead of POST where there is a body, and of GET where there is none. */
+  /** Overrides POST (with a body) and GET (without). */
   readonly method?: "DELETE" | "PUT";
-  /** Sent as `Idempotency-Key`: the node does it once, however often it is asked. */
+  /** Sent as `Idempotency-Key`: the node performs the action once, however often it is repeated. */
   readonly idempotencyKey?: string;
-  /** The member that every answer to this has. One without it is not a node's, whatever its status says. */
+  /** A member that every answer has. An answer without it is not from a node, whatever its status. */
   readonly tells?: string;
-  /** The node may take this long before it answers, beside what any answer takes. */
+  /** Time that the node may hold the request, beside the usual time of an answer. */
   readonly heldMs?: number;
 }
 
 export type Transport = <T>(call: Call) => Promise<T>;
 
 export const DEFAULT_TIMEOUT_MS = 30_000;
-/** A node that has been silent for this long is asked again, or another one: its connection may be dead. */
+/** Time without an answer after which the call is repeated, here or elsewhere: the connection may be dead. */
 const LONGEST_SILENCE_MS = 10_000;
 
 export function createTransport(options: ClientOptions): Transport {
@@ -88,9 +88,9 @@ async function persist<T>(
 function requestOf(call: Call, common: Readonly<Record<string, string>>): RequestInit {
   const { method, idempotencyKey } = call;
   const headers = { ...common, ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }) };
-  // A redirect would be followed with the key in hand.
+  // Redirects are not followed, because the key would be sent along.
   const request: RequestInit = { headers, redirect: "manual", ...(method && { method }) };
-  // Whether it is there, not what it is: sending undefined is a mistake to be told, not a question.
+  // Tests for presence: sending undefined is a caller's mistake, which the node reports.
   if (!("body" in call)) return request;
   return {
     ...request,
@@ -100,7 +100,7 @@ function requestOf(call: Call, common: Readonly<Record<string, string>>): Reques
   };
 }
 
-/** One request and its answer. Silence, and a connection that breaks, are UNREACHABLE. */
+/** One request and its answer. No answer, or a broken connection, is UNREACHABLE. */
 async function exchange(
   fetch: (init: RequestInit) => Promise<Response>,
   base: string,

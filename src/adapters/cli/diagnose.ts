@@ -13,7 +13,7 @@ export interface Finding {
   /** Stable, for programs. */
   readonly code: string;
   readonly text: string;
-  /** What to do about it; null if nothing. */
+  /** Advice; null: nothing to do. */
   readonly fix: string | null;
 }
 

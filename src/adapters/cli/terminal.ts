@@ -1,4 +1,4 @@
-/** Where a command prints to: a terminal, or a file, a pipe, another program. */
+/** Output of a command: a terminal, or a file, a pipe, another program. */
 
 export interface Screen {
   readonly columns: number;

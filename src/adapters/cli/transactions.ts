@@ -20,7 +20,7 @@ interface Named {
   readonly chainId?: number;
 }
 
-/** What a transaction is found by: its id, a hash of any of its attempts, or the caller's own id. */
+/** Names of a transaction: its id, a hash of any of its attempts, or the caller's request id. */
 function named(command: Command): Command {
   return command
     .argument("[id]", "its id, or the hash of any of its attempts")

@@ -10,7 +10,7 @@ export const LATE_MS = 15_000;
 /** Browsers run the timers of a hidden tab once a minute. */
 const LATE_HIDDEN_MS = 90_000;
 
-/** By source: `goodAt`, and the last failure since then. */
+/** State of each source: `goodAt`, and the last failure since then. */
 const followed = new Map();
 
 export function answered(name, now = Date.now()) {

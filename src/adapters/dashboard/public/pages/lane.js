@@ -219,9 +219,9 @@ const LIMITS = {
 };
 
 /** In-flight window: its limit, its use, and what blocks the next transaction. */
-function inFlight({ window: told, owner }) {
-  if (told === null) return quiet(owner === null ? "no node acts for it" : "known to the node that acts for it");
-  const { configured, open, inFlight: count, limitedBy } = told;
+function inFlight({ window, owner }) {
+  if (window === null) return quiet(owner === null ? "no node acts for it" : "known to the node that acts for it");
+  const { configured, open, inFlight: count, limitedBy } = window;
   return [
     countOf(count),
     quiet(` of ${countOf(open)} that may be`),

@@ -41,13 +41,13 @@ export function windowOf({ at, zoom }, { chainCounts, cursor, headOfLine }) {
 /** Requested ends are no failures: the nonce was used without effect. */
 const ON_PURPOSE = ["CANCELLED", "EXPIRED"];
 
-function told(span) {
+function shownSpan(span) {
   const isMeant = span.kind === "failed" && ON_PURPOSE.includes(span.detail);
   return { ...span, ...(isMeant && { kind: "closed" }), ...(span.detail && { detail: wordsOf(span.detail) }) };
 }
 
 export function ruler({ spans: known, mined, cursor }, shown, { route, go, lane }) {
-  const spans = known.map(told);
+  const spans = known.map(shownSpan);
   const { from, to, size } = shown;
   const middle = from + Math.floor(size / 2);
   const move = (by, zoom = size) => go({ ...route.query, at: Math.max(0, middle + by), zoom });
